@@ -3,10 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
 
+# The folders of the tests that run on both engines.
+ON_BOTH := $(addprefix tests/,api audit did directory domains dynamic endpoints events inventory listen login mfa passwords \
+	policy preview tenancy)
+
 # Compiled files are kept, whatever the environment says: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-system dist bench lint docs deb lock peers peers-system clean
+.PHONY: demo test test-postgres test-system dist bench lint docs deb lock peers peers-system clean
 
 demo: $(READY)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -17,6 +21,10 @@ test: $(READY) peers lint
 	@$(BIN)/pytest -m 'serial and not system' $(ARGS); timed=$$?; \
 	$(BIN)/pytest -n 3 -m 'not serial and not system' $(ARGS); others=$$?; \
 	case $$others,$$timed in 0,0|0,5|5,0) ;; *) exit 1 ;; esac
+
+# The tests that use the store, over PostgreSQL; `make test` runs the contract of the store on both engines.
+test-postgres: $(READY) peers
+	SALLYPORT_TEST_ENGINE=postgres $(BIN)/pytest -n 3 -m 'not serial and not system' $(or $(ARGS),$(ON_BOTH))
 
 # Tests that need whole installations: an Active Directory domain, a Debian, other packages, other Pythons.
 test-system: $(READY) peers-system
@@ -57,13 +65,15 @@ deb:
 
 # Pins every version with hashes; needs uv on the path. requirements.lock has what an installation takes, with what
 # builds it; tests/requirements.lock the tools of the tests as well. The extra `ldap` has a file of its own: it is built
-# from source, and where that cannot be done, everything else is installed all the same.
+# from source, and where that cannot be done, everything else is installed all the same. So has the extra `postgres`.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-header --no-annotate
 lock:
 	$(COMPILE) --upgrade --group dev pyproject.toml -o tests/requirements.lock
 	$(COMPILE) --constraints tests/requirements.lock --group build pyproject.toml -o requirements.lock
 	sed -n 's/^ldap = \["\(.*\)"\].*/\1/p' pyproject.toml | $(COMPILE) --upgrade - -o requirements-ldap.lock
+	sed -n 's/^postgres = \["\(.*\)"\].*/\1/p' pyproject.toml | \
+		$(COMPILE) --constraints tests/requirements.lock - -o requirements-postgres.lock
 
 clean:
 	rm -rf .venv sallyport-data

@@ -1,13 +1,14 @@
-"""The areas of the service without sockets: over a store in a temporary directory, at a time that the test sets.
+"""The areas of the service without sockets, over a store in a temporary directory, with a clock that the test sets.
 
     async def test_it(areas: Areas) -> None:
         domain_id = await areas.domains.add(areas.tenant, "branch")
 
-`areas` is the service as `sallyport.app` wires it, with a clock, providers and a network of the tests, and has one
-tenant with one domain, `corp`. A folder of tests has the fixtures by importing them in its conftest.py.
+`areas` is the service as `sallyport.app` wires it, with a clock, providers and a network for tests. It has one tenant
+with one domain, `corp`. A folder of tests imports the fixtures in its conftest.py.
 """
 
 import math
+import os
 import ssl
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -15,6 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pytest
 import trio
@@ -40,17 +42,26 @@ from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.radius.retransmission import Timers
 from sallyport.store.directory import Reserve
+from sallyport.store.model import Engine
+from sallyport.store.postgres.engine import PostgresStore
+from sallyport.store.postgres.schema import PostgresDialect
+from sallyport.store.schema.dialect import SqliteDialect
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
+from tests.peers.postgres import database_in
 
+ENGINE = os.environ.get("SALLYPORT_TEST_ENGINE", "sqlite")
+"""The engine of the stores of most tests: `sqlite` or `postgres`."""
+only_sqlite = pytest.mark.skipif(ENGINE != "sqlite", reason="about the embedded engine")
+_directories: WeakKeyDictionary[Engine, Path] = WeakKeyDictionary()
 SECRET = b"a secret of the tests"
 TIMERS = Timers(initial=0.2, most=1.0, duration=30.0, count=100)
-"""For requests to devices that answer sooner or later, on any machine."""
+"""Timers for requests to devices that may answer late on a slow machine."""
 
 
 @dataclass
 class SetClock:
-    """Microseconds that stand still until a test moves them."""
+    """A clock in microseconds that changes only when a test sets it."""
 
     now: int = 1_767_225_600 * SECOND  # 2026-01-01
 
@@ -58,25 +69,25 @@ class SetClock:
         return self.now
 
     def pass_by(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.now += int(seconds * SECOND)
 
 
 @cache
 def dictionary() -> Dictionary:
-    """The dictionaries of the package, read once for all tests of a process."""
+    """Return the package's dictionaries, read once in a process."""
     return load_dictionary()
 
 
 @cache
 def trust() -> ssl.SSLContext:
-    """The system's trust store, which takes 50 ms to read: once for all tests of a process."""
+    """Return the system's trust store, read once in a process, since that takes 50 ms."""
     return ssl.create_default_context()
 
 
 @cache
 def new_database() -> bytes:
-    """The file of a new store, whose migrations take 60 ms: once for all tests of a process."""
+    """Return the file of a new store, made once in a process, since its migrations take 60 ms."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "s.db")
         SqliteStore(path, StoreMetrics(CollectorRegistry()), Reserve(path.with_name("reserve"), 0)).close()
@@ -91,8 +102,10 @@ async def running_store(
     reserve: int = 0,
     limits: Mapping[str, int] = DEFAULTS,
 ) -> AsyncIterator[SqliteStore]:
-    """The embedded store in a file, open and taking writes until the block is left. reserve: octets kept for a full
-    disk. limits: the rows that a tenant may have."""
+    """Yield the embedded store in a file, open for writes until the block ends.
+
+    reserve: octets kept for a full disk. limits: the rows that a tenant may have.
+    """
     if not path.exists():
         path.write_bytes(new_database())
     metrics = StoreMetrics(registry or CollectorRegistry())
@@ -106,15 +119,75 @@ async def running_store(
         store.close()
 
 
-class Areas(App):
-    """The service with parts that a test sets. tenant, domain: the ids of its tenant and domain.
+@asynccontextmanager
+async def running_postgres(
+    directory: Path, registry: CollectorRegistry | None = None, *, limits: Mapping[str, int] = DEFAULTS
+) -> AsyncIterator[PostgresStore]:
+    """The store in the PostgreSQL database of a directory, open and taking writes until the block is left."""
+    store = PostgresStore(database_in(directory), StoreMetrics(registry or CollectorRegistry()), limits)
+    _directories[store] = directory
+    try:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(store.run)
+            yield store
+            nursery.cancel_scope.cancel()
+    finally:
+        store.close()
 
-    lockout_failures: 0 switches lock-outs off, since most tests let logins fail.
+
+def directory_of(store: Engine) -> Path:
+    """Return a directory for the files of a store's tests."""
+    return store.path.parent if isinstance(store, SqliteStore) else _directories[store]
+
+
+def stored(store: Engine) -> bytes:
+    """Return all octets that a store keeps: of its files, or of a copy of its database."""
+    if isinstance(store, SqliteStore):
+        return b"".join(file.read_bytes() for file in store.path.parent.iterdir())
+    copy = directory_of(store) / "all.db"
+    copy.unlink(missing_ok=True)
+    store.write_copy(copy)
+    return copy.read_bytes()
+
+
+async def refuse(store: Engine, event: str, condition: str = "") -> None:
+    """Let a statement raise StoreError until `allow`. event: such as `before insert on devices`; condition: of its
+    rows."""
+    dialect = SqliteDialect() if isinstance(store, SqliteStore) else PostgresDialect()
+    statements = dialect.trigger("refused", event, [dialect.abort("refused")])
+    when = f" when ({condition})" if condition else ""
+    row = "" if isinstance(store, SqliteStore) else " for each row"
+    for each in statements:
+        sql = each.replace(f"{event}{row}", f"{event}{row}{when}") if "create trigger" in each else each
+        await store.write(lambda tx, sql=sql: tx.execute(sql))  # type: ignore[misc]
+
+
+async def allow(store: Engine, table: str) -> None:
+    """End `refuse`."""
+    of = "" if isinstance(store, SqliteStore) else f" on {table}"
+    await store.write(lambda tx: tx.execute(f"drop trigger refused{of}"))
+
+
+@asynccontextmanager
+async def running_engine(directory: Path) -> AsyncIterator[Engine]:
+    """A new store of the engine that SALLYPORT_TEST_ENGINE names, open and taking writes until the block is left."""
+    if ENGINE == "sqlite":
+        async with running_store(directory / "s.db") as store:
+            yield store
+    else:
+        async with running_postgres(directory) as store:
+            yield store
+
+
+class Areas(App):
+    """The service with parts that a test can replace. tenant, domain: the IDs of its tenant and domain.
+
+    lockout_failures: 0 disables lockouts, since many tests let logins fail.
     """
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Engine,
         clock: SetClock,
         key: bytes = bytes(32),
         *,
@@ -137,7 +210,7 @@ class Areas(App):
             credentials=lambda: self.credentials,
         )
         settings = Settings(
-            data_dir=store.path.parent, did_url="https://id.example.test", lockout_failures=lockout_failures
+            data_dir=directory_of(store), did_url="https://id.example.test", lockout_failures=lockout_failures
         )
         super().__init__(settings, store, Vault(Secret(key)), dictionary(), CollectorRegistry(), overrides)
         logins = self.logins
@@ -148,7 +221,7 @@ class Areas(App):
         self.domain = 0
 
     async def add_user(self, domain_id: int, name: str, password: bytes) -> int:
-        """Add an endpoint user; its id."""
+        """Add an endpoint user and return its ID."""
         return await self.accounts.add(domain_id, UserChange(name, password=password))
 
     async def remove_user(self, domain_id: int, name: str) -> None:
@@ -156,35 +229,35 @@ class Areas(App):
         await self.accounts.remove(domain_id, [Removal(0, name, 0)])
 
     async def prepare(self) -> None:
-        """Make the tenant and its domain."""
+        """Create the tenant and its domain."""
         self.tenant = await self.tenancy.ensure_tenant(1, 1)
         self.domain = await self.domains.add(self.tenant, "corp")
 
     def client_named(self, name: str) -> Client:
-        """The RADIUS client of the tenant with this name."""
+        """Return the RADIUS client of the tenant with this name."""
         return next(client for client in self.clients.of_tenant(self.tenant) if client.name == name)
 
     async def client(self, network: str = "192.0.2.1/32", **fields: object) -> Client:
-        """A RADIUS client of the tenant (or of `tenant`), with the tests' secret."""
+        """Add a RADIUS client to the tenant (or to `tenant`), with the secret of the tests, and return it."""
         tenant = int(str(fields.pop("tenant", self.tenant)))
         new = NewClient(**{"name": network, "network": network, "secret": SECRET, **fields})  # type: ignore[arg-type]
         client_id, _ = await self.clients.add(tenant, new)
         return self.clients.table.by_id[client_id]
 
     def sample(self, name: str, **labels: str) -> float:
-        """A metric's value; 0 where nothing was counted yet."""
+        """Return the value of a metric; 0 if nothing was counted yet."""
         return self.registry.get_sample_value(name, labels) or 0.0
 
 
 @pytest.fixture
 def clock() -> SetClock:
-    """A clock that stands still."""
+    """Return a clock that changes only when a test sets it."""
     return SetClock()
 
 
 @pytest.fixture
 async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
-    """The areas over a new store."""
+    """Yield the areas over a new store."""
     async with running_areas(tmp_path, clock) as areas:
         yield areas
 
@@ -193,8 +266,8 @@ async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
 async def running_areas(
     directory: Path, clock: SetClock, *, lockout_failures: int = 0, look_up: LookUp = look_up
 ) -> AsyncIterator[Areas]:
-    """The areas over a new store, at work until the block is left. look_up: the DNS."""
-    async with running_store(directory / "s.db") as store:
+    """Yield the areas over a new store, running until the block ends. look_up: the DNS."""
+    async with running_engine(directory) as store:
         areas = Areas(store, clock, lockout_failures=lockout_failures, look_up=look_up)
         await areas.prepare()
         async with trio.open_nursery() as nursery:

@@ -1,7 +1,7 @@
-"""What holds for all tests: how they are named, and in which order and where the processes of a parallel run take them.
+"""Hooks for all tests: the names of parametrized tests, and the order of files in a parallel run.
 
-A file stays in one process, since its tests share what is slow to set up. What waits for real programs and disks is
-begun first, so that nothing long is left for the end, when there is nothing to run beside it.
+A file runs in one process, since its tests share slow fixtures. Files that wait for real programs and disks start
+first, so that no long file runs alone at the end.
 """
 
 from collections.abc import Sequence
@@ -12,24 +12,31 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-settings.register_profile("no deadline", deadline=None)  # how long an example takes says how busy the machine is
+from tests.peers import postgres
+
+settings.register_profile("no deadline", deadline=None)  # the duration of an example depends on the load
 settings.load_profile("no deadline")
 
 FIRST = ("tests/peers/", "tests/torture/", "tests/api/", "tests/cli/", "tests/test_", "tests/bench/")
 SAMBA = ("tests/peers/test_active_directory", "tests/peers/test_samba.py")
-"""Files that use the same domain of Active Directory, which takes half a minute to set up."""
+"""Files that use the same Active Directory domain, which takes half a minute to set up."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Print tracebacks in log lines as Python does: structlog's default, with source and locals, takes seconds."""
+    """Print tracebacks in log lines as Python does; structlog's default, with source and locals, takes seconds."""
     *others, _ = structlog.get_config()["processors"]
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*others, plain])
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End the PostgreSQL server of this process: processes of a parallel run end without atexit."""
+    postgres.close()
+
+
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
-    """Name words of a command line as they are typed. Octets and long texts are named by their place: some are random,
-    and the processes of a parallel run have to agree on the names of tests."""
+    """Name words of a command line as they are typed. Name octets and long texts by their position: some are random,
+    and the names must be equal in all processes of a parallel run."""
     if isinstance(val, tuple) and all(isinstance(each, str) and each.isprintable() for each in val):
         typed = " ".join(val) or "no words"
         return typed if len(typed) <= 60 else None
@@ -38,18 +45,19 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort folders by how long their files take; their own order is kept."""
+    """Sort folders by the duration of their files; the order within a folder is kept."""
     items.sort(key=lambda item: _rank(item.nodeid, (*SAMBA, *FIRST)))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Whole files, in the order of their collection."""
+    """Schedule whole files, in the order of their collection."""
     config.option.loadscopereorder = False
     return Files(config, log)
 
 
 class Files(LoadScopeScheduling):
-    """One file after another to whoever is free; those that share a domain of Active Directory are as one."""
+    """A scheduler that gives each free process the next file; files with the same Active Directory domain count as
+    one."""
 
     def _split_scope(self, nodeid: str) -> str:
         return "samba" if nodeid.startswith(SAMBA) else nodeid.partition("::")[0]

@@ -1,4 +1,4 @@
-"""The service as its operator runs it: `sallyport serve` as a child process on loopback ports of its own.
+"""The service as its operator runs it: `sallyport serve` in a child process on loopback ports of its own.
 
     def test_it(tmp_path: Path) -> None:
         with running_service(tmp_path) as service:
@@ -7,8 +7,8 @@
             with service.radius("secret") as client:
                 assert client.login("ann", "hello") == ACCESS_ACCEPT
 
-The first start takes ports that the system chooses; a later start of the same object takes the same ones again, so
-that a test can `kill()` or `stop()` it and go on with `start()`.
+The first start takes ports that the system chooses. A later start of the same object takes the same ports, so that a
+test can `kill()` or `stop()` the service and `start()` it again.
 """
 
 import json
@@ -29,7 +29,13 @@ from typing import Any
 
 import httpx
 
+from sallyport.base.config import POSTGRES
+from sallyport.store.postgres.connection import connect
+from sallyport.store.postgres.rows import PostgresRows
+from sallyport.store.transfer import write_file
+from tests.areas import ENGINE
 from tests.forked import Forked
+from tests.peers.postgres import database_in, postgres_execute, postgres_rows
 from tests.radius_client import RadiusClient
 
 PROGRAM = Path(sys.executable).with_name("sallyport")
@@ -39,7 +45,7 @@ STOP_S = 30.0
 
 @dataclass(frozen=True)
 class Ports:
-    """Where the service listens on 127.0.0.1."""
+    """The ports of the service on 127.0.0.1."""
 
     http: int
     auth: int
@@ -47,17 +53,17 @@ class Ports:
 
 
 class ServiceError(Exception):
-    """The service did not start or stop; the message holds the end of its log."""
+    """The service did not start or stop; the message has the end of its log."""
 
 
 class RunningService:
-    """One service and its data directory. directory: an empty one; data and log lie in it.
+    """A service and its data directory. directory: an empty one, for data and log.
 
-    settings: environment variables beside those of the data directory and the binds, such as
-    {"SALLYPORT_REJECT_DELAY_S": "0"}; a None takes a variable away. wrapper: the beginning of its command line, a
-    program that becomes the one behind it (nsenter, strace -D). fresh: started as the operator does it, with imports
-    of its own, where they are measured; else forked from a process that has imported everything. program: another
-    installation's command.
+    settings: environment variables besides those of the data directory and the binds, such as
+    {"SALLYPORT_REJECT_DELAY_S": "0"}; None removes a variable. wrapper: the beginning of its command line, a program
+    that executes the rest (nsenter, strace -D). fresh: whether the service is started as a new program, for tests that
+    measure the start; else it is forked from a process that has imported everything. program: the command of another
+    installation.
     """
 
     def __init__(
@@ -72,7 +78,10 @@ class RunningService:
         self.directory = directory
         self.data_dir = directory / "data"
         self.log_path = directory / "log"
-        self._settings = dict(settings or {})
+        own = {"SALLYPORT_DATABASE": database_in(directory, is_empty=True)} if ENGINE == "postgres" else {}
+        self._settings = {**own, **(settings or {})}
+        database = self._settings.get("SALLYPORT_DATABASE") or ""
+        self.url = database if database.startswith(POSTGRES) else ""
         self._wrapper = tuple(wrapper)
         self._fresh = fresh or bool(wrapper) or program != PROGRAM
         self._program = program
@@ -82,7 +91,7 @@ class RunningService:
     # --- life -------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start it and wait until it is ready. ServiceError."""
+        """Start the service and wait until it is ready. Raise ServiceError."""
         assert self._process is None, "it runs already"
         self.log_path.touch()
         written = self.log_path.stat().st_size
@@ -105,7 +114,7 @@ class RunningService:
             return subprocess.Popen(command, stdout=log, stderr=log, env=self.environ, cwd=self.directory)
 
     def stop(self) -> int:
-        """SIGTERM, and wait for the end: its exit status. Nothing happens where it does not run."""
+        """Send SIGTERM, wait for the end and return the exit status; do nothing if it does not run."""
         if self._process is None:
             return 0
         self._process.terminate()
@@ -117,7 +126,7 @@ class RunningService:
             self.kill()
 
     def kill(self) -> None:
-        """SIGKILL, as a crash is. Nothing happens where it does not run."""
+        """Send SIGKILL, as in a crash; do nothing if it does not run."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -125,12 +134,12 @@ class RunningService:
 
     @property
     def process_id(self) -> int:
-        """The process of the running service."""
+        """The process ID of the running service."""
         assert self._process is not None, "it does not run"
         return self._process.pid
 
     def log(self) -> str:
-        """Everything it has written so far, all starts together."""
+        """Return everything that it has logged so far, in all of its starts."""
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def _ready(self, written: int) -> dict[str, Any] | None:
@@ -147,7 +156,7 @@ class RunningService:
 
     @property
     def ports(self) -> Ports:
-        """Known after the first start; kept over later ones."""
+        """The ports, which are known after the first start and stay the same."""
         assert self._ports is not None, "it has not been started yet"
         return self._ports
 
@@ -170,11 +179,11 @@ class RunningService:
 
     @property
     def token(self) -> str:
-        """The admin token of organization 1, tenant 1 that the first start made."""
+        """The admin token of organization 1, tenant 1 from the first start."""
         return (self.data_dir / "admin.token").read_text().strip()
 
     def cli(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
-        """Run `sallyport ARGS` with the service's settings, whether it runs or not; never raises for a status."""
+        """Run `sallyport ARGS` with the service's settings, with or without a running service."""
         with tempfile.TemporaryDirectory() as streams:
             given, output, errors = (Path(streams, name) for name in ("input", "output", "errors"))
             given.write_bytes(input.encode() if isinstance(input, str) else input)
@@ -188,7 +197,7 @@ class RunningService:
             return subprocess.CompletedProcess(args, status, output.read_text(), errors.read_text())
 
     def program(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
-        """`cli` by the installed program, where that makes the difference."""
+        """Run the installed program instead of a fork, for tests in which the process matters."""
         done = subprocess.run(
             [self._program, *args],
             input=input.encode() if isinstance(input, str) else input,
@@ -201,28 +210,28 @@ class RunningService:
         return subprocess.CompletedProcess(args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def ok(self, *args: str, input: str | bytes = b"") -> str:
-        """`cli`, which must succeed: its standard output without the last line's end."""
+        """Run a command that must succeed; return its standard output without the last line end."""
         done = self.cli(*args, input=input)
         assert done.returncode == 0, f"sallyport {' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout.removesuffix("\n")
 
     def call(self, command: str, **arguments: Any) -> Any:
-        """Run a command of the control socket, without a process for it; the result. It must succeed."""
+        """Run a command of the control socket, which must succeed, and return its result."""
         return self._control({"command": command, "arguments": arguments})
 
     def run(self, path: str, body: object = MappingProxyType({}), *, domain: str | None = None) -> Any:
-        """Run an operation over the control socket; its answer. domain: a name or an id. It must succeed."""
+        """Run an operation over the control socket, which must succeed; return its answer. domain: a name or an ID."""
         whole = dict(body) if isinstance(body, Mapping) else body
         return self._control({"path": path, "body": whole, **({} if domain is None else {"domain": domain})})
 
     def add_domain(self, name: str, org: int = 1, tenant: int = 1, **fields: object) -> int:
-        """Add a domain; its id. fields: of AddDomain."""
+        """Add a domain and return its ID. fields: of AddDomain."""
         self.call("tenant.add", org=org, tenant=tenant)
         body = {"orgId": org, "tenantId": tenant, "domainName": name, **fields}
         return int(self.run("/ad/AddDomain", body)["domainId"])
 
     def domains(self) -> dict[str, Any]:
-        """The domains of organization 1, tenant 1, as GetAllDomains lists them, by name."""
+        """Return the domains of organization 1, tenant 1, as in GetAllDomains, by name."""
         listed = self.run("/ad/GetAllDomains", {"orgId": 1, "tenantId": 1, "pageSize": 100})["domains"]
         return {each["domainName"]: each for each in listed}
 
@@ -236,14 +245,14 @@ class RunningService:
         tenant: int = 1,
         **fields: object,
     ) -> None:
-        """Add a RADIUS client. domains: names or ids, the default first. fields: of AddClient."""
+        """Add a RADIUS client. domains: names or IDs, the default first. fields: of AddClient."""
         given = {"hex": (secret.encode() if isinstance(secret, str) else secret).hex()} if secret else None
         body = {"orgId": org, "tenantId": tenant, "name": name, "address": address, "secret": given, **fields}
         named = {"domains": domains} if domains else {}
         self._control({"path": "/network_device/AddClient", "body": body, **named})
 
     def clients(self) -> dict[str, Any]:
-        """The RADIUS clients of organization 1, tenant 1, as ListClients gives them, by name."""
+        """Return the RADIUS clients of organization 1, tenant 1, as in ListClients, by name."""
         found: dict[str, Any] = {}
         for page in count(1):
             body = {"orgId": 1, "tenantId": 1, "pageId": page, "pageSize": 1000}
@@ -254,25 +263,25 @@ class RunningService:
         return found
 
     def add_rule(self, domain: str, **fields: object) -> int:
-        """Add a login rule; its id. fields: of AddLoginRule."""
+        """Add a login rule and return its ID. fields: of AddLoginRule."""
         return int(self.run("/ad/AddLoginRule", fields, domain=domain)["ruleId"])
 
     def devices(self, domain: str = "default") -> list[dict[str, Any]]:
-        """The first 100 devices of a domain, as ListDevices gives them."""
+        """Return the first 100 devices of a domain, as in ListDevices."""
         listed = self.run("/network_device/ListDevices", {"pageSize": 100}, domain=domain)
         return list(listed["network_devices"])
 
     def sessions(self, domain: str = "default", **fields: object) -> list[dict[str, Any]]:
-        """The first 100 sessions of a domain, newest first. fields: of ListSessions."""
+        """Return the first 100 sessions of a domain, newest first. fields: of ListSessions."""
         listed = self.run("/network_device/ListSessions", {"pageSize": 100, **fields}, domain=domain)
         return list(listed["sessions"])
 
     def disconnect(self, session: int, domain: str = "default") -> list[dict[str, Any]]:
-        """Ask the device of a session to end it; the results of DisconnectSession."""
+        """Ask the device of a session to end it; return the results of DisconnectSession."""
         return list(self.run("/network_device/DisconnectSession", {"sessionId": session}, domain=domain)["results"])
 
     def add_user(self, name: str, password: str | bytes, domain: str = "default", **fields: object) -> int:
-        """Add an endpoint user; its id. fields: of addEpmUserInfo."""
+        """Add an endpoint user and return its ID. fields: of addEpmUserInfo."""
         octets = password.encode() if isinstance(password, str) else password
         body = {"userName": name, "password": {"hex": octets.hex()}, **fields}
         return int(self.run("/api/v1/endpointUsers/addEpmUserInfo", body, domain=domain)["userId"])
@@ -283,7 +292,7 @@ class RunningService:
         self.run("/api/v1/endpointUsers/deleteEpmUser", body, domain=domain)
 
     def enrol_totp(self, name: str, domain: str = "default") -> str:
-        """Make a seed for a user, which waits for its first code; the seed."""
+        """Make a pending TOTP seed for a user and return it."""
         return str(self.run("/api/v1/endpointUsers/enrolTotp", {"userName": name}, domain=domain)["seed"])
 
     def confirm_totp(self, name: str, code: str, domain: str = "default") -> None:
@@ -291,18 +300,18 @@ class RunningService:
         self.run("/api/v1/endpointUsers/confirmTotp", {"userName": name, "code": code}, domain=domain)
 
     def users(self, domain: str = "default") -> list[dict[str, Any]]:
-        """The endpoint users of a domain."""
+        """Return the endpoint users of a domain."""
         body = {"pageSize": 1000}
         found: list[dict[str, Any]] = self.run("/api/v1/endpointUsers/listAllEpmUsers", body, domain=domain)["epmUsers"]
         return found
 
     def instances(self, domain: str = "default") -> list[dict[str, Any]]:
-        """The instances of a domain."""
+        """Return the instances of a domain."""
         found: list[dict[str, Any]] = self.run("/api/v1/instances/list", {"pageSize": 1000}, domain=domain)["instances"]
         return found
 
     def set_mode(self, domain: str, mode: str, **fields: object) -> None:
-        """Switch a domain. fields: of updateDomainEnforcement."""
+        """Set the mode of a domain. fields: of updateDomainEnforcement."""
         self.run("/ad/updateDomainEnforcement", {"enforcementMode": mode, **fields}, domain=domain)
 
     def _control(self, asked: dict[str, object]) -> Any:
@@ -319,12 +328,33 @@ class RunningService:
         return answer["result"]
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """Rows of its store, read as any other reader of the file would, whether it runs or not."""
+        """Return rows of the store, read from its file by another connection; the service need not run."""
+        if self.url:
+            return postgres_rows(self.url, sql, parameters)
         with closing(sqlite3.connect(f"{(self.data_dir / 'sallyport.db').as_uri()}?mode=ro", uri=True)) as connection:
             return connection.execute(sql, parameters).fetchall()
 
+    def execute(self, sql: str, *parameters: object) -> None:
+        """Change stored rows behind the service's back."""
+        if self.url:
+            postgres_execute(self.url, sql, parameters)
+            return
+        with closing(sqlite3.connect(self.data_dir / "sallyport.db", timeout=10)) as connection, connection:
+            connection.execute(sql, parameters)
+
+    def database(self) -> bytes:
+        """Return all octets of the database and its log, or a copy of a PostgreSQL database."""
+        if not self.url:
+            return b"".join(
+                path.read_bytes() for path in self.data_dir.iterdir() if path.name.startswith("sallyport.db")
+            )
+        with connect(self.url) as connection, tempfile.TemporaryDirectory() as directory:
+            connection.execute("begin")
+            write_file(Path(directory, "copy.db"), PostgresRows(connection))
+            return Path(directory, "copy.db").read_bytes()
+
     def stored(self) -> bytes:
-        """All octets in the data directory, but those of files that are deleted meanwhile."""
+        """Return all octets in the data directory, except those of files that are deleted meanwhile."""
         parts = []
         for path in self.data_dir.rglob("*"):
             with suppress(FileNotFoundError):
@@ -332,20 +362,20 @@ class RunningService:
         return b"".join(parts)
 
     def request(self, method: str, path: str, *, token: str | None = None, **options: Any) -> httpx.Response:
-        """An HTTP request with an access token (the first one unless given, none if empty)."""
+        """Send an HTTP request with an access token (default: the first one; empty: none)."""
         token = self.token if token is None else token
         headers = {**({"X-Authorization": token} if token else {}), **options.pop("headers", {})}
         url = f"http://127.0.0.1:{self.ports.http}{path}"
         return httpx.request(method, url, headers=headers, timeout=30, trust_env=False, **options)
 
     def post(self, path: str, body: object, *, status: int = 200, token: str | None = None) -> Any:
-        """POST a JSON body; the answer's JSON. The answer must have that status."""
+        """POST a JSON body and return the answer's JSON. Assert the status."""
         answer = self.request("POST", path, json=body, token=token)
         assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text}"
         return answer.json()
 
     def radius(self, secret: str | bytes, *, source: str = "127.0.0.1") -> RadiusClient:
-        """A RADIUS client of its authentication port that sends from `source`, an address of this machine."""
+        """Return a RADIUS client of the authentication port that sends from `source`, an address of this machine."""
         return RadiusClient(self.ports.auth, secret, source=source)
 
 
@@ -357,7 +387,7 @@ def running_service(
     wrapper: Sequence[str] = (),
     fresh: bool = False,
 ) -> Iterator[RunningService]:
-    """A service that runs for the time of the block. directory: an empty one."""
+    """Run a service until the block ends. directory: an empty one."""
     service = RunningService(directory, settings, wrapper=wrapper, fresh=fresh)
     service.start()
     try:

@@ -1,7 +1,7 @@
-"""A change by API or by command holds for the very next RADIUS request: nothing is polled, no cache has to expire.
+"""A change by API or command applies to the next RADIUS request: no polling, no cache that has to expire.
 
-Each test changes something and looks at the one request that follows. That a request is not answered is seen by a
-later one of another client that is: answers leave in the order in which the requests came.
+Each test makes a change and examines the next request. A missing reply is detected by a later request of another
+client that is answered, since replies are sent in the order of the requests.
 """
 
 import threading
@@ -28,7 +28,7 @@ ADDRESSES = count(10)
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service with a user and a client that is always there."""
+    """Yield a service with a user and a permanent client."""
     with running_service(tmp_path_factory.mktemp("service"), {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         service.ok("client", "add", "standing", "--address", STANDING, "--secret", SECRET, *TENANT)
         service.ok("user", "add", USER, "--domain", "default", "--password", "-", input=PASSWORD)
@@ -39,12 +39,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture
 def address() -> str:
-    """A loopback address that no other test uses."""
+    """Return a loopback address that no other test uses."""
     return f"127.0.0.{next(ADDRESSES)}"
 
 
-class Way(Protocol):
-    """How an admin makes a change."""
+class Admin(Protocol):
+    """The changes that an admin makes."""
 
     def set_mode(self, mode: str) -> None:
         """Switch the domain."""
@@ -57,7 +57,7 @@ class Way(Protocol):
 
 
 class Api:
-    """Over HTTP."""
+    """An admin that uses the HTTP API."""
 
     def __init__(self, service: RunningService) -> None:
         self._service = service
@@ -79,7 +79,7 @@ class Api:
 
 
 class CommandLine:
-    """By the program."""
+    """An admin that uses the command line."""
 
     def __init__(self, service: RunningService) -> None:
         self._service = service
@@ -95,23 +95,23 @@ class CommandLine:
 
 
 @pytest.fixture(params=[Api, CommandLine])
-def way(request: pytest.FixtureRequest, service: RunningService) -> Way:
-    """Each way in turn."""
-    made: Way = request.param(service)
+def admin(request: pytest.FixtureRequest, service: RunningService) -> Admin:
+    """Return an admin of each kind."""
+    made: Admin = request.param(service)
     return made
 
 
-def test_a_switched_domain(service: RunningService, way: Way) -> None:
-    """In enforce mode the next event would not have been anything; in monitor mode it would have been an accept."""
+def test_a_new_mode_applies_to_the_next_login(service: RunningService, admin: Admin) -> None:
+    """The event in enforce mode has no wouldHaveBeen; the one in monitor mode has `accept`."""
     with service.radius(SECRET) as device:
         for mode, would_have_been in (("enforce", ""), ("monitor", "accept")) * 2:
-            way.set_mode(mode)
+            admin.set_mode(mode)
             assert device.login(USER, PASSWORD) == ACCESS_ACCEPT
             assert last_event(service)["wouldHaveBeen"] == would_have_been
 
 
-def test_the_break_glass(service: RunningService) -> None:
-    """`domain mode --all monitor` holds for the next login."""
+def test_break_glass_applies_to_the_next_login(service: RunningService) -> None:
+    """`domain mode --all monitor` switches the domain to monitor mode."""
     CommandLine(service).set_mode("enforce")
     service.ok("domain", "mode", "--all", "monitor")
     with service.radius(SECRET) as device:
@@ -119,8 +119,8 @@ def test_the_break_glass(service: RunningService) -> None:
     assert last_event(service)["wouldHaveBeen"] == "accept"
 
 
-def test_a_switched_domain_under_load(service: RunningService) -> None:
-    """Also while other logins come without a pause."""
+def test_a_new_mode_applies_to_the_next_login_under_load(service: RunningService) -> None:
+    """Other logins arrive without a pause meanwhile."""
     api = Api(service)
     with logins_without_pause(service), service.radius(SECRET) as device:
         for number in range(20):
@@ -132,19 +132,21 @@ def test_a_switched_domain_under_load(service: RunningService) -> None:
             assert row == ("" if mode == "enforce" else "accept",)
 
 
-def test_a_client_that_is_added_and_removed(service: RunningService, way: Way, address: str) -> None:
-    """Its packet is dropped before, answered right after it was added, and dropped right after it was removed."""
+def test_a_client_is_answered_between_its_addition_and_removal(
+    service: RunningService, admin: Admin, address: str
+) -> None:
+    """A packet of the client before its addition, or after its removal, is dropped."""
     with service.radius(SECRET, source=address) as device:
         assert not is_answered(service, device)
         for _ in range(2):
-            way.add_client(f"new {address}", address)
+            admin.add_client(f"new {address}", address)
             assert is_answered(service, device)
-            way.remove_client(f"new {address}")
+            admin.remove_client(f"new {address}")
             assert not is_answered(service, device)
 
 
-def test_a_client_whose_secret_is_changed(service: RunningService, address: str) -> None:
-    """The next packet is opened with the new secret, and one under the old secret is dropped."""
+def test_a_new_secret_applies_to_the_next_packet(service: RunningService, address: str) -> None:
+    """A packet with the old secret is dropped."""
     api = Api(service)
     api.add_client(f"changed {address}", address)
     with service.radius(SECRET, source=address) as old, service.radius(OTHER_SECRET, source=address) as new:
@@ -155,8 +157,8 @@ def test_a_client_whose_secret_is_changed(service: RunningService, address: str)
         assert not is_answered(service, old)
 
 
-def test_a_client_that_must_sign(service: RunningService, address: str) -> None:
-    """The next unsigned packet is dropped once signatures are required, and answered once they are not."""
+def test_required_signatures_apply_to_the_next_packet(service: RunningService, address: str) -> None:
+    """An unsigned packet is dropped while signatures are required."""
     api = Api(service)
     api.add_client(f"signs {address}", address)
     with service.radius(SECRET, source=address) as device:
@@ -165,8 +167,8 @@ def test_a_client_that_must_sign(service: RunningService, address: str) -> None:
             assert is_answered(service, device, signed=False) is (required == "no")
 
 
-def test_a_client_that_gets_another_domain(service: RunningService, address: str) -> None:
-    """The next login belongs to the new domain, which has no such user."""
+def test_a_new_domain_of_a_client_applies_to_the_next_login(service: RunningService, address: str) -> None:
+    """The login belongs to the new domain, which does not have the user."""
     api = Api(service)
     api.add_client(f"moves {address}", address)
     domain = service.post("/ad/AddDomain", {**SCOPE, "domainName": f"of {address}"})["domainId"]
@@ -178,8 +180,8 @@ def test_a_client_that_gets_another_domain(service: RunningService, address: str
     assert event == (domain, "unknown user")
 
 
-def test_a_deleted_device(service: RunningService) -> None:
-    """The next request registers it again, with a new id and one registration more; it is not listed before."""
+def test_a_deleted_device_registers_again_at_the_next_request(service: RunningService) -> None:
+    """The device gets a new ID and one more registration; until then it is not listed."""
     with service.radius(SECRET) as device:
         ids = []
         for registrations in range(1, 5):
@@ -192,10 +194,8 @@ def test_a_deleted_device(service: RunningService) -> None:
     assert ids == sorted(set(ids))
 
 
-def test_a_user_that_is_added_and_removed(service: RunningService) -> None:
-    """A user is refused before the addition, accepted right after it and refused right after the removal. A
-    second user of that name is another.
-    """
+def test_a_user_is_accepted_between_addition_and_removal(service: RunningService) -> None:
+    """A second user of the same name does not have the password of the first."""
     with service.radius(SECRET) as device:
         assert device.login("eve", "first") == ACCESS_REJECT
         for password in ("first", "second"):
@@ -207,8 +207,7 @@ def test_a_user_that_is_added_and_removed(service: RunningService) -> None:
         assert device.login("eve", "second") == ACCESS_REJECT
 
 
-def test_a_change_without_a_running_service_holds_after_its_start(tmp_path: Path) -> None:
-    """A change made in the store before the start applies to the first request."""
+def test_a_change_before_the_start_applies_to_the_first_request(tmp_path: Path) -> None:
     with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         service.stop()
         service.ok("client", "add", "offline", "--address", STANDING, "--secret", SECRET, *TENANT)
@@ -221,13 +220,13 @@ def test_a_change_without_a_running_service_holds_after_its_start(tmp_path: Path
 
 
 def last_event(service: RunningService) -> dict[str, Any]:
-    """The newest entry of the log of logins."""
+    """Return the newest event in the log of logins."""
     event: dict[str, Any] = service.post("/ad/GetAuthLog", {**DOMAIN, "pageId": 1, "pageSize": 1})["events"][0]
     return event
 
 
 def listed(service: RunningService, name: str) -> list[dict[str, Any]]:
-    """The devices of a name."""
+    """Return the devices with a name."""
     chosen = {"filterBy": "NAS_IDENTIFIER", "value": name}
     body = {**DOMAIN, "pageId": 1, "pageSize": 10, "filter": chosen}
     found: list[dict[str, Any]] = service.post("/network_device/ListDevices", body)["network_devices"]
@@ -235,7 +234,7 @@ def listed(service: RunningService, name: str) -> list[dict[str, Any]]:
 
 
 def is_answered(service: RunningService, device: RadiusClient, *, signed: bool = True) -> bool:
-    """Send one login; whether its answer is there when a later login's is."""
+    """Send a login, and return whether its reply has arrived when a later login is answered."""
     request = device.packet(USER, PASSWORD, signed=signed)
     device.send(request)
     with service.radius(SECRET) as later:
@@ -251,7 +250,7 @@ def is_answered(service: RunningService, device: RadiusClient, *, signed: bool =
 
 @contextmanager
 def logins_without_pause(service: RunningService) -> Iterator[None]:
-    """A thread that logs in again and again for the time of the block."""
+    """Log in repeatedly in a thread until the block ends."""
     ended, failed = threading.Event(), []
 
     def log_in() -> None:

@@ -1,4 +1,4 @@
-"""Garbage collections: short ones by the clock, long ones when no request waits."""
+"""Garbage collection: short collections at intervals, long ones while no request waits."""
 
 import gc
 import weakref
@@ -15,7 +15,7 @@ GROWN_S, OLD_S = 5.0, 10.0
 
 
 class Cycle:
-    """Only the collector can free it."""
+    """An object that only the collector can free."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -41,8 +41,8 @@ def grown_old() -> weakref.ref[Cycle]:
     return weakref.ref(held)
 
 
-async def test_what_is_young_is_freed_soon(autojump_clock: MockClock) -> None:
-    """The next collection frees a young cycle, although requests wait."""
+async def test_a_young_cycle_is_freed_by_the_next_collection(autojump_clock: MockClock) -> None:
+    """The cycle is freed although requests wait."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(collect_garbage, lambda: 1000)
         await trio.sleep(LONGEST_S / 2)
@@ -52,8 +52,8 @@ async def test_what_is_young_is_freed_soon(autojump_clock: MockClock) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_what_was_held_at_its_first_look_is_freed_later(autojump_clock: MockClock) -> None:
-    """The second collection frees the cycle, although requests wait."""
+async def test_a_cycle_in_the_second_generation_is_freed_by_its_collection(autojump_clock: MockClock) -> None:
+    """The cycle is freed although requests wait."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(collect_garbage, lambda: 1000, grown_s=GROWN_S))
         await trio.sleep(LONGEST_S / 2)
@@ -65,8 +65,8 @@ async def test_what_was_held_at_its_first_look_is_freed_later(autojump_clock: Mo
         nursery.cancel_scope.cancel()
 
 
-async def test_what_is_old_is_freed_when_nobody_waits(autojump_clock: MockClock) -> None:
-    """A cycle that survived two collections stays while requests wait, for the same time again at most."""
+async def test_an_old_cycle_is_freed_while_no_request_waits(autojump_clock: MockClock) -> None:
+    """While requests wait, the cycle is freed after twice old_s at the latest."""
     waiting = 1
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(collect_garbage, lambda: waiting, grown_s=10 * OLD_S, old_s=OLD_S))
@@ -83,8 +83,8 @@ async def test_what_is_old_is_freed_when_nobody_waits(autojump_clock: MockClock)
         nursery.cancel_scope.cancel()
 
 
-def test_looks_come_as_often_as_keeps_them_short() -> None:
-    """A long look makes the next one come sooner, a short one later, within bounds."""
+def test_the_interval_adapts_to_the_duration_of_a_collection() -> None:
+    """A long collection shortens the interval and a short one lengthens it, within bounds."""
     assert next_pause(0.1, LOOK_S * 2) == 0.05
     assert next_pause(0.1, LOOK_S * 0.7) == 0.1
     assert next_pause(0.1, LOOK_S * 0.1) == 0.2

@@ -1,4 +1,4 @@
-"""The start of a service whose addresses are in use, and its end: logins that wait for a second factor are answered."""
+"""The start of `serve` with addresses in use or wrong settings, and its stop with pending second factors."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ SCOPE = {"orgId": 1, "tenantId": 1, "domainId": 1}
 
 
 def enforce(service: RunningService, hook: Hook, fallback: str) -> None:
-    """Ann, whose second factor is asked by the hook."""
+    """Add a client and the user ann, and enforce a second factor of the hook."""
     service.add_client("here", "127.0.0.1", SECRET)
     service.add_user("ann", b"hello")
     service.post("/ad/SetMFAProvider", {**SCOPE, "provider": "webhook", **hook.fields})
@@ -30,8 +30,8 @@ def enforce(service: RunningService, hook: Hook, fallback: str) -> None:
 
 
 @pytest.mark.parametrize(("fallback", "code"), [("deny", ACCESS_REJECT), ("allow", ACCESS_ACCEPT)])
-def test_who_waits_at_sigterm_is_answered(tmp_path: Path, fallback: str, code: int) -> None:
-    """By the fallback, which is recorded with its reason; the process ends by itself."""
+def test_a_pending_login_is_answered_at_sigterm(tmp_path: Path, fallback: str, code: int) -> None:
+    """The fallback decides, and the event has the reason; the process ends by itself."""
     with Hook() as hook, running_service(tmp_path, {"SALLYPORT_DRAIN_S": "0"}, fresh=True) as service:
         enforce(service, hook, fallback)
         with service.radius(SECRET) as device:
@@ -44,8 +44,8 @@ def test_who_waits_at_sigterm_is_answered(tmp_path: Path, fallback: str, code: i
         assert reason == "the service was stopped before the second factor was answered"
 
 
-def test_who_answers_during_the_drain_gets_in(tmp_path: Path) -> None:
-    """drain_s is for the user: an approval that comes in time counts, and ends the wait."""
+def test_an_approval_during_the_drain_is_accepted(tmp_path: Path) -> None:
+    """The drain ends when no login is pending."""
     with Hook() as hook, running_service(tmp_path, {"SALLYPORT_DRAIN_S": "60"}) as service:
         enforce(service, hook, "deny")
         with service.radius(SECRET) as device:
@@ -58,14 +58,14 @@ def test_who_answers_during_the_drain_gets_in(tmp_path: Path) -> None:
 
 
 def make_certificate(service: RunningService) -> None:
-    """Give a service that does not run a store and a certificate for RadSec."""
+    """Make a store and a certificate for RadSec, for a stopped service."""
     service.ok("db", "migrate")
     service.ok("cert", "init", "--host", "radius.example.org")
 
 
 @contextmanager
 def held(kind: socket.SocketKind) -> Iterator[str]:
-    """An address of 127.0.0.1 that another socket has."""
+    """Yield an address of 127.0.0.1 that another socket has."""
     with socket.socket(socket.AF_INET, kind) as other:
         other.bind(("127.0.0.1", 0))
         if kind == socket.SOCK_STREAM:
@@ -84,8 +84,8 @@ def held(kind: socket.SocketKind) -> Iterator[str]:
     ],
 )
 def test_an_address_in_use_names_setting_and_process(tmp_path: Path, setting: str, kind: socket.SocketKind) -> None:
-    """`serve` ends with status 1; its last line has the setting, the address and the process that holds it. It makes no
-    data directory."""
+    """`serve` ends with status 1 and leaves no new data directory. Its last line has the setting, the address and the
+    process that holds it."""
     with ExitStack() as ends:
         address = ends.enter_context(held(kind))
         service = RunningService(tmp_path, {f"SALLYPORT_{setting.upper()}": address})
@@ -102,20 +102,57 @@ def test_an_address_in_use_names_setting_and_process(tmp_path: Path, setting: st
     assert service.data_dir.exists() is (setting == "radsec_bind")
 
 
-def test_one_address_of_two_settings_in_a_new_place(tmp_path: Path) -> None:
-    """`serve` names the second setting, and makes no data directory."""
+def test_one_address_of_two_settings_is_reported(tmp_path: Path) -> None:
+    """`serve` names the second setting and leaves no new data directory."""
     with held(socket.SOCK_STREAM) as address:
         pass
     service = RunningService(tmp_path, {"SALLYPORT_HTTP_BIND": address, "SALLYPORT_METRICS_BIND": address})
     done = service.cli("serve")
     assert done.returncode == 1
-    told = "another setting of this service has the same address; change SALLYPORT_METRICS_BIND\n"
-    assert done.stderr.endswith(told)
+    message = "another setting of this service has the same address; change SALLYPORT_METRICS_BIND\n"
+    assert done.stderr.endswith(message)
     assert not service.data_dir.exists()
 
 
-def test_a_control_socket_that_cannot_be_made(tmp_path: Path) -> None:
-    """A directory in its place: `serve` ends with one line that names the path and the setting."""
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        pytest.param("radsec_bind", "127.0.0.1:0", "RadSec has no certificate", id="RadSec without a certificate"),
+        pytest.param("dictionaries", "absent", "absent: No such file", id="dictionaries that do not exist"),
+        pytest.param("tls_certificate", "server.pem", "go together", id="certificate without a key"),
+        pytest.param("master_key", "short", "master key", id="malformed master key"),
+        pytest.param("event_days", "many", "event_days", id="value that is no number"),
+    ],
+)
+def test_a_failed_first_start_leaves_no_directory(tmp_path: Path, setting: str, value: str, message: str) -> None:
+    """`serve` ends with one line about the cause. Neither the data directory nor its new parents exist."""
+    service = RunningService(tmp_path, {f"SALLYPORT_{setting.upper()}": value})
+    service.data_dir = tmp_path / "new" / "data"
+    done = service.cli("serve")
+    assert done.returncode == 1
+    assert message in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("reason", ["directory", "store"])
+def test_a_failed_start_removes_nothing_that_may_be_in_use(tmp_path: Path, reason: str) -> None:
+    """An existing data directory is kept, and so is the master key of a store in another directory."""
+    settings: dict[str, str | None] = {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"}
+    if reason == "store":
+        settings["SALLYPORT_DATABASE"] = str(tmp_path / "elsewhere.db")
+    service = RunningService(tmp_path, settings)
+    if reason == "directory":
+        service.data_dir.mkdir(mode=0o700)
+    assert service.cli("serve").returncode == 1
+    assert (service.data_dir / "master.key").exists()
+    make_certificate(service)
+    service.start()
+    assert service.stop() == 0
+
+
+def test_a_control_socket_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
+    """`serve` ends with one line that has the path and the setting."""
     service = RunningService(tmp_path)
     (service.data_dir / "control.sock").mkdir(parents=True)
     done = service.cli("serve")
@@ -125,8 +162,7 @@ def test_a_control_socket_that_cannot_be_made(tmp_path: Path) -> None:
     assert "set SALLYPORT_DATA_DIR" in last
 
 
-async def test_radsec_alone_is_enough(tmp_path: Path) -> None:
-    """A service without an address for RADIUS over UDP starts if it has one for RadSec."""
+async def test_radsec_needs_no_udp_listener(tmp_path: Path) -> None:
     make_certificate(RunningService(tmp_path))
     no_udp = dict.fromkeys(("radius_auth_bind", "radius_acct_bind"), "")
     addresses = no_udp | dict.fromkeys(("radsec_bind", "http_bind"), "127.0.0.1:0")

@@ -1,4 +1,4 @@
-"""Notifications of a running service to systemd, and its reload at SIGHUP."""
+"""Notifications of a running service to systemd, and the reload of its settings at SIGHUP."""
 
 import json
 import os
@@ -25,22 +25,22 @@ WAIT_S = 30.0
 
 @contextmanager
 def manager(path: Path) -> Iterator[socket.socket]:
-    """A service manager's socket."""
+    """Yield the socket of a service manager."""
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as sock:
         sock.bind(str(path))
         sock.settimeout(WAIT_S)
         yield sock
 
 
-def told(sock: socket.socket, line: str) -> dict[str, str]:
-    """The next message with a line, as name and value."""
+def next_message(sock: socket.socket, line: str) -> dict[str, str]:
+    """Return the next message with this line, as names and values."""
     while line not in (lines := sock.recv(4096).decode().splitlines()):
         pass
     return dict(each.split("=", 1) for each in lines)
 
 
 def logged(service: RunningService, event: str, count: int = 1) -> list[dict[str, object]]:
-    """The lines of an event, once there are so many."""
+    """Return the log lines of an event, waiting until there are `count`."""
     deadline = time.monotonic() + WAIT_S
     while True:
         lines = [json.loads(line) for line in service.log().splitlines() if line.startswith("{")]
@@ -50,25 +50,26 @@ def logged(service: RunningService, event: str, count: int = 1) -> list[dict[str
         time.sleep(0.05)
 
 
-def test_systemd_hears_how_the_service_is(tmp_path: Path) -> None:
-    """Ready once every listener answers, alive again and again, reloading and ready at SIGHUP, stopping at SIGTERM."""
+def test_systemd_is_notified_of_each_state(tmp_path: Path) -> None:
+    """READY is sent once every listener answers, WATCHDOG repeatedly, RELOADING and READY at SIGHUP, STOPPING at
+    SIGTERM."""
     path = tmp_path / "notify"
     (tmp_path / "service").mkdir()
     with manager(path) as sock:
         watched = {"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "300000"}
         with running_service(tmp_path / "service", watched, fresh=True) as service:
-            told(sock, "READY=1")
+            next_message(sock, "READY=1")
             for _ in range(3):
-                told(sock, "WATCHDOG=1")
+                next_message(sock, "WATCHDOG=1")
             os.kill(service.process_id, signal.SIGHUP)
-            assert int(told(sock, "RELOADING=1")["MONOTONIC_USEC"]) > 0
-            told(sock, "READY=1")
-        told(sock, "STOPPING=1")
+            assert int(next_message(sock, "RELOADING=1")["MONOTONIC_USEC"]) > 0
+            next_message(sock, "READY=1")
+        next_message(sock, "STOPPING=1")
 
 
-async def test_the_watchdog_starves_when_the_writer_hangs(tmp_path: Path) -> None:
-    """While a write hangs no notification is sent. A refused write does not count as hanging."""
-    goes_on = threading.Event()
+async def test_the_watchdog_is_not_notified_while_a_write_hangs(tmp_path: Path) -> None:
+    """Notifications continue when the write has ended."""
+    resume = threading.Event()
     with manager(tmp_path / "notify") as sock:
         sock.setblocking(False)
         notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "30000"})
@@ -76,39 +77,39 @@ async def test_the_watchdog_starves_when_the_writer_hangs(tmp_path: Path) -> Non
             nursery.start_soon(feed_watchdog, store, notifier)
             with trio.fail_after(WAIT_S):
                 await trio.lowlevel.wait_readable(sock)
-                nursery.start_soon(store.exclusive, lambda _connection: goes_on.wait(WAIT_S))
+                nursery.start_soon(store.exclusive, lambda _connection: resume.wait(WAIT_S))
                 with trio.move_on_after(0.5):
                     while True:  # sent before the write hung
                         await trio.lowlevel.wait_readable(sock)
                         sock.recv(4096)
                 with pytest.raises(BlockingIOError):
                     sock.recv(4096)
-                goes_on.set()
+                resume.set()
                 await trio.lowlevel.wait_readable(sock)
             assert sock.recv(4096) == b"WATCHDOG=1"
             nursery.cancel_scope.cancel()
 
 
-async def test_a_disk_that_fills_is_told_once(autojump_clock: trio.testing.MockClock) -> None:
-    """One warning when it gets below what is wanted, whatever it does near there; one line when there is room again. A
-    file system that does not say is no reason for either."""
+async def test_low_disk_space_is_logged_once(autojump_clock: trio.testing.MockClock) -> None:
+    """One warning is logged when the free space falls below the limit, and one line when it is well above again. An
+    unknown free space is ignored."""
     seen = iter([200, 99, 50, None, 110, 99, 130, 120, 99])
     with structlog.testing.capture_logs() as lines, trio.move_on_after(8.5 * LOOK_S):
         await watch_room(Path("/var/lib/x"), 100 << 20, lambda _: None if (left := next(seen)) is None else left << 20)
-    told = [(each["log_level"], each["left_mib"]) for each in lines]
-    assert told == [("warning", 99), ("info", 130), ("warning", 99)]
+    levels = [(each["log_level"], each["left_mib"]) for each in lines]
+    assert levels == [("warning", 99), ("info", 130), ("warning", 99)]
     assert lines[0]["directory"] == "/var/lib/x"
 
 
-async def test_nothing_is_told_where_nothing_is_wanted() -> None:
-    """0 is never, and ends at once."""
+async def test_disk_space_is_not_watched_without_a_threshold() -> None:
+    """The task ends at once."""
     with structlog.testing.capture_logs() as lines:
         await watch_room(Path("/"), 0)
     assert lines == []
 
 
-def test_without_a_manager_nothing_is_told() -> None:
-    """Started by hand, or with a socket that is gone, it goes on; a watchdog meant for another process is not ours."""
+def test_without_a_service_manager_nothing_is_sent() -> None:
+    """A missing socket is no error, and a watchdog for another process is ignored."""
     Notifier({}).ready("x")
     Notifier({"NOTIFY_SOCKET": "/there/is/no/socket"}).alive()
     ours = {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": str(os.getpid())}
@@ -117,8 +118,8 @@ def test_without_a_manager_nothing_is_told() -> None:
     assert Notifier({"WATCHDOG_USEC": "2000000"}).watchdog_s is None
 
 
-def test_hanging_up_reads_the_settings_anew(tmp_path: Path) -> None:
-    """The log's level holds at once, what needs a restart is named, and a broken file changes nothing."""
+def test_sighup_reloads_the_settings(tmp_path: Path) -> None:
+    """The log level applies at once, settings that need a restart are named, and a broken file changes nothing."""
     file = tmp_path / "sallyport.toml"
     file.write_text('log_level = "info"\n')
     with running_service(tmp_path, fresh=True) as service:
@@ -134,8 +135,7 @@ def test_hanging_up_reads_the_settings_anew(tmp_path: Path) -> None:
         assert service.call("log.level") == "debug"
 
 
-def test_the_level_can_be_set_by_command(tmp_path: Path) -> None:
-    """At once, until a restart."""
+def test_a_command_sets_the_log_level_until_a_restart(tmp_path: Path) -> None:
     with running_service(tmp_path, fresh=True) as service:
         assert service.ok("log", "level", "error") == "error"
         service.ok("client", "add", "quiet", "--address", "127.0.0.9", "--org", "1", "--tenant", "1")

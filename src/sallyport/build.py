@@ -19,6 +19,8 @@ from sallyport.base.errors import Absent
 from sallyport.metrics import StoreMetrics
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.store.directory import TOKEN_FILE, Reserve, open_data_directory, take_lock
+from sallyport.store.extra import check_extra
+from sallyport.store.model import Engine
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault, load_master_keys
 
@@ -44,9 +46,12 @@ async def build(
     path = settings.database_path
     with ExitStack() as held:
         held.callback(os.close, open_data_directory(settings.data_dir) if lock is None else lock)
-        if new == "refuse" and not path.exists():
-            raise Absent(f"{path} does not exist")
-        if settings.database:  # it may be elsewhere, and another data directory may name it too
+        is_new = _is_new(settings)
+        if new == "refuse" and is_new:
+            raise Absent("the database has no tables yet" if settings.database_url else f"{path} does not exist")
+        if (
+            settings.database and not settings.database_url
+        ):  # it may be elsewhere, and another data directory may name it too
             held.callback(os.close, take_lock(settings.database_path.with_name(settings.database_path.name + ".lock")))
         dictionary = load_dictionary(*([settings.dictionaries] if settings.dictionaries else []))
         for note in dictionary.notes:
@@ -54,8 +59,8 @@ async def build(
         registry = CollectorRegistry()
         metrics = StoreMetrics(registry)
         reserve = Reserve(path.with_name(path.name + ".reserve"), settings.disk_reserve_mib << 20)
-        vault = Vault(load_master_keys(settings.data_dir, environ, may_make=new == "make" and not path.exists()))
-        with closing(SqliteStore(path, metrics, reserve, settings.limits)) as store:
+        vault = Vault(load_master_keys(settings.data_dir, environ, may_make=new == "make" and is_new))
+        with closing(_opened(settings, metrics, reserve)) as store:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)
                 app = App(settings, store, vault, dictionary, registry)
@@ -64,6 +69,24 @@ async def build(
                     await _first_start(app)
                 yield app
                 nursery.cancel_scope.cancel()
+
+
+def _is_new(settings: Settings) -> bool:
+    """Return whether there is no store yet. Raises ConfigError, SchemaError, StoreError."""
+    if not settings.database_url:
+        return not settings.database_path.exists()
+    check_extra()
+    from sallyport.store.postgres.schema import exists
+
+    return not exists(settings.database_url)
+
+
+def _opened(settings: Settings, metrics: StoreMetrics, reserve: Reserve) -> Engine:
+    if not settings.database_url:
+        return SqliteStore(settings.database_path, metrics, reserve, settings.limits)
+    from sallyport.store.postgres.engine import PostgresStore
+
+    return PostgresStore(settings.database_url, metrics, settings.limits)
 
 
 async def _first_start(app: App) -> None:

@@ -112,8 +112,12 @@ async def serve_until_signal(
     environ: Mapping[str, str],
     read: Callable[[], Settings] | None = None,
     lock: int | None = None,
+    ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run the service until SIGTERM or SIGINT. read: returns the present settings, for SIGHUP. lock: see `build`."""
+    """Run the service until SIGTERM or SIGINT.
+
+    read: returns the present settings, for SIGHUP. lock: see `build`. ready: called when every listener answers.
+    """
     stop = trio.Event()
     hang_ups, hung_up = trio.open_memory_channel[None](1)
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
@@ -128,7 +132,10 @@ async def serve_until_signal(
                         stop.set()
 
             nursery.start_soon(wait_for_signal)
-            await serve(settings, environ, stop, hung_up=hung_up, read=read or (lambda: settings), lock=lock)
+            async with trio.open_nursery() as running:
+                started = partial(serve, hung_up=hung_up, read=read or (lambda: settings), lock=lock)
+                await running.start(started, settings, environ, stop)
+                ready()
             nursery.cancel_scope.cancel()
 
 
@@ -136,7 +143,8 @@ _Listener = tuple[Kind, socket.socket]
 
 
 def _bind(settings: Settings, sockets: ExitStack) -> list[_Listener]:
-    """Bind every RADIUS socket. An address of a family that the machine does not have is left out. StartError."""
+    """Bind every RADIUS socket. An address of a family that the machine does not have is left out. Raises
+    StartError."""
     wanted = [(Kind.AUTHENTICATION, "radius_auth_bind", address) for address in settings.radius_auth_bind]
     wanted += [(Kind.ACCOUNTING, "radius_acct_bind", address) for address in settings.radius_acct_bind]
     listeners = []

@@ -71,7 +71,7 @@ def test_no_regular_file(path: Path, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "service is missing"),
         ('service = ""', "service is missing"),
@@ -86,10 +86,10 @@ def test_no_regular_file(path: Path, tmp_path: Path, name: str) -> None:
         ("# " + "x" * 70_000, "over 65536 octets"),
     ],
 )
-def test_invalid_files(path: Path, text: str | bytes, told: str) -> None:
+def test_invalid_files(path: Path, text: str | bytes, message: str) -> None:
     """An error names the file and the key, never the value."""
     put(path, text)
-    with pytest.raises(ConfigError, match=told) as error:
+    with pytest.raises(ConfigError, match=message) as error:
         file.read(path, "directory")
     assert "hunter2" not in str(error.value)
 

@@ -74,12 +74,12 @@ def test_an_old_connection_is_not_used_again(reach: Callable[..., ServiceClient]
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413])
-def test_a_refusal(reach: Callable[..., ServiceClient], status: int) -> None:
+def test_a_refusal_has_the_message_of_the_service(reach: Callable[..., ServiceClient], status: int) -> None:
     """A refusal has the message of the service's error body, without control characters."""
     body = {"code": status, "status": "Failure", "message": "no \x1b[31m such"}
-    with scripted(answer(status, body)) as server, pytest.raises(ServiceRefused, match=r"^no \?\[31m such$") as told:
+    with scripted(answer(status, body)) as server, pytest.raises(ServiceRefused, match=r"^no \?\[31m such$") as caught:
         reach(server.url).post("/x", {})
-    assert told.value.status == status
+    assert caught.value.status == status
 
 
 OTHER_SERVERS = {
@@ -106,10 +106,10 @@ OTHER_SERVERS = {
 @pytest.mark.parametrize("name", OTHER_SERVERS)
 def test_an_answer_of_another_server(reach: Callable[..., ServiceClient], name: str) -> None:
     """An answer of another server counts as an unreachable service."""
-    with scripted(OTHER_SERVERS[name]) as server, pytest.raises(ServiceAway) as told:
+    with scripted(OTHER_SERVERS[name]) as server, pytest.raises(ServiceAway) as caught:
         reach(server.url).post("/x", {})
-    assert told.value.after_s == (7.0 if name == "too often" else 0.0)
-    assert str(told.value).isprintable()
+    assert caught.value.after_s == (7.0 if name == "too often" else 0.0)
+    assert str(caught.value).isprintable()
 
 
 def test_an_answer_without_end(reach: Callable[..., ServiceClient]) -> None:
@@ -144,9 +144,9 @@ def test_a_refused_connection(reach: Callable[..., ServiceClient]) -> None:
 )  # fmt: skip
 def test_malformed_urls(url: str) -> None:
     """A malformed URL is refused without a value that may be a password. Plain HTTP is for this machine only."""
-    with pytest.raises(ConfigError, match=r"^service: ") as told:
+    with pytest.raises(ConfigError, match=r"^service: ") as caught:
         ServiceClient(url)
-    assert "hunter2" not in str(told.value)
+    assert "hunter2" not in str(caught.value)
 
 
 def test_tls(reach: Callable[..., ServiceClient], tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_a_discovered_user_can_be_added(tenant: Tenant, host: Host) -> None:
     (entry,) = tenant.ask(USERS, domainId=tenant.domain, filter={"filterBy": "userName", "value": "eve"})["epmUsers"]
     assert (entry["source"], entry["instanceIds"]) == ("Local", [])
     again = {"domainId": tenant.domain, "userName": "eve"}
-    assert tenant.refused(ADD_USER, **again) == (409, "the domain has a user of that name")
+    assert tenant.refused(ADD_USER, **again) == (409, "the domain has a user of that name: choose another name")
 
 
 def test_an_order_and_its_outcome(tenant: Tenant, host: Host) -> None:
@@ -156,8 +156,8 @@ def test_an_order_and_its_outcome(tenant: Tenant, host: Host) -> None:
     assert state is not None
     assert [(each.id, each.kind, each.users) for each in state.triggers] == [(first["orderId"], "rotate", ("ann",))]
     host.report(outcomes=[{"trigger": first["orderId"], "error": "passwd is locked"}, {"trigger": 10**9}])
-    (told,) = ask_about(tenant, STATUS, host)["orders"]
-    assert (told["outcome"], told["error"]) == ("failed", "passwd is locked")
+    (order,) = ask_about(tenant, STATUS, host)["orders"]
+    assert (order["outcome"], order["error"]) == ("failed", "passwd is locked")
     state = host.poll()
     assert state is not None
     assert state.triggers == ()
@@ -176,13 +176,13 @@ def test_waiting_for_an_outcome(tenant: Tenant, host: Host) -> None:
 
     acting = threading.Thread(target=act)
     acting.start()
-    (told,) = ask_about(tenant, ORDER, host, kind="discover", waitSeconds=60)["orders"]
+    (order,) = ask_about(tenant, ORDER, host, kind="discover", waitSeconds=60)["orders"]
     acting.join(60)
-    assert told["outcome"] == "done"
+    assert order["outcome"] == "done"
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"kind": "hunter2"}, "invalid kind"), ({}, "missing kind"),
         ({"kind": "sync", "waitSeconds": 61}, "invalid waitSeconds"),
@@ -190,12 +190,12 @@ def test_waiting_for_an_outcome(tenant: Tenant, host: Host) -> None:
         ({"kind": "sync", "userNames": ["ann"]}, "userNames go with the kind rotate"),
     ],
 )  # fmt: skip
-def test_malformed_orders(tenant: Tenant, host: Host, fields: dict[str, Any], told: str) -> None:
+def test_malformed_orders(tenant: Tenant, host: Host, fields: dict[str, Any], message: str) -> None:
     """A malformed order is 400 and names the field."""
-    assert tenant.refused(ORDER, domainId=tenant.domain, instanceId=host.instance, **fields) == (400, told)
+    assert tenant.refused(ORDER, domainId=tenant.domain, instanceId=host.instance, **fields) == (400, message)
 
 
-def test_a_rotation(world: World, tenant: Tenant, host: Host) -> None:
+def test_a_rotated_password_is_known_to_the_service_first(world: World, tenant: Tenant, host: Host) -> None:
     """The service knows a password before it is in force, and the state has its hash from then on.
 
     An auditor sees neither, and the audit trail has each reading.

@@ -39,7 +39,7 @@ def test_a_certificate_of_another_tenant_is_refused(world: World) -> None:
     theirs = issue(owner, "proxy.a.example.com")
     unknown = {"tlsName": "proxy.c.example.com", "tlsFingerprint": "12" * 32}
     for field in theirs:
-        told = {
+        refusal = {
             other.refused(path, **fields, **{field: value[field]})
             for value in (theirs, unknown)
             for path, fields in (
@@ -47,7 +47,7 @@ def test_a_certificate_of_another_tenant_is_refused(world: World) -> None:
                 (UPDATE, {"clientId": client}),
             )
         }
-        ((code, text),) = told
+        ((code, text),) = refusal
         assert code == 403
         assert field in text and "sallyport client add" in text
         assert not any(value in text for value in (*theirs.values(), *unknown.values()))
@@ -62,8 +62,11 @@ def test_a_certificate_belongs_to_one_client(world: World) -> None:
     first = tenant.ask(ADD, name="tls", address=ADDRESS, **fields)["clientId"]
     second = tenant.ask(ADD, name="other", address="203.0.113.103")["clientId"]
     for field, value in fields.items():
-        told = tenant.refused(UPDATE, clientId=second, **{field: value})
-        assert told == (409, f"a RADIUS client with this {field} exists")
+        refusal = tenant.refused(UPDATE, clientId=second, **{field: value})
+        assert refusal == (
+            409,
+            f"a RADIUS client with this {field} exists: choose another {field}, or change that client",
+        )
     tenant.ask(UPDATE, clientId=first, name="still it")
     tenant.ask(UPDATE, clientId=first, tlsName="", tlsFingerprint="")
     tenant.ask(UPDATE, clientId=second, tlsName="One.Example.org.", tlsFingerprint=fields["tlsFingerprint"].upper())

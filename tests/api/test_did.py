@@ -111,16 +111,16 @@ def test_a_new_issuer(tenant: Tenant, method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "refusal"),
     [
         ({"method": "ion"}, (400, "invalid method")), ({"method": None}, (400, "invalid method")),
         ({"method": ["key"]}, (400, "invalid method")), ({"method": "key", "keyType": "rsa"}, (400, "invalid keyType")),
         ({}, (400, "missing method")), ({"method": "key", "name": "x" * 300}, (400, "invalid name")),
     ],
 )  # fmt: skip
-def test_malformed_issuers(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
+def test_malformed_issuers(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
     """An unknown method or curve is 400 and names the field."""
-    assert refuse_creation(tenant, ISSUER, fields) == told
+    assert refuse_creation(tenant, ISSUER, fields) == refusal
     assert tenant.ask(LIST, domainId=tenant.domain) == []
 
 
@@ -131,7 +131,7 @@ def test_spellings_of_a_method(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "refusal"),
     [
         ({"publicKeyJwk": {**JWK, "d": "hunter2"}}, (400, "a private key was sent: use another one from now on")),
         ({"publicKeyJwk": {"kty": "oct"}}, (400, "the key is of no curve that is known here")),
@@ -143,9 +143,9 @@ def test_spellings_of_a_method(tenant: Tenant) -> None:
         ({"publicKeyJwk": JWK, "issuerId": True}, (400, "invalid issuerId")),
     ],
 )  # fmt: skip
-def test_malformed_holders(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
+def test_malformed_holders(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
     """A holder with a private key, without a key, or with an unknown issuer or wallet is refused."""
-    assert refuse_creation(tenant, HOLDER_DID, {"method": "key", **fields}) == told
+    assert refuse_creation(tenant, HOLDER_DID, {"method": "key", **fields}) == refusal
 
 
 def test_an_issuer_by_its_did(tenant: Tenant) -> None:
@@ -301,23 +301,23 @@ def test_a_new_credential(tenant: Tenant, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "refusal"),
     [
         ({"expiry": "hunter2"}, (400, "invalid expiry")), ({"expiry": "2001-01-01T00:00:00Z"}, (400, "invalid expiry")),
         ({"metadata": ["hunter2"]}, (400, "invalid metadata")),
         ({"metadata": {"id": "did:x:y"}}, (400, "invalid metadata")),
         ({"metadata": {"holderDID": "did:x:y"}}, (400, "invalid metadata")),
         ({"metadata": {"holderDID": ["hunter2"]}}, (400, "invalid metadata")),
-        ({"metadata": {"epmUsername": "hunter2" * 9}}, (400, "metadata is not what the schema asks for")),
+        ({"metadata": {"epmUsername": "hunter2" * 9}}, (400, "metadata does not meet the schema")),
         ({"metadata": {"x": "y" * 40_000}}, (400, "invalid metadata")),
         ({"schemaId": 10**9}, (404, "schema not found")), ({"issuerDid": DID}, (404, "issuer not found")),
         ({"holderDid": "did:key:z6Mk", "metadata": {}}, (404, "holder not found")),
         ({"credentialName": ""}, (400, "invalid credentialName")),
     ],
 )  # fmt: skip
-def test_malformed_credentials(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
+def test_malformed_credentials(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
     """A malformed field is 400 without its value, and an unknown id of the domain 404. Nothing is issued."""
-    assert tenant.refused(ISSUE[0], **body(tenant, **fields)) == told
+    assert tenant.refused(ISSUE[0], **body(tenant, **fields)) == refusal
     assert tenant.ask(CREDENTIALS, domainId=tenant.domain)["count"] == 0
 
 
@@ -347,7 +347,7 @@ def test_pages_of_credentials(tenant: Tenant) -> None:
     assert ([each["id"] for each in answer["credentials"]], answer["count"]) == (made[2:], 3)
 
 
-def test_a_revocation(tenant: Tenant) -> None:
+def test_a_revoked_credential_is_in_the_status_list(tenant: Tenant) -> None:
     """A revoked credential is in the public status list, in both forms.
 
     The answer is capitalized, and a second revocation succeeds.

@@ -83,10 +83,10 @@ def test_configuration(tenant: Tenant) -> None:
 
     domainId may be a string, and the answer is a text. No list and no audit entry has a secret.
     """
-    told = tenant.ask(
+    message = tenant.ask(
         SAVE, domainId=str(tenant.domain), directoryName="ad", appUrl="ldaps://dc1", bindPassword="hunter2"
     )
-    assert isinstance(told, str)
+    assert isinstance(message, str)
     body = [{"domainId": tenant.domain, "directoryName": "two"}, {"domainId": tenant.domain, "directoryName": ""}]
     answer = tenant.world.post(SAVE, tenant.token, json=body)
     assert (answer.status_code, answer.json()["message"]) == (400, "invalid directoryName")
@@ -148,7 +148,7 @@ def test_import_status(tenant: Tenant) -> None:
         assert answer == {"message": "1 import, 0 not done yet", "status": "Success", "jobs": [done]}
     other = tenant.world.tenant()
     assert other.refused(STATUS, DirectoryName="hq") == (404, "directory not found")
-    assert tenant.refused(CANCEL, domainId=tenant.domain, jobId=done["jobId"]) == (409, "the import is over")
+    assert tenant.refused(CANCEL, domainId=tenant.domain, jobId=done["jobId"]) == (409, "the import has ended already")
     assert other.refused(CANCEL, domainId=other.domain, jobId=done["jobId"]) == (404, "import not found")
 
 
@@ -206,8 +206,8 @@ def test_mappings(tenant: Tenant) -> None:
         (None, {"username": "ben", "email": "", "chat": "benny"}),
     ]
     tenant.ask(RECONFIGURE, **where, fieldMappings={"slack": "Nick"}, apply=True)
-    told = tenant.ask(RECONFIGURE, groupID=str(ops["groupId"]), fieldMappings={"email": "other"}, apply="yes")
-    assert isinstance(told, str)
+    message = tenant.ask(RECONFIGURE, groupID=str(ops["groupId"]), fieldMappings={"email": "other"}, apply="yes")
+    assert isinstance(message, str)
     for each in tenant.ask(STATUS, DirectoryName="hq")["jobs"]:
         assert job(tenant, "hq", each["jobId"])["state"] == "DONE"
     users = tenant.ask(USERS, domainId=tenant.domain)["users"]
@@ -270,8 +270,8 @@ def test_a_directory_is_removed(tenant: Tenant) -> None:
     other = tenant.world.tenant()
     assert other.refused(DELETE, **domain, directoryName="hq") == (403, "domain not in tenant")
     assert tenant.ask(USERS, **domain)["totalCount"] == 1
-    told = tenant.ask(DELETE, **domain, directoryName="HQ")
-    assert told.startswith("Removal queued: ")
+    message = tenant.ask(DELETE, **domain, directoryName="HQ")
+    assert message.startswith("Removal queued: ")
     patience = time.monotonic() + 60
     while tenant.world.post(STATUS, tenant.token, json={"DirectoryName": "hq"}).status_code != 404:
         assert time.monotonic() < patience

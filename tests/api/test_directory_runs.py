@@ -60,7 +60,7 @@ def names(tenant: Tenant) -> list[str]:
     return [each["userName"] for each in tenant.ask(USERS, domainId=tenant.domain)["users"]]
 
 
-def test_a_run(tenant: Tenant) -> None:
+def test_a_run_is_applied_at_its_end(tenant: Tenant) -> None:
     """Nothing of a run is applied before its end.
 
     A group's members may come in two parts, and the next run starts with the cursor.

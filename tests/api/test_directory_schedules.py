@@ -23,8 +23,8 @@ def test_schedules(tenant: Tenant) -> None:
     """A schedule is set, shown with its next time, changed and deleted; each change has an audit entry."""
     save(tenant)
     where = {"domainId": tenant.domain, "directoryName": "hq"}
-    told = tenant.ask(SET, **where, everyMinutes="90")
-    assert (told["code"], told["status"], told["message"]) == (200, "Success", "schedule set")
+    answered = tenant.ask(SET, **where, everyMinutes="90")
+    assert (answered["code"], answered["status"], answered["message"]) == (200, "Success", "schedule set")
     assert tenant.ask(LIST, domainId=tenant.domain) == {
         "code": 200,
         "status": "Success",
@@ -32,7 +32,7 @@ def test_schedules(tenant: Tenant) -> None:
         "schedules": [
             {
                 "directoryName": "hq", "everyMinutes": 90, "timesOfDay": [], "timeZone": "UTC", "fullEvery": 24,
-                "nextRun": told["nextRun"], "lastJobId": 0, "lastState": "", "lastEnd": "",
+                "nextRun": answered["nextRun"], "lastJobId": 0, "lastState": "", "lastEnd": "",
             }
         ],
     }  # fmt: skip
@@ -83,8 +83,8 @@ def test_an_import_on_request(tenant: Tenant) -> None:
     save(tenant)
     queued = tenant.ask(SYNC, domainId=tenant.domain, directoryName="hq")
     ended = job(tenant, "hq", queued["jobId"])
-    told = "127.0.0.1 port 1: no connection: port 1 is closed; check the port, and that the server runs"
-    assert (ended["state"], ended["message"]) == ("FAILED", f"ldap://127.0.0.1:1: {told}")
+    answered = "127.0.0.1 port 1: no connection: port 1 is closed; check the port, and that the server runs"
+    assert (ended["state"], ended["message"]) == ("FAILED", answered)
     assert tenant.refused(SYNC, domainId=tenant.domain, directoryName="x") == (404, "directory not found")
     other = tenant.world.tenant()
     assert other.refused(SYNC, domainId=other.domain, directoryName="hq") == (404, "directory not found")

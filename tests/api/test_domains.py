@@ -20,7 +20,7 @@ def domains(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
     return listed
 
 
-def test_the_list_is_what_its_model_describes(tenant: Tenant) -> None:
+def test_the_list_matches_its_model(tenant: Tenant) -> None:
     """Each entry has the fields of `DomainEntry`, in their order, with values of their types."""
     answer = tenant.ask(ALL)
     assert DomainList.model_validate(answer).model_dump(mode="json") == answer
@@ -174,7 +174,7 @@ def test_malformed_modes(tenant: Tenant, fields: dict[str, Any], text: str) -> N
     assert domains(tenant)[0]["enforcementMode"] == "monitor"
 
 
-def test_who_may_switch(world: World, tenant: Tenant) -> None:
+def test_only_an_admin_of_the_tenant_may_switch(world: World, tenant: Tenant) -> None:
     """Only an admin of the tenant may switch a domain, by either name of the field.
 
     Its operator and another tenant's admin may not.

@@ -78,7 +78,7 @@ def test_the_sessions_of_a_user_or_a_station(tenant: Tenant, nas: ThreadNas) -> 
         assert [each["sessionId"] for each in results] == wanted, fields
 
 
-def test_a_nak(tenant: Tenant, nas: ThreadNas) -> None:
+def test_a_nak_is_reported_with_its_error_cause(tenant: Tenant, nas: ThreadNas) -> None:
     """A NAK is reported with its Error-Cause by number and name, and the operation succeeds."""
     nas.script = nak(503)
     answer = tenant.ask(DISCONNECT, domainId=tenant.domain, userName="bob")
@@ -88,7 +88,7 @@ def test_a_nak(tenant: Tenant, nas: ThreadNas) -> None:
     assert answer["message"] == "0 of 1 session done"
 
 
-def test_a_retransmission(tenant: Tenant, nas: ThreadNas) -> None:
+def test_a_lost_request_is_retransmitted(tenant: Tenant, nas: ThreadNas) -> None:
     """A lost request is retransmitted, octet by octet, after two seconds (RFC 5176)."""
     nas.script = lambda request, number: ack(request) if number else []
     (result,) = tenant.ask(DISCONNECT, domainId=tenant.domain, userName="bob")["results"]
@@ -98,7 +98,7 @@ def test_a_retransmission(tenant: Tenant, nas: ThreadNas) -> None:
     assert nas.requests[0] == nas.requests[1]
 
 
-def test_a_change(tenant: Tenant, nas: ThreadNas) -> None:
+def test_a_change_sends_the_given_attributes(tenant: Tenant, nas: ThreadNas) -> None:
     """A change sends the given attributes by their dictionary names.
 
     A wrong attribute is named, and nothing is sent.
@@ -151,8 +151,8 @@ def test_another_tenants_sessions(world: World, tenant: Tenant, nas: ThreadNas) 
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({}, "sessionId, userName or station is needed, one of them"),
-        ({"sessionId": 1, "userName": "ann"}, "sessionId, userName or station is needed, one of them"),
+        ({}, "one of sessionId, userName and station is needed"),
+        ({"sessionId": 1, "userName": "ann"}, "one of sessionId, userName and station is needed"),
         ({"sessionId": "x"}, "invalid sessionId"),
         ({"userName": "a\0"}, "invalid userName"),
     ],

@@ -48,7 +48,7 @@ def test_a_new_group(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "refusal"),
     [
         ({}, (400, "missing groupName")), ({"groupName": ""}, (400, "invalid groupName")),
         ({"groupName": "a\tb"}, (400, "invalid groupName")), ({"groupName": "\u3000"}, (400, "invalid groupName")),
@@ -57,13 +57,13 @@ def test_a_new_group(tenant: Tenant) -> None:
         ({"groupName": "x", "ou": ["hunter2"]}, (400, "invalid ou")),
         ({"groupName": "x", "cn": "y" * 256}, (400, "invalid cn")),
         ({"groupName": "x", "instanceIds": [10**9]}, (404, "instance not found")),
-        ({"groupName": "TAKEN"}, (409, "the domain has a group of that name")),
+        ({"groupName": "TAKEN"}, (409, "the domain has a group of that name: choose another name")),
     ],
 )  # fmt: skip
-def test_malformed_groups(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
+def test_malformed_groups(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
     """A malformed field is 400, an unknown instance 404, a taken name 409. None adds a group."""
     add_group(tenant, "taken")
-    assert tenant.refused(ADD_GROUP, domainId=tenant.domain, **fields) == told
+    assert tenant.refused(ADD_GROUP, domainId=tenant.domain, **fields) == refusal
     assert listed(tenant) == {"taken": 0}
 
 
@@ -101,13 +101,13 @@ def test_editing(world: World, tenant: Tenant, path: str) -> None:
     detail = tenant.ask(DETAIL, **fields)
     assert [each["instanceId"] for each in detail["instances"]] == machines[:1]
     foreign = add(world.tenant(), "a")
-    for wrong, told in (
-        ({"groupName": "H"}, (409, "the domain has a group of that name")),
+    for wrong, refusal in (
+        ({"groupName": "H"}, (409, "the domain has a group of that name: choose another name")),
         ({"groupName": ""}, (400, "invalid groupName")),
         ({"instanceIds": [foreign]}, (404, "instance not found")), ({"instanceIds": "x"}, (400, "invalid instanceIds")),
         ({"groupId": 10**9}, NO_GROUP), ({"groupId": add_group(world.tenant(), "g")}, NO_GROUP),
     ):  # fmt: skip
-        assert tenant.refused(path, method="PUT", **{**fields, **wrong}) == told
+        assert tenant.refused(path, method="PUT", **{**fields, **wrong}) == refusal
     assert tenant.refused(path, method="PUT", domainId=tenant.domain) == (400, "missing groupId")
 
 
@@ -218,8 +218,8 @@ def test_the_credential_policy(world: World, tenant: Tenant) -> None:
     other.ask(ADD_PASSWORD_POLICY, policyName="p")
     foreign = other.ask(LIST_PASSWORD_POLICY)["passwordPolicies"][0]["policyId"]
     for unknown in (foreign, 10**9):
-        told = tenant.refused(SET_POLICY, method="PUT", policyId=unknown, **fields)
-        assert told == (404, "password policy not found")
+        refusal = tenant.refused(SET_POLICY, method="PUT", policyId=unknown, **fields)
+        assert refusal == (404, "password policy not found")
     wrong = {**fields, "credPolicyId": str(kept["credPolicyId"] + 1)}
     assert tenant.refused(DELETE_POLICY, method="DELETE", **wrong) == (404, "credential policy not found")
     for policy_id in (str(kept["credPolicyId"]), ""):

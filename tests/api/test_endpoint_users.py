@@ -67,14 +67,14 @@ def test_the_fields_of_a_user(tenant: Tenant, path: str) -> None:
     }  # fmt: skip
 
 
-def test_who_sees_the_secrets(world: World, tenant: Tenant) -> None:
+def test_auditors_do_not_see_secrets(world: World, tenant: Tenant) -> None:
     """Admins and operators see the secrets, auditors see stars. Each reading has an audit entry."""
     user, bare = add_epm_user(tenant, **WHOLE), add_epm_user(tenant, userName="carl")
     for role in ("admin", "operator"):
-        told = detail(tenant, user, token=tenant.role(role))
-        assert (told["password"], told["motp"]) == (WHOLE["password"], SEED)
-    told = detail(tenant, user, token=tenant.role("auditor"))
-    assert (told["password"], told["motp"], told["sshKey"]) == ("********", "********", ED25519)
+        answered = detail(tenant, user, token=tenant.role(role))
+        assert (answered["password"], answered["motp"]) == (WHOLE["password"], SEED)
+    answered = detail(tenant, user, token=tenant.role("auditor"))
+    assert (answered["password"], answered["motp"], answered["sshKey"]) == ("********", "********", ED25519)
     assert detail(tenant, bare, token=tenant.role("auditor"))["password"] == ""
     read = world.service.rows(
         "select changes from audit_trail where domain_id = ? and action = 'user.read' order by id", tenant.domain
@@ -236,11 +236,11 @@ def test_the_list_is_filtered(world: World, tenant: Tenant) -> None:
     assert list(listed(tenant, "userName", "c", instanceIds=mail)) == ["carl"]
     assert list(listed(tenant, instanceIds=[])) == ["ann", "Bobby", "carl"] and carl
     for filter_by in ("hunter2", "password", "id"):
-        told = tenant.refused(LIST, domainId=tenant.domain, filter={"filterBy": filter_by, "value": "x"})
-        assert told == (400, "invalid filterBy")
+        answered = tenant.refused(LIST, domainId=tenant.domain, filter={"filterBy": filter_by, "value": "x"})
+        assert answered == (400, "invalid filterBy")
     for filter_by, value in (("userId", "hunter2"), ("assign", "hunter2"), ("instanceIds", "-1")):
-        told = tenant.refused(LIST, domainId=tenant.domain, filter={"filterBy": filter_by, "value": value})
-        assert told == (400, "invalid value")
+        answered = tenant.refused(LIST, domainId=tenant.domain, filter={"filterBy": filter_by, "value": value})
+        assert answered == (400, "invalid value")
     foreign = add(world.tenant(), "web")
     assert tenant.refused(LIST, domainId=tenant.domain, instanceIds=[web, foreign]) == (404, "instance not found")
 
@@ -256,7 +256,7 @@ def test_the_wallet(tenant: Tenant) -> None:
         add(tenant, "web"),
     )
     fields = {"domainId": tenant.domain, "epmUserId": users, "groupId": [group], "instanceId": [machine]}
-    for wrong, told in (
+    for wrong, answered in (
         ({"epmUserId": [*users, 10**9]}, NO_USER), ({"groupId": [group, 10**9]}, (404, "group not found")),
         ({"instanceId": 10**9}, (404, "instance not found")), ({"credentialId": [1]}, (404, "credential not found")),
         ({"issuerId": 1}, (404, "issuer not found")), ({"platformUserNames": [1]}, (404, "wallet user not found")),
@@ -265,7 +265,7 @@ def test_the_wallet(tenant: Tenant) -> None:
         ({"privilegedUser": "hunter2"}, (400, "invalid privilegedUser")),
         ({"issuerId": "x"}, (400, "invalid issuerId")),
     ):  # fmt: skip
-        assert tenant.refused(WALLET, method="PUT", **{**fields, **wrong}) == told
+        assert tenant.refused(WALLET, method="PUT", **{**fields, **wrong}) == answered
     assert tenant.refused(WALLET, method="PUT", credentialId=[1, 2], assignMultiple="false", **fields)[0] == 400
     assert not any(each["assign"] for each in listed(tenant).values())
     said = {
@@ -292,8 +292,8 @@ def test_deleting(world: World, tenant: Tenant) -> None:
     foreign = add_epm_user(world.tenant(), userName="bob")
     fields = {"domainId": tenant.domain}
     for wrong in ({"epmUserId": foreign}, {"epmUserId": bob, "userName": "carl"}, {"userName": "nobody"}):
-        told = tenant.refused(DELETE, method="DELETE", epmUsers=[{"epmUserId": carl}, wrong], **fields)
-        assert told == NO_USER
+        answered = tenant.refused(DELETE, method="DELETE", epmUsers=[{"epmUserId": carl}, wrong], **fields)
+        assert answered == NO_USER
     off = {"epmUserId": bob, "userName": "Bob", "instanceId": machine}
     for _ in range(2):
         answer = tenant.ask(DELETE, method="DELETE", key="", epmUsers=[off], **fields)

@@ -71,7 +71,7 @@ def test_an_empty_array(tenant: Tenant, path: str, most: int) -> None:
     ],
     ids=["missing field", "wrong field", "missing file"],
 )
-def test_a_form(tenant: Tenant, fields: dict[str, str], files: dict[str, Any], named: str) -> None:
+def test_a_wrong_form_field_is_named(tenant: Tenant, fields: dict[str, str], files: dict[str, Any], named: str) -> None:
     """A field of a form is named like a field of a JSON body."""
     data = {name: value.format(domain=tenant.domain) for name, value in fields.items()}
     assert list(errors(tenant, IMPORT_LDIF, data=data, files=files)) == [named]
@@ -90,7 +90,7 @@ def test_a_form_that_is_cut_off(tenant: Tenant) -> None:
         (LIST_DEVICES, {"pageSize": "many"}, "pageSize", "a whole number from 1 to 100"),
         (LIST_DEVICES, {"filter": {"filterBy": "colour", "value": "x"}}, "filter.filterBy", "NAS_IDENTIFIER"),
         ("/ad/GetAuthLog", {"cursor": "x"}, "cursor", "the cursor of an earlier answer"),
-        ("/ad/updateDomainEnforcement", {"enforcementMode": "off"}, "enforcementMode", "'monitor' or 'enforce'"),
+        ("/ad/updateDomainEnforcement", {"enforcementMode": "off"}, "enforcementMode", "monitor or enforce"),
         ("/ad/updateDomainEnforcement", {}, "enforcementMode", "monitor or enforce"),
         ("/ad/SetMFAProvider", {"provider": "x"}, "provider", "duo, okta, privacyidea, radius, totp, wallet, webhook"),
         (
@@ -156,7 +156,7 @@ def test_a_taken_name(tenant: Tenant, fields: dict[str, Any]) -> None:
     first = tenant.ask("/ad/AddDomain", domainName="zq7marker")["domainId"]
     status, text = tenant.refused("/ad/AddDomain", **fields)
     which = "entry 1 of realms" if "realms" in fields else "the name"
-    assert (status, text) == (409, f"{which} belongs to domain {first}")
+    assert (status, text) == (409, f"{which} belongs to domain {first}: choose another")
 
 
 def test_the_description_has_errors(world: World) -> None:
@@ -191,4 +191,4 @@ def test_an_object_with_many_members(tenant: Tenant, path: str, fields: dict[str
 def test_many_deletions_in_one_request(tenant: Tenant, path: str, field: str) -> None:
     """One request deletes at most 200 devices or login rules, as logins wait for its transaction."""
     found = errors(tenant, path, json=tenant.scoped(domainId=tenant.domain, **{field: list(range(201))}))
-    assert list(found) == [field] and "at most 200 items" in found[field]
+    assert list(found) == [field] and "at most 200 entries" in found[field]

@@ -59,8 +59,8 @@ def test_checks_are_limited(tenant: Tenant) -> None:
     """A domain has five checks a minute, right or wrong, so that they cannot be used to guess passwords."""
     for _ in range(5):
         tenant.ask(CHECK, domainId=tenant.domain, userName="ann", password="guess")
-    told = tenant.refused(CHECK, domainId=tenant.domain, userName="ann", password=PASSWORD)
-    assert told == (429, "more than 5 trials a minute")
+    refusal = tenant.refused(CHECK, domainId=tenant.domain, userName="ann", password=PASSWORD)
+    assert refusal == (429, "more than 5 trials a minute")
 
 
 def test_checks_that_are_refused(tenant: Tenant) -> None:

@@ -69,9 +69,9 @@ def imported(tenant: Tenant, content: str | bytes, **fields: Any) -> dict[str, A
     """Upload a file and return its import after its end."""
     answer = send(tenant, content, **fields)
     assert answer.status_code == 200, answer.text
-    told = answer.json()
-    assert isinstance(told, str)
-    return job(tenant, fields.get("directoryName", "LDIF"), int(told.rpartition(" ")[2]))
+    message = answer.json()
+    assert isinstance(message, str)
+    return job(tenant, fields.get("directoryName", "LDIF"), int(message.rpartition(" ")[2]))
 
 
 def left(tenant: Tenant) -> list[Path]:
@@ -80,7 +80,7 @@ def left(tenant: Tenant) -> list[Path]:
     return list(folder.iterdir()) if folder.is_dir() else []
 
 
-def test_a_file(tenant: Tenant) -> None:
+def test_a_file_is_imported_and_deleted(tenant: Tenant) -> None:
     """A file may have folded lines, base64, comments and members in any spelling, then changes.
 
     It is deleted after the import.
@@ -100,7 +100,7 @@ def test_a_file(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (LDIF + "\ndn: uid=x\nno colon\n", "line 19: no `name: value`"),
         (LDIF + "\ndn: uid=x\nmail:: !!!\n", "line 19: wrong base64"),
@@ -116,10 +116,10 @@ def test_a_file(tenant: Tenant) -> None:
     ],
     ids=range(11),
 )
-def test_a_file_with_an_error(tenant: Tenant, content: str | bytes, told: str) -> None:
+def test_a_file_with_an_error(tenant: Tenant, content: str | bytes, message: str) -> None:
     """An import with an error names the line and imports nothing."""
     failed = imported(tenant, content)
-    assert failed["state"] == "FAILED" and failed["message"].startswith(told), failed["message"][:100]
+    assert failed["state"] == "FAILED" and failed["message"].startswith(message), failed["message"][:100]
     assert failed["counts"]["added"] == 0 and names(tenant) == []
 
 
@@ -137,7 +137,7 @@ def test_a_directory_of_its_own(tenant: Tenant) -> None:
     assert kept["errors"] == [{"where": "line 1: ou=x,dc=x", "message": "it has no name"}]
 
 
-def test_who_may_send(tenant: Tenant) -> None:
+def test_an_upload_needs_scope_and_role(tenant: Tenant) -> None:
     """Token, form, scope, domain and role are checked in that order. A refused file is deleted."""
     before = left(tenant)
     assert problem(tenant.world.http.post(IMPORT, content=b"x")) == (401, "missing token")
@@ -169,7 +169,7 @@ def test_malformed_forms(tenant: Tenant) -> None:
     """
     http, token = tenant.world.http, {"x-authorization": tenant.token}
     before = left(tenant)
-    assert problem(http.post(IMPORT, json={}, headers=token)) == (415, "the content type is multipart/form-data")
+    assert problem(http.post(IMPORT, json={}, headers=token)) == (415, "send the content type multipart/form-data")
     domain = {"domainId": str(tenant.domain)}
     assert problem(http.post(IMPORT, data=domain, files={"x": b""}, headers=token)) == (400, "missing file")
     assert problem(http.post(IMPORT, data={}, files={"file": b""}, headers=token)) == (400, "missing domainId")

@@ -239,4 +239,4 @@ def test_a_request_is_bounded(tenant: Tenant) -> None:
     """Too many assignments in one request are 400."""
     fields = {"domainId": tenant.domain, "instanceIds": list(range(1, 1001)), "userIds": list(range(1, 1001))}
     status, text = tenant.refused(ASSIGN_USERS, action="add", **fields)
-    assert (status, text) == (400, "one request changes at most 2000 assignments")
+    assert (status, text) == (400, "one request changes at most 2000 assignments: send several requests")

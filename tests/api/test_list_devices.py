@@ -37,7 +37,7 @@ def test_the_fields_of_a_device(tenant: Tenant) -> None:
     assert times == sorted(times)
 
 
-def test_the_list_is_what_its_model_describes(tenant: Tenant) -> None:
+def test_the_list_matches_its_model(tenant: Tenant) -> None:
     """Each entry has the fields of `DeviceEntry`, in their order, with values of their types."""
     tenant.device("a")
     answer = tenant.ask(LIST_DEVICES, domainId=tenant.domain)

@@ -48,8 +48,8 @@ def test_the_records_of_a_lockout(tenant: Tenant) -> None:
     assert (events[0]["decision"], events[0]["appliedDecision"]) == ("reject", "reject")
     tenant.ask(UNLOCK, domainId=tenant.domain, userName="ann", token=tenant.role("operator"))
     entries = tenant.ask("/api/v1/audit/list", domainId=tenant.domain, search="user ann")["entries"]
-    told = [(each["action"], each["actorKind"]) for each in entries if "locked" in each["action"]]
-    assert told == [("user.unlocked", "token"), ("user.locked", "service")]
+    actions = [(each["action"], each["actorKind"]) for each in entries if "locked" in each["action"]]
+    assert actions == [("user.unlocked", "token"), ("user.locked", "service")]
 
 
 def test_another_tenants_lockouts(tenant: Tenant) -> None:
@@ -73,4 +73,4 @@ def test_another_tenants_lockouts(tenant: Tenant) -> None:
 )
 def test_a_request_names_a_user_or_a_station(tenant: Tenant, fields: dict[str, str]) -> None:
     """A request names either a user or a station."""
-    assert tenant.refused(UNLOCK, domainId=tenant.domain, **fields) == (400, "either userName or station")
+    assert tenant.refused(UNLOCK, domainId=tenant.domain, **fields) == (400, "either userName or station is needed")

@@ -1,8 +1,6 @@
 """/ad/GetMFAProvider, SetMFAProvider and DeleteMFAProvider."""
 
-import sqlite3
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ SET = "/ad/SetMFAProvider"
 DELETE = "/ad/DeleteMFAProvider"
 MODE = "/ad/updateDomainEnforcement"
 LOG = "/ad/GetAuthLog"
-NONE = (404, "no MFA provider")
+NONE = (404, "the domain has no MFA provider: set one first")
 HIDDEN = "hunter2-is-what-nobody-may-see"
 AWAY = {"provider": "webhook", "url": "http://127.0.0.1:9/hook", "secret": HIDDEN}
 
@@ -274,8 +272,7 @@ def test_an_unreadable_provider(tmp_path: Path) -> None:
         service.post(SET, {**scope, **AWAY})
         service.post(MODE, {**scope, "enforcementMode": "enforce"})
         service.stop()
-        with closing(sqlite3.connect(service.data_dir / "sallyport.db")) as store, store:
-            store.execute("update mfa_providers set provider = 'totp'")
+        service.execute("update mfa_providers set provider = 'totp'")
         service.start()
         with service.radius("s3") as client:
             assert client.login("ann", "hello") == 3
@@ -300,10 +297,10 @@ def test_a_check_asks_the_provider(tenant: Tenant) -> None:
         **works, "message": "codes are checked here; no server is asked",
     }  # fmt: skip
     tenant.ask(SET, domainId=tenant.domain, **AWAY)
-    told = tenant.ask(check, domainId=tenant.domain)
-    assert (told["works"], told["message"]) == (False, told["problem"])
-    assert "port 9 is closed" in told["problem"]
-    assert HIDDEN not in str(told)
+    answered = tenant.ask(check, domainId=tenant.domain)
+    assert (answered["works"], answered["message"]) == (False, answered["problem"])
+    assert "port 9 is closed" in answered["problem"]
+    assert HIDDEN not in str(answered)
     for _ in range(2):
         tenant.ask(check, domainId=tenant.domain)
     assert tenant.refused(check, domainId=tenant.domain) == (429, "more than 5 checks a minute")

@@ -139,7 +139,7 @@ def test_a_policy_needs_a_name_of_its_own(world: World, tenant: Tenant) -> None:
     for name in ("", None, [], True, "x" * 256, "a\nb"):
         assert problem(send(tenant, ADD, {"policyName": name})) == (400, "invalid policyName")
     assert problem(send(tenant, ADD, {"policyName": "STRONG"})) == (
-        409, "the tenant has a password policy of this name",
+        409, "the tenant has a password policy of this name: choose another name",
     )  # fmt: skip
     assert len(listed(tenant)) == 1
 

@@ -63,7 +63,7 @@ def test_a_presentation_from_end_to_end(holder: Holder, server: str) -> None:
         "status": "Success",
         "message": "presentation accepted",
     }
-    assert tenant.refused(SUBMIT, token=holder.token, **body) == (409, "the presentation request is over")
+    assert tenant.refused(SUBMIT, token=holder.token, **body) == (409, "the presentation request has ended")
     assert tenant.refused(POLL_PR, **holder.own()) == (404, "no presentation request is open")
 
 
@@ -113,8 +113,8 @@ def test_the_status_of_a_request(holder: Holder, server: str, state: str) -> Non
 def test_the_status_of_another_tenants_request(world: World, holder: Holder, server: str) -> None:
     """A request of another tenant is 404."""
     (pr,) = holder.tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)["prs"]
-    told = world.tenant().refused(STATUS, presentationRequestId=pr["prId"])
-    assert told == (404, "presentation request not found")
+    refusal = world.tenant().refused(STATUS, presentationRequestId=pr["prId"])
+    assert refusal == (404, "presentation request not found")
 
 
 def test_a_credential_document_with_proof(holder: Holder, server: str) -> None:
@@ -183,7 +183,7 @@ def test_the_holders_of_a_group_are_asked(holder: Holder, spelling: str) -> None
     holder.give(holder.issue())
     group = tenant.ask("/api/v1/instanceGroup/addInstanceGroup", domainId=tenant.domain, groupName="admins")
     wanted = {"issuerDid": holder.issuer, "endpoint": "admins", "holderDid": "", spelling: "all"}
-    assert tenant.refused(ISSUE_PR, **wanted) == (404, "the group has no holders")
+    assert tenant.refused(ISSUE_PR, **wanted) == (404, "no user of the group holds a credential of this issuer")
     users = tenant.ask("/api/v1/endpointUsers/listAllEpmUsers", domainId=tenant.domain)["epmUsers"]
     ids = [each["userId"] for each in users if each["userName"] == "ann"]
     tenant.ask(

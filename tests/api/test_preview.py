@@ -45,8 +45,8 @@ def test_the_impact_by_name(tenant: Tenant) -> None:
             nas.login(user, password, NAS_IDENTIFIER=b"vpn-1")
     answer = tenant.ask(PREVIEW, domainId=tenant.domain, days="1")
     (device,) = tenant.devices()
-    told = [(each["user"], each["outcome"], each["reason"], each["logins"]) for each in answer["users"]]
-    assert told == [("ANN", "reject", NO_PROVIDER, 2), ("bob", "accept", "", 1)]
+    outcomes = [(each["user"], each["outcome"], each["reason"], each["logins"]) for each in answer["users"]]
+    assert outcomes == [("ANN", "reject", NO_PROVIDER, 2), ("bob", "accept", "", 1)]
     assert answer["devices"] == [
         {"device_id": device["device_id"], "device_name": "vpn-1", "outcome": "reject", "reason": NO_PROVIDER}
     ]

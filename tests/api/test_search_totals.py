@@ -8,6 +8,7 @@ import pytest
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.search import MOST_COUNTED, Entry, SearchIndex
 from tests.api.world import LIST_DEVICES, Tenant
+from tests.areas import only_sqlite
 
 SEARCH = {"search": "abc"}
 NAMED = {"filter": "abc"}
@@ -15,6 +16,7 @@ BY_NAME = {"filterBy": "userName", "value": "abc"}
 SECOND = {"pageNumber": 2}
 
 
+@only_sqlite
 @pytest.mark.parametrize(
     ("path", "body", "index"),
     [

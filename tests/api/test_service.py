@@ -20,7 +20,7 @@ def test_health(world: World) -> None:
         assert (answer.status_code, answer.json()) == (200, {"status": status})
 
 
-def test_metrics_tell_what_happened(world: World, tenant: Tenant) -> None:
+def test_metrics_count_logins(world: World, tenant: Tenant) -> None:
     """/metrics has Prometheus' text format, without a token. A login is in it by ids and closed sets."""
     with tenant.nas(name=f"client of {tenant.org}") as nas:
         nas.login("ann", "wrong")

@@ -23,7 +23,7 @@ from tests.service import running_service
 ENROL = "/api/v1/endpointUsers/enrolTotp"
 CONFIRM = "/api/v1/endpointUsers/confirmTotp"
 NO_USER = (404, "user not found")
-NOTHING_WAITS = (404, "no enrolment waits for a code")
+NOTHING_WAITS = (404, "no enrolment waits for a code: start one first")
 MARKUP = "<script>alert(1)</script>&amp;\"'"
 
 
@@ -261,10 +261,10 @@ def test_secrets_are_nowhere(world: World, tenant: Tenant) -> None:
     page(world, made["link"], code(made["seed"]))
     token, metrics = path_of(made["link"]).removeprefix("/enrol/"), world.http.get("/metrics").text
     assert 'route="/enrol/{token}"' in metrics
-    for told in (world.service.log().encode(), metrics.encode(), world.service.stored()):
-        assert token.encode() not in told
-        assert made["seed"].encode() not in told
-        assert b64decode(token + "=", altchars=b"-_") not in told
+    for where in (world.service.log().encode(), metrics.encode(), world.service.stored()):
+        assert token.encode() not in where
+        assert made["seed"].encode() not in where
+        assert b64decode(token + "=", altchars=b"-_") not in where
     assert "/enrol/" not in world.http.get("/openapi.json").text
 
 

@@ -46,7 +46,7 @@ def staff(tenant: Tenant) -> dict[str, int]:
         pytest.param("hostNames", "MAIL", ["carl", "dora"], id="by the name of the machine"),
     ],
 )
-def test_filters_agree_with_what_is_shown(
+def test_filters_agree_with_the_shown_values(
     tenant: Tenant, staff: dict[str, int], filter_by: str, value: str, names: list[str]
 ) -> None:
     """Each filter lists the users whose entry shows the value, in every page; a disabled group grants nothing."""

@@ -1,8 +1,5 @@
 """Wallets, their owners and their credentials."""
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 
 from tests.api.holders import ACKNOWLEDGE, ASSIGN, ISSUE_PR, LIST, POLL, POLL_PR, REGISTER, RESET, SUBMIT, USERS, Holder
@@ -100,9 +97,7 @@ def test_an_expired_credential_keeps_its_status(holder: Holder) -> None:
     """The lists of a domain and of a wallet return the status as stored, and `expired` beside it."""
     tenant, credential = holder.tenant, holder.issue()
     holder.give(credential)
-    store = holder.tenant.world.service.data_dir / "sallyport.db"
-    with closing(sqlite3.connect(store)) as connection, connection:
-        connection.execute("update credentials set expires_at = 1 where id = ?", [credential])
+    tenant.world.service.execute("update credentials set expires_at = 1 where id = ?", credential)
     for path, body in (
         ("/api/v1/credential/credentialList", {"domainId": tenant.domain}),
         ("/api/v1/credential/GetAcceptedCredential", {"walletId": holder.wallet}),
@@ -151,7 +146,10 @@ def test_acknowledging(holder: Holder) -> None:
     body = {"walletId": holder.wallet, "userId": holder.wallet, "credentialId": credential}
     assert tenant.refused(ACKNOWLEDGE, **body, accept=True) == (404, "credential not found")
     tenant.ask(ASSIGN, **body)
-    assert tenant.refused(ACKNOWLEDGE, token=other["token"], **body, accept="true") == (403, "not the token's wallet")
+    assert tenant.refused(ACKNOWLEDGE, token=other["token"], **body, accept="true") == (
+        403,
+        "the token belongs to another wallet",
+    )
     assert tenant.refused(ACKNOWLEDGE, **{**body, "userId": 10**9}, accept=True) == (404, "wallet not found")
     assert tenant.ask(ACKNOWLEDGE, **body, accept="no")["message"] == "credential ignored"
     ignored = tenant.ask("/api/v1/credential/GetIgnoredCredential", walletId=holder.wallet)

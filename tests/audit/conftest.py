@@ -1,16 +1,16 @@
-"""What the tests of this folder share."""
+"""Fixtures of the audit tests."""
 
 import pytest
 
 from tests.areas import Areas, areas, clock
-from tests.audit import Since
+from tests.audit import NewEntries
 
 __all__ = ["areas", "clock"]
 
 
 @pytest.fixture
-async def since(areas: Areas) -> Since:
-    """The trail after what the areas begin with."""
-    since = Since(areas)
-    await since.rows()
-    return since
+async def new_entries(areas: Areas) -> NewEntries:
+    """Return the reader of new entries, after those of the setup."""
+    new_entries = NewEntries(areas)
+    await new_entries.rows()
+    return new_entries

@@ -1,4 +1,4 @@
-"""What each area's changes leave in the trail: one entry, in the transaction of the change, or none."""
+"""The audit entry of each area's changes: one in the transaction of the change, or none."""
 
 from pathlib import Path
 
@@ -17,21 +17,21 @@ from sallyport.inventory.devices.sightings import write_first_sighting
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.store import audit
 from sallyport.store.audit import HIDDEN, INSTALLATION, changed
-from sallyport.store.copies import SqliteCopies
+from sallyport.store.copies import Copies
 from sallyport.store.model import Tx, Value
 from sallyport.web.scope import Role
-from tests.areas import SECRET, Areas
-from tests.audit import Since, trail
+from tests.areas import SECRET, Areas, refuse
+from tests.audit import NewEntries, trail
 from tests.packets import access_request, attributes, opened
 
 
 def domain(areas: Areas) -> str:
-    """The domain as it is called in the trail."""
+    """Return the domain's name in the trail."""
     return f"domain {areas.domain} corp"
 
 
-async def test_a_first_start_is_the_services(areas: Areas) -> None:
-    """The organization, the tenant and its domain are there, made by the service itself."""
+async def test_the_actor_of_a_first_start_is_the_service(areas: Areas) -> None:
+    """The organization, the tenant and its domain have an entry each."""
     rows = await trail(areas)
     assert [row.action for row in rows] == ["organization.add", "tenant.add", "domain.add"]
     assert {(row.actor_kind, row.actor, row.token_id) for row in rows} == {("service", "", None)}
@@ -39,100 +39,100 @@ async def test_a_first_start_is_the_services(areas: Areas) -> None:
     assert rows[2].domain_id == areas.domain
 
 
-async def test_who_acts_is_kept(areas: Areas, since: Since) -> None:
-    """An entry has kind, name and token of the actor of the change, also in the store's thread."""
+async def test_an_entry_has_its_actor(areas: Areas, new_entries: NewEntries) -> None:
+    """An entry has kind, name and token of the actor, also in the store's thread."""
     with acting_as(Actor("token", "ci", 7)):
         await areas.domains.add(areas.tenant, "branch")
     await areas.domains.add(areas.tenant, "other")
-    assert [(row.actor_kind, row.actor, row.token_id) for row in await since.rows()] == [
+    assert [(row.actor_kind, row.actor, row.token_id) for row in await new_entries.rows()] == [
         ("token", "ci", 7),
         ("service", "", None),
     ]
 
 
-async def test_tenants_are_told_once(areas: Areas, since: Since) -> None:
-    """A known tenant leaves no entry; a new tenant in a known organization leaves one."""
+async def test_a_tenant_is_recorded_once(areas: Areas, new_entries: NewEntries) -> None:
+    """A known tenant adds no entry; a new tenant of a known organization adds one."""
     other = await areas.tenancy.ensure_tenant(1, 2)
     await areas.tenancy.ensure_tenant(1, 2)
-    (row,) = await since.rows()
+    (row,) = await new_entries.rows()
     assert (row.action, row.tenant_id, row.target) == ("tenant.add", other, "tenant 2 of organization 1")
 
 
-async def test_tokens(areas: Areas, since: Since) -> None:
-    """Made and revoked, by id and name; revoking it again changes nothing."""
+async def test_a_token_is_recorded_when_created_and_revoked(areas: Areas, new_entries: NewEntries) -> None:
+    """A second revocation adds no entry."""
     until = areas.clock() + 1
     record, _ = await areas.tenancy.create_token(1, 1, Role.OPERATOR, "ci", until)
     for _ in range(2):
         await areas.tenancy.revoke(record.id)
     changes = {"role": [None, "operator"], "expires": [None, iso(until)]}
-    assert await since.told() == [
+    assert await new_entries.summaries() == [
         ("token.create", f"token {record.id} ci", changes),
         ("token.revoke", f"token {record.id} ci", {}),
     ]
 
 
-async def test_a_mode_is_told_before_and_after(areas: Areas, since: Since) -> None:
-    """Only what differs; a mode that is set to what it is leaves nothing."""
+async def test_a_changed_mode_is_recorded(areas: Areas, new_entries: NewEntries) -> None:
+    """The entry has only the changed fields; setting the same mode again adds no entry."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     changes = {"enforcementMode": ["monitor", "enforce"], "fallbackAction": ["deny", "allow"]}
-    assert await since.told() == [("domain.mode", domain(areas), changes)]
+    assert await new_entries.summaries() == [("domain.mode", domain(areas), changes)]
 
 
-async def test_a_mode_that_goes_back_by_itself(areas: Areas, since: Since) -> None:
-    """The service is the actor of the reversion, not the token that set it."""
+async def test_a_reverted_mode_is_recorded(areas: Areas, new_entries: NewEntries) -> None:
+    """The actor of the reversion is the service, not the token that set the mode."""
     with acting_as(Actor("token", "ci", 7)):
         await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=1)
     reverts_at = iso(areas.clock() + 60_000_000)
     areas.clock.pass_by(60)
     await Reverts(areas.domains, areas.clock).revert_due()
-    rows = await since.rows()
+    rows = await new_entries.rows()
     assert [(row.action, row.actor) for row in rows] == [("domain.mode", "ci"), ("domain.revert", "")]
     assert f'"revertsAt": ["{reverts_at}", null]' in rows[1].changes
     assert '"enforcementMode": ["enforce", "monitor"]' in rows[1].changes
 
 
-async def test_a_confirmed_mode_is_told(areas: Areas, since: Since) -> None:
-    """Keeping it changes when it ends, and nothing else."""
+async def test_a_confirmed_mode_is_recorded(areas: Areas, new_entries: NewEntries) -> None:
+    """Only the end of the mode changes."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=1)
-    await since.rows()
+    await new_entries.rows()
     await areas.domains.set_mode([areas.domain], None)
-    ((action, _, changes),) = await since.told()
+    ((action, _, changes),) = await new_entries.summaries()
     assert (action, list(changes)) == ("domain.mode", ["revertsAt"])
 
 
-async def test_the_break_glass_is_told_where_it_changes_something(areas: Areas, since: Since) -> None:
-    """A domain that monitors anyway has no entry, neither for breaking the glass nor for restoring."""
+async def test_break_glass_is_recorded_for_changed_domains(areas: Areas, new_entries: NewEntries) -> None:
+    """A domain that is already in monitor mode has no entry for break-glass or its restore."""
     await areas.domains.add(areas.tenant, "calm")
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
-    await since.rows()
+    await new_entries.rows()
     for _ in range(2):
         await areas.domains.break_glass()
     for _ in range(2):
         await areas.domains.restore()
     broken = {"enforcementMode": ["enforce", "monitor"], "restoreMode": [None, "enforce"]}
-    assert await since.told() == [
+    assert await new_entries.summaries() == [
         ("domain.break_glass", domain(areas), broken),
         ("domain.restore", domain(areas), {name: pair[::-1] for name, pair in broken.items()}),
     ]
 
 
-async def test_setting_a_mode_behind_the_glass_is_told(areas: Areas, since: Since) -> None:
-    """The mode stays what it is, but it is not restored any more."""
+async def test_setting_a_mode_during_break_glass_is_recorded(areas: Areas, new_entries: NewEntries) -> None:
+    """The mode stays the same, but is no longer restored."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     await areas.domains.break_glass()
-    await since.rows()
+    await new_entries.rows()
     await areas.domains.set_mode([areas.domain], Mode.MONITOR)
-    assert await since.told() == [("domain.mode", domain(areas), {"restoreMode": ["enforce", None]})]
+    assert await new_entries.summaries() == [("domain.mode", domain(areas), {"restoreMode": ["enforce", None]})]
 
 
-async def test_a_client_over_its_life(areas: Areas, since: Since) -> None:
-    """Added, changed and removed, with every field but the secret, which is named where it is set."""
+async def test_a_client_is_recorded_when_added_changed_and_deleted(areas: Areas, new_entries: NewEntries) -> None:
+    """The entries have every field, and `HIDDEN` instead of the secret."""
     client = await areas.client("192.0.2.1/32", name="nps", product="Microsoft NPS")
     await areas.clients.update(areas.tenant, client.id, {"name": "nps-1"}, secret=b"another", domain_ids=[areas.domain])
     await areas.clients.update(areas.tenant, client.id, {"name": "nps-1"})
     await areas.clients.delete(areas.tenant, client.id)
-    added, updated, deleted = await since.told()
+    added, updated, deleted = await new_entries.summaries()
     assert added[:2] == ("client.add", f"client {client.id} nps")
     assert added[2] | {
         "address": [None, "192.0.2.1/32"], "product": [None, "Microsoft NPS"], "secret": [None, HIDDEN],
@@ -154,78 +154,77 @@ async def test_a_client_over_its_life(areas: Areas, since: Since) -> None:
         {"tls_name": "nps.example.com", "tls_fingerprint": "0" * 64},
     ],
 )
-async def test_what_is_told_of_a_client_is_what_the_store_has(
-    areas: Areas, since: Since, changes: dict[str, Value]
+async def test_the_entry_of_a_client_matches_the_store(
+    areas: Areas, new_entries: NewEntries, changes: dict[str, Value]
 ) -> None:
-    """Before and after the change, what the client had learned included."""
+    """The values before and after include the client's latches."""
     client = await areas.client("192.0.2.1/32", name="nps")
     for what in (SIGNED, LIMITED):
         areas.clients.latch(client, what)
     await areas.clients.keep_learned()
     before = await areas.store.read(lambda tx: described(tx, areas.tenant, client.id))
-    await since.rows()
+    await new_entries.rows()
     await areas.clients.update(areas.tenant, client.id, changes, domain_ids=[areas.domain, areas.domain])
     after = await areas.store.read(lambda tx: described(tx, areas.tenant, client.id))
-    assert await since.told() == [("client.update", f"client {client.id} nps", changed(before, after))]
+    assert await new_entries.summaries() == [("client.update", f"client {client.id} nps", changed(before, after))]
 
 
-async def test_an_import_is_told_client_by_client(areas: Areas, since: Since) -> None:
-    """A new client is added, a different one is changed, an equal one leaves no entry."""
+async def test_an_import_is_recorded_for_each_client(areas: Areas, new_entries: NewEntries) -> None:
+    """A new or changed client has an entry, an unchanged one has none."""
     same, other = [await areas.client(f"192.0.2.{number}/32", name=f"c{number}") for number in (1, 2)]
-    await since.rows()
+    await new_entries.rows()
     wanted = [
         Wanted(same.name, str(same.network), SECRET, None, "auto", "auto", None),
         Wanted(other.name, str(other.network), SECRET, "Cisco ISE", "auto", "auto", None),
         Wanted("new", "192.0.2.3/32", SECRET, None, "auto", "auto", None),
     ]
     await areas.clients.carry_out(areas.tenant, areas.clients.plan(areas.tenant, wanted))
-    updated, added = await since.told()
+    updated, added = await new_entries.summaries()
     assert updated == ("client.update", f"client {other.id} c2", {"product": ["", "Cisco ISE"]})
     assert added[0] == "client.add"
 
 
-async def test_what_a_client_learns(areas: Areas, since: Since) -> None:
-    """Latching is an entry of the service, once; unlatching is one of an admin."""
+async def test_a_latch_is_recorded(areas: Areas, new_entries: NewEntries) -> None:
+    """The service is the actor of a latch, and an admin the actor of its removal."""
     client = await areas.client("192.0.2.1/32", name="nps")
-    await since.rows()
+    await new_entries.rows()
     for what in (SIGNED, LIMITED):
         areas.clients.latch(client, what)
     await areas.clients.keep_learned()
     await areas.clients.keep_learned()
     await areas.clients.unlatch(client)
     target = f"client {client.id} nps"
-    assert await since.told() == [
+    assert await new_entries.summaries() == [
         ("client.latch", target, {"signatureLearned": [False, True]}),
         ("client.latch", target, {"proxyStateLimitLearned": [False, True]}),
         ("client.unlatch", target, {"signatureLearned": [True, False], "proxyStateLimitLearned": [True, False]}),
     ]
 
 
-async def test_a_client_that_is_gone_learns_nothing(areas: Areas, since: Since) -> None:
-    """What it showed before it was removed is dropped, without an entry."""
+async def test_a_latch_of_a_deleted_client_is_not_recorded(areas: Areas, new_entries: NewEntries) -> None:
     client = await areas.client("192.0.2.1/32")
     areas.clients.latch(client, SIGNED)
     await areas.clients.delete(areas.tenant, client.id)
-    await since.rows()
+    await new_entries.rows()
     await areas.clients.keep_learned()
-    assert await since.rows() == []
+    assert await new_entries.rows() == []
 
 
-async def test_a_provider_over_its_life(areas: Areas, since: Since) -> None:
-    """Set, changed and removed, with its fields but the secrets, which are named; another kind's fields go."""
+async def test_a_provider_is_recorded_when_set_changed_and_deleted(areas: Areas, new_entries: NewEntries) -> None:
+    """The entries have `HIDDEN` instead of secrets. A provider of another kind removes the fields of the former."""
     radius = {"host": "192.0.2.7", "secret": "hunter2"}
     await areas.providers.set(areas.domain, "radius", radius, 60)
     await areas.providers.set(areas.domain, "radius", {**radius, "port": 1645}, 45)
     await areas.providers.set(areas.domain, "totp", {}, 45)
     await areas.providers.delete(areas.domain)
-    told = await since.told()
-    assert [(action, target) for action, target, _ in told] == [
+    summaries = await new_entries.summaries()
+    assert [(action, target) for action, target, _ in summaries] == [
         ("provider.set", f"MFA provider radius of domain {areas.domain}"),
         ("provider.set", f"MFA provider radius of domain {areas.domain}"),
         ("provider.set", f"MFA provider totp of domain {areas.domain}"),
         ("provider.delete", f"MFA provider totp of domain {areas.domain}"),
     ]
-    assert [changes for *_, changes in told] == [
+    assert [changes for *_, changes in summaries] == [
         {
             "provider": [None, "radius"], "timeoutSeconds": [None, 60], "host": [None, "192.0.2.7"],
             "port": [None, 1812], "secret": [None, HIDDEN],
@@ -236,47 +235,48 @@ async def test_a_provider_over_its_life(areas: Areas, since: Since) -> None:
     ]  # fmt: skip
 
 
-async def test_a_provider_that_cannot_be_read_can_be_replaced(areas: Areas, since: Since) -> None:
-    """The entry has the fields that are not sealed; the change succeeds."""
+async def test_an_unreadable_provider_can_be_replaced(areas: Areas, new_entries: NewEntries) -> None:
+    """The entry has the fields that are not encrypted."""
     await areas.providers.set(areas.domain, "webhook", {"url": "https://h.example/x", "secret": "hunter2"}, 60)
-    await since.rows()
-    await areas.store.write(lambda tx: tx.execute("update mfa_providers set fields = x'00'"))
+    await new_entries.rows()
+    await areas.store.write(lambda tx: tx.execute("update mfa_providers set fields = :octets", octets=b"\0"))
     await areas.configuration.reload()
     await areas.providers.set(areas.domain, "totp", {}, 60)
-    ((*_, changes),) = await since.told()
+    ((*_, changes),) = await new_entries.summaries()
     assert changes == {"provider": ["webhook", "totp"]}
 
 
-async def test_a_rule_over_its_life(areas: Areas, since: Since) -> None:
-    """Added, changed and deleted, with what it says; a change that is none leaves nothing."""
+async def test_a_rule_is_recorded_when_added_changed_and_deleted(areas: Areas, new_entries: NewEntries) -> None:
+    """A change to the same values adds no entry."""
     rule_id = await areas.rules.add(areas.domain, RuleFields(name="vip", action="allow", users=["ann"]))
     await areas.rules.update(areas.domain, rule_id, RuleFields(users=["ann", "bob"]))
     await areas.rules.update(areas.domain, rule_id, RuleFields(users=["ann", "bob"]))
     await areas.rules.delete(areas.domain, [rule_id, rule_id])
-    added, updated, deleted = await since.told()
+    added, updated, deleted = await new_entries.summaries()
     assert added[:2] == ("rule.add", f"rule {rule_id} vip")
     assert added[2] | {"action": [None, "allow"], "users": [None, ["ann"]]} == added[2]
     assert updated == ("rule.update", f"rule {rule_id} vip", {"users": [["ann"], ["ann", "bob"]]})
     assert (deleted[0], deleted[2]["users"]) == ("rule.delete", [["ann", "bob"], None])
 
 
-async def test_deleted_devices(areas: Areas, since: Since) -> None:
-    """Each has its entry in the domain's trail."""
+async def test_deleted_devices_are_recorded(areas: Areas, new_entries: NewEntries) -> None:
+    """Each device has its entry in the domain's trail."""
     client = await areas.client("192.0.2.1/32")
     request = opened(access_request(attributes(NAS_IDENTIFIER=b"fw-1")))
     device = areas.devices.sightings.device(request, "192.0.2.1", client, areas.domain, areas.clock())
     await areas.store.write(lambda tx: write_first_sighting(tx, device, None))
-    await since.rows()
+    await new_entries.rows()
     await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="ci")
-    (row,) = await since.rows()
+    (row,) = await new_entries.rows()
     assert (row.action, row.target, row.domain_id) == ("device.delete", f"device {device.id} fw-1", areas.domain)
     assert '"ip_address": ["192.0.2.1", null]' in row.changes
 
 
-def copies(areas: Areas) -> SqliteCopies:
-    """Copies of the areas' store."""
-    return SqliteCopies(
+def copies(areas: Areas) -> Copies:
+    """Return the backup service of the areas' store."""
+    return Copies(
         areas.store,
+        areas.settings.database_path,
         check=lambda _tx: None,
         replaced=areas.configuration.restored,
         backed_up=lambda _at: None,
@@ -284,18 +284,17 @@ def copies(areas: Areas) -> SqliteCopies:
     )
 
 
-async def test_a_backup_is_the_installations(areas: Areas, since: Since, tmp_path: Path) -> None:
-    """A complete backup is one entry of the installation; a failed backup leaves none."""
+async def test_a_backup_is_recorded_for_the_installation(areas: Areas, new_entries: NewEntries, tmp_path: Path) -> None:
+    """A complete backup has one entry; a failed one has none."""
     with pytest.raises(StoreError):
         await copies(areas).backup(tmp_path / "none" / "b.db")
     await copies(areas).backup(tmp_path / "b.db")
-    (row,) = await since.rows()
+    (row,) = await new_entries.rows()
     assert (row.action, row.tenant_id, row.target) == ("store.backup", INSTALLATION, f"backup {tmp_path / 'b.db'}")
 
 
-async def test_a_restore_is_told_in_the_restored_store(areas: Areas, tmp_path: Path) -> None:
-    """To each tenant that is in it, with who did it; what came after the backup is gone, one that failed leaves
-    nothing."""
+async def test_a_restore_is_recorded_in_the_restored_store(areas: Areas, tmp_path: Path) -> None:
+    """Each tenant in the restored store has an entry with the actor. A failed restore adds no entry."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     await copies(areas).backup(tmp_path / "b.db")
     await areas.domains.add(areas.tenant, "later")
@@ -313,10 +312,10 @@ async def test_a_restore_is_told_in_the_restored_store(areas: Areas, tmp_path: P
     assert str(tmp_path) not in [row.target for row in rows if row.tenant_id == areas.tenant][-1]
 
 
-async def test_what_is_refused_leaves_nothing(areas: Areas, since: Since) -> None:
-    """Whatever the reason, and however far the change had come."""
+async def test_a_refused_change_is_not_recorded(areas: Areas, new_entries: NewEntries) -> None:
+    """No entry is added, whatever the reason and however late the refusal."""
     await areas.client("192.0.2.1/32", name="nps")
-    await since.rows()
+    await new_entries.rows()
     with pytest.raises(Conflict):
         await areas.domains.add(areas.tenant, "CORP")
     with pytest.raises(Conflict):
@@ -326,46 +325,42 @@ async def test_what_is_refused_leaves_nothing(areas: Areas, since: Since) -> Non
     with pytest.raises(NotFound):
         await areas.providers.delete(areas.domain)
     rule_id = await areas.rules.add(areas.domain, RuleFields(name="r", action="block"))
-    await since.rows()
+    await new_entries.rows()
     with pytest.raises(NotFound):
         await areas.rules.delete(areas.domain, [rule_id, rule_id + 1])
     with pytest.raises(NotFound):
         await areas.devices.delete(areas.domain, device_ids=[99], addresses=None, actor="")
-    assert await since.rows() == []
+    assert await new_entries.rows() == []
     assert [rule.id for rule in areas.rules.all_of(areas.domain)] == [rule_id]
 
 
-async def test_no_change_without_its_entry(areas: Areas, since: Since) -> None:
-    """Where the entry cannot be written, the change is not made: they are one transaction."""
-    await areas.store.write(
-        lambda tx: tx.execute(
-            "create trigger no_entry before insert on audit_trail begin select raise(abort, 'no entry'); end"
-        )
-    )
-    with pytest.raises(StoreError, match="no entry"):
+async def test_a_change_without_an_entry_is_rolled_back(areas: Areas, new_entries: NewEntries) -> None:
+    """The change and its entry are one transaction."""
+    await refuse(areas.store, "before insert on audit_trail")
+    with pytest.raises(StoreError, match="refused"):
         await areas.client("192.0.2.1/32")
-    with pytest.raises(StoreError, match="no entry"):
+    with pytest.raises(StoreError, match="refused"):
         await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     assert areas.clients.table.by_id == {}
     assert areas.domains.table.by_id[areas.domain].mode is Mode.MONITOR
-    assert await since.rows() == []
+    assert await new_entries.rows() == []
 
 
 async def test_an_entry_is_never_altered(areas: Areas) -> None:
-    """The store refuses it for every actor."""
+    """The store refuses the change for every actor."""
     with pytest.raises(StoreError, match="append-only"):
         await areas.store.write(lambda tx: tx.execute("update audit_trail set actor = 'nobody'"))
 
 
-async def test_of_a_long_value_the_beginning_is_kept(areas: Areas, since: Since) -> None:
-    """Text, and lists as they are written in JSON; short values stay what they are."""
+async def test_a_long_value_is_truncated(areas: Areas, new_entries: NewEntries) -> None:
+    """Text, and the JSON of a list, are truncated; short values are unchanged."""
 
     def work(tx: Tx) -> None:
         long = {"text": [None, "x" * 5000], "list": [list(range(5000)), []], "short": [1, None]}
         audit.record(tx, "thing.set", at=1, tenant_id=areas.tenant, target="thing 1", changes=long)
 
     await areas.store.write(work)
-    ((*_, changes),) = await since.told()
+    ((*_, changes),) = await new_entries.summaries()
     assert changes["text"] == [None, "x" * audit.LONGEST + "..."]
     assert changes["short"] == [1, None]
     beginning, empty = changes["list"]  # type: ignore[misc]

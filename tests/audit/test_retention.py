@@ -1,4 +1,4 @@
-"""The end of entries."""
+"""The deletion of expired entries."""
 
 import pytest
 import trio
@@ -8,7 +8,7 @@ from sallyport.audit.service import CHUNK, DAY, Retention
 from sallyport.base.errors import StoreError
 from sallyport.store import audit
 from sallyport.store.model import Tx
-from tests.areas import Areas
+from tests.areas import Areas, allow, refuse
 from tests.audit import trail
 from tests.waiting import until
 
@@ -16,7 +16,7 @@ TENANT, DOMAIN = 77, 770
 
 
 async def write(areas: Areas, *ages: int, domain: int | None = DOMAIN) -> None:
-    """Entries, each so many microseconds old."""
+    """Add entries of the given ages in microseconds."""
 
     def work(tx: Tx) -> None:
         for age in ages:
@@ -27,15 +27,15 @@ async def write(areas: Areas, *ages: int, domain: int | None = DOMAIN) -> None:
 
 
 async def kept(areas: Areas, **of: int) -> list[str]:
-    """Return the entries of the tenant, whose number is the kept total."""
+    """Return the entries of the tenant, and assert that their number is the stored total."""
     query = AuditQuery(**{"tenant_id": TENANT, "limit": 10_000, **of})
     rows, total = await areas.audit.page(query)
     assert len(rows) == total
     return [row.target for row in rows]
 
 
-async def test_what_is_old_goes(areas: Areas) -> None:
-    """The day counts, and the totals of tenant and domain follow."""
+async def test_expired_entries_are_deleted(areas: Areas) -> None:
+    """The totals of tenant and domain follow."""
     await write(areas, 11 * DAY, 10 * DAY + 1, 10 * DAY, DAY)
     await write(areas, 20 * DAY, 5 * DAY, domain=None)
     await Retention(areas.store, days=10, clock=areas.clock).purge()
@@ -47,19 +47,17 @@ async def test_what_is_old_goes(areas: Areas) -> None:
     assert await kept(areas) == []
 
 
-async def test_for_ever(areas: Areas) -> None:
-    """0 days delete nothing, however old it is."""
+async def test_0_days_keep_all_entries(areas: Areas) -> None:
     await write(areas, 20_000 * DAY)
     await Retention(areas.store, days=0, clock=areas.clock).purge()
     assert len(await kept(areas)) == 1
 
 
-async def test_a_chunk_at_a_time(areas: Areas) -> None:
-    """More than fits into one transaction goes as well; what a failing store interrupts goes the next time."""
+async def test_many_entries_are_deleted_in_chunks(areas: Areas) -> None:
+    """After an error of the store, the deletion continues the next time."""
     await write(areas, *[11 * DAY] * (CHUNK + 1), DAY)
     retention = Retention(areas.store, days=10, clock=areas.clock, every_s=0.01)
-    block = "create trigger no_delete before delete on audit_trail begin select raise(abort, 'no'); end"
-    await areas.store.write(lambda tx: tx.execute(block))
+    await refuse(areas.store, "before delete on audit_trail")
     with pytest.raises(StoreError):
         await retention.purge()
     assert len(await kept(areas)) == CHUNK + 2
@@ -69,7 +67,7 @@ async def test_a_chunk_at_a_time(areas: Areas) -> None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(retention.run)
-        await areas.store.write(lambda tx: tx.execute("drop trigger no_delete"))
+        await allow(areas.store, "audit_trail")
         await until(purged)
         nursery.cancel_scope.cancel()
     assert await kept(areas) == [str(DAY)]

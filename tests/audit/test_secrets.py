@@ -1,4 +1,4 @@
-"""No secret is in the trail, whichever change it came with."""
+"""No audit entry contains a secret."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,10 +8,10 @@ import pytest
 from sallyport.did.wallets.wallet import NewWallet
 from sallyport.inventory.clients.plan import Wanted
 from sallyport.inventory.clients.service import NewClient
-from sallyport.store.copies import SqliteCopies
+from sallyport.store.copies import Copies
 from sallyport.web.scope import Role
 from tests.areas import Areas
-from tests.audit import Since, trail
+from tests.audit import NewEntries, trail
 
 SECRET = "hunter2-is-what-nobody-may-see"
 OTHER = "tr0ub4dor-is-what-nobody-may-see"
@@ -26,15 +26,15 @@ PROVIDERS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-async def nowhere(areas: Areas, *secrets: str) -> bool:
-    """Whether no column of any entry holds a secret: as it is, in hex, or its beginning."""
+async def is_absent(areas: Areas, *secrets: str) -> bool:
+    """Return whether no column of any entry has a secret in clear, in hexadecimal, or its beginning."""
     text = "\n".join(map(repr, await trail(areas)))
     spelled = [form for secret in secrets for form in (secret[:10], secret.encode().hex())]
     return not any(form in text for form in spelled)
 
 
-async def test_the_secrets_of_clients(areas: Areas, since: Since) -> None:
-    """Given or made here, added, imported, changed and removed."""
+async def test_the_trail_has_no_client_secret(areas: Areas, new_entries: NewEntries) -> None:
+    """Given and generated secrets are tested, in clients that are added, imported, changed and deleted."""
     added, _ = await areas.clients.add(areas.tenant, NewClient("a", "192.0.2.1/32", SECRET.encode()))
     _, made = await areas.clients.add(areas.tenant, NewClient("b", "192.0.2.2/32"))
     wanted = [
@@ -45,18 +45,18 @@ async def test_the_secrets_of_clients(areas: Areas, since: Since) -> None:
     await areas.clients.update(areas.tenant, added, {}, secret=SECRET.encode())
     await areas.clients.unlatch(areas.clients.table.by_id[added])
     await areas.clients.delete(areas.tenant, added)
-    assert len(await since.rows()) == 7
-    assert await nowhere(areas, SECRET, OTHER, made.decode())
+    assert len(await new_entries.rows()) == 7
+    assert await is_absent(areas, SECRET, OTHER, made.decode())
 
 
-async def test_every_provider_is_tried(areas: Areas) -> None:
-    """A new one needs its fields above."""
+async def test_every_provider_has_test_fields(areas: Areas) -> None:
+    """A new kind of provider needs its fields in PROVIDERS."""
     assert PROVIDERS.keys() == areas.kinds.keys()
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_the_secrets_of_a_provider(areas: Areas, since: Since, name: str) -> None:
-    """Set, set again with another secret, replaced by another provider and removed."""
+async def test_the_trail_has_no_provider_secret(areas: Areas, new_entries: NewEntries, name: str) -> None:
+    """The provider is set, changed, replaced by another kind and deleted."""
     fields = PROVIDERS[name]
     other = {field: OTHER if value == SECRET else value for field, value in fields.items()}
     await areas.providers.set(areas.domain, name, fields, 60)
@@ -64,35 +64,38 @@ async def test_the_secrets_of_a_provider(areas: Areas, since: Since, name: str) 
     await areas.providers.set(areas.domain, "webhook", PROVIDERS["webhook"], 60)
     await areas.providers.set(areas.domain, name, fields, 60)
     await areas.providers.delete(areas.domain)
-    assert len(await since.rows()) == 5
-    assert await nowhere(areas, SECRET, OTHER)
+    assert len(await new_entries.rows()) == 5
+    assert await is_absent(areas, SECRET, OTHER)
 
 
-async def test_wallets(areas: Areas) -> None:
-    """Neither the walletKey nor the token, of a registration and of a reset."""
+async def test_the_trail_has_no_wallet_key_and_token(areas: Areas) -> None:
+    """Registration and reset are tested."""
     wallets = areas.did.wallets
     made = await wallets.register(areas.tenant, NewWallet(areas.domain, "ann", "ann@corp.example", ""))
     again = await wallets.reset(areas.tenant, areas.domain, made.wallet_id)
-    assert await nowhere(areas, made.wallet_key, made.token, again.wallet_key, again.token)
+    assert await is_absent(areas, made.wallet_key, made.token, again.wallet_key, again.token)
 
 
-async def test_tokens(areas: Areas, since: Since, tmp_path: Path) -> None:
-    """Neither the token nor its hash."""
+async def test_the_trail_has_no_access_token_and_hash(areas: Areas, new_entries: NewEntries, tmp_path: Path) -> None:
     handed: list[str] = []
     assert await areas.tenancy.first_start(handed.append)
     record, token = await areas.tenancy.create_token(1, 1, Role.ADMIN, "ci", None)
     await areas.tenancy.revoke("ci")
     hashes = await areas.store.read(lambda tx: tx.all(lambda *, hash: str(hash), "select hash from access_tokens"))
-    assert len(await since.rows()) == 3
-    assert record.id and await nowhere(areas, token, token[3:], handed[0], handed[0][3:], *hashes)
+    assert len(await new_entries.rows()) == 3
+    assert record.id and await is_absent(areas, token, token[3:], handed[0], handed[0][3:], *hashes)
 
 
-async def test_a_restored_store(areas: Areas, tmp_path: Path) -> None:
-    """A backup with secrets in it tells none of them."""
+async def test_a_restore_adds_no_secret_to_the_trail(areas: Areas, tmp_path: Path) -> None:
+    """The backup contains secrets."""
     await areas.clients.add(areas.tenant, NewClient("a", "192.0.2.1/32", SECRET.encode()))
-    copies = SqliteCopies(
-        areas.store, check=lambda _tx: None, replaced=areas.configuration.restored, backed_up=lambda _at: None
+    copies = Copies(
+        areas.store,
+        areas.settings.database_path,
+        check=lambda _tx: None,
+        replaced=areas.configuration.restored,
+        backed_up=lambda _at: None,
     )
     await copies.backup(tmp_path / "b.db")
     await copies.restore(tmp_path / "b.db")
-    assert await nowhere(areas, SECRET)
+    assert await is_absent(areas, SECRET)

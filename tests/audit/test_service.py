@@ -11,14 +11,14 @@ from sallyport.base.actor import Actor, acting_as
 from sallyport.store import audit
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Tx
-from tests.areas import Areas
+from tests.areas import Areas, only_sqlite
 from tests.audit import trail
 
 TENANT, DOMAIN = 77, 770
 
 
 def write(tx: Tx, number: int, *, tenant: int = TENANT, domain: int | None = DOMAIN, at: int | None = None) -> None:
-    """An entry: its target and moment are a number; every second is a client's, every third by bob."""
+    """Add an entry with `number` as target and time; odd numbers change a client, multiples of three are by bob."""
     with acting_as(Actor("token", "bob" if number % 3 == 0 else "ann", number)):
         audit.record(
             tx,
@@ -33,7 +33,7 @@ def write(tx: Tx, number: int, *, tenant: int = TENANT, domain: int | None = DOM
 
 @pytest.fixture
 async def written(areas: Areas) -> Areas:
-    """30 entries: 1 to 20 of the domain, 21 to 25 of none, 26 to 30 of another tenant."""
+    """Return areas with 30 entries: 1 to 20 of the domain, 21 to 25 of no domain, 26 to 30 of another tenant."""
 
     def work(tx: Tx) -> None:
         for number in range(1, 31):
@@ -44,7 +44,7 @@ async def written(areas: Areas) -> Areas:
 
 
 async def numbers(areas: Areas, **asked: object) -> tuple[list[int], int]:
-    """The entries of the tenant that match, by number, and the total."""
+    """Return the numbers of the tenant's matching entries, and the total."""
     query = AuditQuery(**{"tenant_id": TENANT, "limit": 1000, **asked})  # type: ignore[arg-type]
     rows, total = await areas.audit.page(query)
     return [int(row.target.split()[1]) for row in rows], total
@@ -67,13 +67,13 @@ async def numbers(areas: Areas, **asked: object) -> tuple[list[int], int]:
         ({"tenant_id": 79}, ()),
     ],
 )
-async def test_what_is_asked_for(written: Areas, asked: dict[str, object], found: list[int]) -> None:
-    """Newest first, and the total is that of all that match, whether it is kept or counted."""
+async def test_entries_are_filtered(written: Areas, asked: dict[str, object], found: list[int]) -> None:
+    """Entries are newest first, and the total counts all matching ones."""
     assert await numbers(written, **asked) == (list(found), len(list(found)))
 
 
-async def test_the_whole_installation(written: Areas) -> None:
-    """Without a tenant all entries and their total are returned, those without a tenant too."""
+async def test_without_a_tenant_all_entries_are_read(written: Areas) -> None:
+    """Entries without a tenant are included."""
     before = len(await trail(written))
     await written.store.write(lambda tx: write(tx, 31, tenant=audit.INSTALLATION, domain=None))
     rows, total = await written.audit.page(AuditQuery(limit=1000))
@@ -82,8 +82,9 @@ async def test_the_whole_installation(written: Areas) -> None:
     assert (await numbers(written))[1] == 25
 
 
-async def test_pages(written: Areas) -> None:
-    """By offset and by the last entry of the page before: each entry once, also those of one moment."""
+async def test_pages_have_each_entry_once(written: Areas) -> None:
+    """Pages are read by offset or from the last entry of the previous page, also if several entries have the same
+    time."""
     for number in (90, 91, 92, 93):
         await written.store.write(lambda tx, number=number: write(tx, number, at=25))
     by_offset = [number for at in range(0, 29, 7) for number in (await numbers(written, offset=at, limit=7))[0]]
@@ -95,14 +96,15 @@ async def test_pages(written: Areas) -> None:
     assert by_cursor == by_offset
 
 
-async def test_a_clock_that_was_set_back(written: Areas) -> None:
-    """Newest is what happened last by its time, and no page loses or repeats an entry."""
+async def test_entries_are_in_order_of_their_times(written: Areas) -> None:
+    """If the clock was set back, no page loses or repeats an entry."""
     await written.store.write(lambda tx: write(tx, 40, at=3))
     assert (await numbers(written))[0] == [*range(25, 3, -1), 40, 3, 2, 1]
 
 
-async def test_no_list_walks_through_the_whole_trail(written: Areas) -> None:
-    """A page, a total of all and a stretch of time are found by index, without sorting."""
+@only_sqlite
+async def test_lists_and_totals_use_an_index(written: Areas) -> None:
+    """Pages, totals and time ranges need no scan and no sorting."""
     statements: list[str] = []
     with closing(open_connection(written.store.path, read_only=True)) as connection:
         connection.set_trace_callback(statements.append)

@@ -23,8 +23,8 @@ from sallyport.base.addresses import canonical, parse_network
         ("", ""),
     ],
 )
-def test_the_canonical_form(text: str, form: str) -> None:
-    """An address has one form, an IPv4-mapped address that of IPv4; another text stays as it is."""
+def test_an_address_has_one_canonical_form(text: str, form: str) -> None:
+    """An IPv4-mapped address has the form of IPv4; other text is unchanged."""
     assert canonical(text) == form
 
 
@@ -38,13 +38,13 @@ def test_the_canonical_form(text: str, form: str) -> None:
         ("::ffff:0:0/95", "::fffe:0:0/95"),
     ],
 )
-def test_a_network_has_one_form(text: str, form: str) -> None:
-    """A single address is the network of that address; a range of IPv4-mapped addresses is one of IPv4."""
+def test_a_network_has_one_canonical_form(text: str, form: str) -> None:
+    """A single address becomes a network, and a range of IPv4-mapped addresses becomes a range of IPv4."""
     assert str(parse_network(text)) == form
 
 
 @pytest.mark.parametrize("text", ["", "corp", "192.0.2.0/33", "192.0.2.7-9"])
-def test_a_text_is_not_a_network(text: str) -> None:
-    """Any other text is a ValueError."""
+def test_other_text_is_not_a_network(text: str) -> None:
+    """Text without a network raises ValueError."""
     with pytest.raises(ValueError, match="does not appear"):
         parse_network(text)

@@ -1,4 +1,4 @@
-"""Bounded maps, against a list of entries that is searched."""
+"""Bounded maps, compared with a list that is searched."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ STEPS = st.lists(st.tuples(st.booleans(), KEYS, OWNERS), max_size=80)
 
 
 class Model:
-    """Entries as (key, value, owners), the oldest first."""
+    """A list of entries (key, value, owners), the oldest first."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[int, int, tuple[int, ...]]] = []
@@ -43,7 +43,7 @@ class Model:
 def test_a_full_map_drops_the_oldest_entry_of_the_largest_owner(
     steps: list[tuple[bool, int, tuple[int, int]]], limit: int, depth: int
 ) -> None:
-    """After any sequence of changes the map has the model's entries in their order, and never more than its limit."""
+    """After any sequence of changes, the map has the model's entries in the same order, and no more than its limit."""
     bounded, model = BoundedMap[int, int](limit), Model()
     for number, (is_put, key, owners) in enumerate(steps):
         model.remove(key)
@@ -66,7 +66,7 @@ def test_a_full_map_drops_the_oldest_entry_of_the_largest_owner(
 
 
 def test_an_owner_that_fills_the_map_drops_its_own_entries() -> None:
-    """The entries of an owner with few stay, although they are the oldest."""
+    """The entries of a small owner are kept, although they are the oldest."""
     bounded = BoundedMap[str, int](100)
     for number in range(10):
         bounded.put(f"few {number}", number, "few")
@@ -77,7 +77,7 @@ def test_an_owner_that_fills_the_map_drops_its_own_entries() -> None:
 
 
 def test_a_part_that_fills_its_owners_share_drops_its_own_entries() -> None:
-    """Within the largest owner, the largest part loses its oldest entry."""
+    """In the largest owner, the largest part loses its oldest entry."""
     bounded = BoundedMap[str, int](100)
     bounded.put("quiet tenant", 0, 1, 1)
     bounded.put("quiet client", 0, 2, 1)
@@ -88,15 +88,15 @@ def test_a_part_that_fills_its_owners_share_drops_its_own_entries() -> None:
 
 
 def test_many_owners_with_an_entry_each_are_dropped_oldest_first() -> None:
-    """A map with fewer places than owners keeps the newest."""
+    """A map with fewer places than owners keeps the newest entries."""
     bounded = BoundedMap[int, int](3)
     for number in range(10):
         bounded.put(number, number, number)
     assert list(bounded) == [7, 8, 9]
 
 
-def test_the_oldest_entries_that_are_over_are_removed() -> None:
-    """The first entry that is not over ends the removal; the shares are true after it."""
+def test_the_oldest_matching_entries_are_removed() -> None:
+    """The removal ends at the first entry that does not match, and updates the shares."""
     bounded = BoundedMap[str, int](4)
     for key, value in (("a", 1), ("b", 2), ("c", 9), ("d", 3)):
         bounded.put(key, value, "owner")

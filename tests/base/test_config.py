@@ -1,4 +1,4 @@
-"""Settings from a file, then from the environment. A wrong setting is named, and no value is repeated."""
+"""Settings from a file and from the environment; errors name the setting and not its value."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ def settings_of(tmp_path: Path, text: str, **environ: str) -> Settings:
     return load(path, environ)
 
 
-def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
-    """The environment overrides the file, and the file overrides the defaults."""
+def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
+    """The file overrides the defaults."""
     text = 'http_bind = "127.0.0.1:1"\nreject_delay_s = 2'
     found = settings_of(tmp_path, text, SALLYPORT_HTTP_BIND="[::1]:2", SALLYPORT_EGRESS="10.0.0.0/8, 2001:db8::/32")
     assert (found.http_bind, found.reject_delay_s) == (Address("::1", 2), 2.0)
@@ -38,8 +38,8 @@ def test_limits_are_given_by_name(tmp_path: Path, text: str, environ: dict[str, 
     assert settings_of(tmp_path, text, **environ).limits == {**DEFAULTS, "domains": 5, "wallets": 0}
 
 
-def test_several_addresses(tmp_path: Path) -> None:
-    """Addresses are separated by commas, with blanks around them. A setting that may be empty takes none."""
+def test_a_setting_may_have_several_addresses(tmp_path: Path) -> None:
+    """Addresses are separated by commas and blanks. Some settings may be empty."""
     found = settings_of(
         tmp_path, 'radius_auth_bind = " 127.0.0.1:1812 , [::1]:1812,"\nradius_acct_bind = ""\nmetrics_bind = ""'
     )
@@ -48,67 +48,66 @@ def test_several_addresses(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("hunter2 = 1", "there is no setting hunter2"),
         ('[http]\nbind = "hunter2"', "there is no setting http"),
-        ('http_bind = "hunter2"', "setting http_bind: an IP address and a port"),
-        ('http_bind = "127.0.0.1"', "setting http_bind: an IP address and a port"),
-        ('http_bind = "::1:80"', "setting http_bind: an IP address and a port"),
-        ('http_bind = "127.0.0.1:65536"', "setting http_bind: an IP address and a port"),
-        ('http_bind = ""', "setting http_bind: an IP address and a port"),
-        ("http_bind = 8080", "setting http_bind: an IP address and a port"),
-        ('metrics_bind = "hunter2"', "setting metrics_bind: an IP address and a port"),
-        ('radius_auth_bind = "127.0.0.1:1 hunter2"', "setting radius_auth_bind: addresses with ports"),
-        ('radius_auth_bind = ["hunter2"]', "setting radius_auth_bind: addresses with ports"),
+        ('http_bind = "hunter2"', "setting http_bind: give an IP address and a port"),
+        ('http_bind = "127.0.0.1"', "setting http_bind: give an IP address and a port"),
+        ('http_bind = "::1:80"', "setting http_bind: give an IP address and a port"),
+        ('http_bind = "127.0.0.1:65536"', "setting http_bind: give an IP address and a port"),
+        ('http_bind = ""', "setting http_bind: give an IP address and a port"),
+        ("http_bind = 8080", "setting http_bind: give an IP address and a port"),
+        ('metrics_bind = "hunter2"', "setting metrics_bind: give an IP address and a port"),
+        ('radius_auth_bind = "127.0.0.1:1 hunter2"', "setting radius_auth_bind: give addresses with ports"),
+        ('radius_auth_bind = ["hunter2"]', "setting radius_auth_bind: give addresses with ports"),
         ('radius_auth_bind = ""', "settings: radius_auth_bind and radsec_bind are both empty"),
-        ('egress = "hunter2"', "setting egress: default, or networks"),
-        ('egress = "10.0.0.0/33"', "setting egress: default, or networks"),
+        ('egress = "hunter2"', "setting egress: give default, or networks"),
+        ('egress = "10.0.0.0/33"', "setting egress: give default, or networks"),
         ("[limits]\ndomain = 1", "setting limits: there is no limit domain; the limits are access_tokens, "),
-        ("[limits]\ndomains = -1", "setting limits: limits that are integers from 0"),
-        ("[limits]\ndomains = true", "setting limits: limits that are integers from 0"),
-        ('limits = "domains"', "setting limits: limits that are integers from 0"),
-        ("limits = 5", "setting limits: limits by name"),
+        ("[limits]\ndomains = -1", "setting limits: give limits that are integers from 0"),
+        ("[limits]\ndomains = true", "setting limits: give limits that are integers from 0"),
+        ('limits = "domains"', "setting limits: give limits that are integers from 0"),
+        ("limits = 5", "setting limits: give limits by name"),
         ("reject_delay_s = 11", "setting reject_delay_s: "),
         ('log_level = "hunter2"', "setting log_level: "),
-        ('database = "postgresql://u:hunter2@h/d"', "setting database: a path"),
+        (
+            'database = "mysql://u:hunter2@h/d"',
+            "setting database: give a path, or a URL that begins with postgresql://",
+        ),
         ('tls_key = "hunter2"', "settings: tls_certificate and tls_key go together"),
         ("lockout_failures = -1\ndrain_s = 61", "; setting lockout_failures: "),
     ],
 )
-def test_all_wrong_settings_are_named(tmp_path: Path, text: str, told: str) -> None:
-    """All wrong settings are reported, each by its name."""
+def test_all_wrong_settings_are_named(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         settings_of(tmp_path, text)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert "hunter2" not in str(refused.value).replace("no setting hunter2", "")
 
 
-def test_a_wrong_setting_is_found_in_its_file(tmp_path: Path) -> None:
-    """The message has the line of the file and the nearest setting's name."""
+def test_a_wrong_setting_has_its_line_in_the_file(tmp_path: Path) -> None:
+    """The message of an unknown setting also has the nearest name."""
     with pytest.raises(ConfigError) as refused:
         settings_of(tmp_path, "# mine\ndrain_s = 5\n\nhttp_bnid = 1\n")
     assert str(refused.value).endswith('sallyport.toml, line 4). Did you mean "http_bind"?')
     with pytest.raises(ConfigError) as refused:
         settings_of(tmp_path, "\ndrain_s = 61\n")
-    assert str(refused.value).endswith(
-        "give less than or equal to 60 (" + str(tmp_path / "sallyport.toml") + ", line 2)"
-    )
+    assert str(refused.value).endswith("give a number up to 60 (" + str(tmp_path / "sallyport.toml") + ", line 2)")
 
 
 def test_a_wrong_variable_is_named() -> None:
-    """A wrong setting of the environment is reported by its variable, without the value."""
-    with pytest.raises(ConfigError, match=r"^setting log_level: give 'debug', .* \(SALLYPORT_LOG_LEVEL\)$"):
+    """The message has the environment variable, but not its value."""
+    with pytest.raises(ConfigError, match=r"^setting log_level: give debug, .* \(SALLYPORT_LOG_LEVEL\)$"):
         load(None, {"SALLYPORT_LOG_LEVEL": "hunter2"})
 
 
-def test_radsec_alone_will_do(tmp_path: Path) -> None:
-    """A service with RadSec alone needs no UDP port."""
+def test_radsec_needs_no_udp_port(tmp_path: Path) -> None:
     assert settings_of(tmp_path, 'radius_auth_bind = ""\nradsec_bind = "127.0.0.1:2083"').radius_auth_bind == ()
 
 
-def test_a_missing_or_malformed_file(tmp_path: Path) -> None:
-    """A named file that is missing or no TOML is an error with its name. The default file may be absent."""
+def test_a_missing_or_malformed_file_is_named(tmp_path: Path) -> None:
+    """The default file may be absent."""
     with pytest.raises(ConfigError, match=r"nowhere\.toml"):
         load(tmp_path / "nowhere.toml", {})
     with pytest.raises(ConfigError, match=r"sallyport\.toml"):
@@ -119,17 +118,14 @@ def test_a_missing_or_malformed_file(tmp_path: Path) -> None:
     assert load(None, {"SALLYPORT_DRAIN_S": "7"}).drain_s == 7
 
 
-def test_variables_that_are_no_settings() -> None:
-    """Unknown SALLYPORT_ variables are reported, since they may be misspelled.
-
-    The master key is not a setting and not reported.
-    """
+def test_unknown_variables_are_reported() -> None:
+    """An unknown SALLYPORT_ variable may be misspelled. The master key is not a setting and is not reported."""
     environ = {"SALLYPORT_HTTP_BNID": "x", "SALLYPORT_HTTP_BIND": "x", "SALLYPORT_MASTER_KEY": "x", "HOME": "x"}
     assert unknown_environment(environ) == ["SALLYPORT_HTTP_BNID"]
 
 
 def test_an_address_is_written_as_it_is_read() -> None:
-    """IPv6 is written in brackets, and localhost is 127.0.0.1."""
+    """IPv6 is formatted in brackets, and localhost is 127.0.0.1."""
     for text in ("127.0.0.1:80", "[::1]:0"):
         assert str(parse_address(text)) == text
     assert parse_address("localhost:80") == Address("127.0.0.1", 80)

@@ -1,4 +1,4 @@
-"""An owner of many requests delays its own requests, and not those of others."""
+"""An owner with many requests delays only its own requests."""
 
 import time
 from collections import Counter
@@ -17,7 +17,7 @@ ONE, OTHER, THIRD = ("192.0.2.1", 1), ("192.0.2.1", 2), ("192.0.2.2", 1)
 
 
 def queued(*items: tuple[tuple[str, int], int]) -> FairQueue[tuple[str, int], int]:
-    """Return a queue with the items of some sources."""
+    """Return a queue with these (source, item) pairs."""
     queue: FairQueue[tuple[str, int], int] = FairQueue()
     for source, item in items:
         queue.put(source, item)
@@ -30,26 +30,24 @@ def taken(queue: FairQueue[tuple[str, int], int]) -> list[int]:
 
 
 def test_sources_take_turns() -> None:
-    """Sources are served in turn, and a source's items in their order."""
+    """The items of a source keep their order."""
     queue = queued((ONE, 1), (ONE, 2), (ONE, 3), (OTHER, 4), (THIRD, 5), (OTHER, 6))
     assert taken(queue) == [1, 4, 5, 2, 6, 3]
 
 
-def test_one_source_keeps_its_order() -> None:
-    """One source alone has its items in their order."""
+def test_the_items_of_one_source_keep_their_order() -> None:
     assert taken(queued(*((ONE, number) for number in range(10)))) == list(range(10))
 
 
 def test_a_returning_source_waits_its_turn() -> None:
-    """A source that adds an item after its last one was taken waits for the turns of the others."""
+    """A source that adds an item after its last one was taken waits for the others."""
     queue = queued((ONE, 1), (OTHER, 2), (OTHER, 3))
     assert queue.take() == 1
     queue.put(ONE, 4)
     assert taken(queue) == [2, 4, 3]
 
 
-def test_an_empty_queue() -> None:
-    """A source without items leaves nothing in the queue."""
+def test_a_source_without_items_is_removed() -> None:
     queue = queued((ONE, 1), (OTHER, 2))
     assert taken(queue) == [1, 2]
     assert not queue
@@ -58,7 +56,7 @@ def test_an_empty_queue() -> None:
 
 
 def test_owners_take_turns() -> None:
-    """An owner with many sources has one turn, and its sources share it in turn."""
+    """An owner with many sources has one turn, which its sources share."""
     queue: FairShares[int, int, str] = FairShares()
     for owner, source, item in ((1, 1, "a"), (1, 1, "b"), (1, 2, "c"), (2, 1, "d"), (2, 1, "e")):
         assert queue.put(owner, source, item)
@@ -67,7 +65,7 @@ def test_owners_take_turns() -> None:
 
 
 def test_an_owner_with_its_share_puts_nothing_into_a_full_queue() -> None:
-    """In a full queue an owner at its share is refused, and another owner is not until its share is used."""
+    """Another owner may add items until its share is used."""
     queue: FairShares[int, int, int] = FairShares(4)
     assert [queue.put(1, 1, number) for number in range(6)] == [True] * 4 + [False] * 2
     assert [queue.put(2, 1, number) for number in range(6)] == [True] * 2 + [False] * 4
@@ -76,7 +74,7 @@ def test_an_owner_with_its_share_puts_nothing_into_a_full_queue() -> None:
 
 
 async def test_waiting_owners_are_admitted_in_turn() -> None:
-    """The next slot is given to the next owner, not to the first task. A cancelled task is skipped."""
+    """The next slot goes to the next owner, not to the first task. A cancelled task is skipped."""
     limiter, came = FairLimiter[str](1), list[str]()
 
     async def take(owner: str, number: int) -> None:
@@ -95,7 +93,7 @@ async def test_waiting_owners_are_admitted_in_turn() -> None:
 
 
 async def test_a_pass_admits_a_limited_number_of_tasks() -> None:
-    """Tasks that arrive together are admitted at the allowed rate."""
+    """Tasks that arrive together are distributed over several passes of the event loop."""
     turns, counter, went = LoopTurns(MOST), PassCounter(), Counter[int]()
     trio.lowlevel.add_instrument(counter)
 
@@ -113,7 +111,7 @@ async def test_a_pass_admits_a_limited_number_of_tasks() -> None:
 
 
 async def test_a_cancelled_task_delays_no_other() -> None:
-    """Tasks that are cancelled while they wait leave their turns to the next."""
+    """The turn of a cancelled task goes to the next task."""
     turns, went = LoopTurns(1), list[str]()
 
     async def take(name: str) -> None:
@@ -134,7 +132,7 @@ async def test_a_cancelled_task_delays_no_other() -> None:
 
 
 async def test_each_tenant_has_its_turn() -> None:
-    """A tenant with many tasks delays its own tasks alone."""
+    """A tenant with many tasks delays only its own tasks."""
     many = LoopTurns(1)
     few, went = many.for_tenant(), list[str]()
 
@@ -150,8 +148,8 @@ async def test_each_tenant_has_its_turn() -> None:
     assert went.index("few") <= 4
 
 
-async def test_after_a_long_pass_a_single_task_continues() -> None:
-    """Each task that takes long has a pass of its own."""
+async def test_a_long_pass_admits_a_single_task() -> None:
+    """Each task that takes long has its own pass of the event loop."""
     turns, counter, went = LoopTurns(MOST), PassCounter(), Counter[int]()
     trio.lowlevel.add_instrument(counter)
 

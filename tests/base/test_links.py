@@ -1,4 +1,4 @@
-"""The base of links to the service."""
+"""The base URL of links to the service."""
 
 import socket
 from pathlib import Path
@@ -22,7 +22,7 @@ PEM = Path("x.pem")
         ("[::]:0", Address("::", 4711), f"http://{socket.gethostname()}:4711"),
     ],
 )
-def test_from_the_address_that_is_listened_on(bind: str, bound: Address | None, base: str) -> None:
+def test_the_default_base_is_the_address_of_the_listener(bind: str, bound: Address | None, base: str) -> None:
     """The base has the listener's port, the machine's name for a listener on all addresses, and https with TLS."""
     assert Settings.model_validate({"http_bind": bind}).link_base(bound) == base
     tls = Settings.model_validate({"http_bind": bind, "tls_certificate": PEM, "tls_key": PEM})
@@ -30,8 +30,8 @@ def test_from_the_address_that_is_listened_on(bind: str, bound: Address | None, 
 
 
 @pytest.mark.parametrize("given", ["https://a.example", "https://a.example/", "http://a.example:81/x//"])
-def test_from_the_setting(given: str) -> None:
-    """The setting overrides the listener, without its trailing slashes."""
+def test_public_url_overrides_the_listener(given: str) -> None:
+    """Trailing slashes are removed."""
     assert Settings(public_url=given).link_base(Address("127.0.0.1", 1)) == given.rstrip("/")
 
 
@@ -40,8 +40,8 @@ def test_from_the_setting(given: str) -> None:
     ["a.example", "ftp://a.example", "https://", "https://u:hunter2@a", "https://a/?q", "https://a/#f", "https://ä",
      "https://a\n", "https://[a", "https://a b", "https://a:x", "https://a:99999"],
 )  # fmt: skip
-def test_invalid_bases(given: str) -> None:
-    """Another scheme, a missing host, a password and a query are refused, and not repeated."""
+def test_an_invalid_public_url_is_refused(given: str) -> None:
+    """Another scheme, a missing host, a password and a query are refused, and the value is not repeated."""
     with pytest.raises(ValidationError) as raised:
         Settings(public_url=given)
     assert "hunter2" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""The causes that prevent a bind, found with real processes that hold the address."""
+"""The causes of a failed bind, tested with real processes that hold the address."""
 
 import fcntl
 import multiprocessing
@@ -41,7 +41,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become ano
 
 @contextmanager
 def held(host: str, kind: socket.SocketKind) -> Iterator[tuple[int, int]]:
-    """Run a program that holds a port of an address and return (process, port)."""
+    """Run a program that holds a port of an address, and yield (process, port)."""
     command = [sys.executable, "-c", HOLD, host, str(int(kind))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
@@ -70,16 +70,15 @@ def refused(setting: str, address: Address, kind: socket.SocketKind) -> StartErr
         ("::", "127.0.0.1", UDP),
     ],
 )
-def test_the_process_is_named(held_at: str, wanted: str, kind: socket.SocketKind) -> None:
-    """The message has the setting, its variable, the address, and the name and number of the process that holds the
-    port. This includes wildcard addresses and sockets of both families.
-    """
+def test_the_process_that_holds_a_port_is_named(held_at: str, wanted: str, kind: socket.SocketKind) -> None:
+    """The message has the setting, its variable, the address, and the name and ID of the process. Wildcard addresses
+    and sockets of both families are found."""
     with held(held_at, kind) as (process, port):
         address = Address(wanted, port)
-        told = str(refused("radius_auth_bind", address, kind))
+        message = str(refused("radius_auth_bind", address, kind))
         name = Path(f"/proc/{process}/comm").read_text().strip()
     protocol = "UDP" if kind == UDP else "TCP"
-    assert told == (
+    assert message == (
         f"setting radius_auth_bind: cannot listen on {address} ({protocol}): in use by {name} (process {process}); "
         "stop it, or change SALLYPORT_RADIUS_AUTH_BIND"
     )
@@ -87,47 +86,47 @@ def test_the_process_is_named(held_at: str, wanted: str, kind: socket.SocketKind
 
 @pytest.mark.parametrize(("held_at", "wanted"), [("127.0.0.1", "127.0.0.2"), ("127.0.0.1", "::1"), ("0.0.0.0", "::")])
 def test_a_socket_of_another_address_is_not_blamed(held_at: str, wanted: str) -> None:
-    """The same port of another address or family prevents no bind."""
+    """The same port of another address or family does not prevent a bind."""
     with held(held_at, UDP) as (_, port):
         assert holder(Address(wanted, port), UDP) is None
         assert holder(Address(held_at, port), TCP) is None
 
 
-def test_an_address_that_two_settings_have() -> None:
+def test_an_address_of_two_settings_is_reported() -> None:
     """If the process itself holds the address, the message names the other setting."""
     with socket.socket(socket.AF_INET, UDP) as own:
         own.bind(("127.0.0.1", 0))
-        told = str(refused("radius_acct_bind", Address(*own.getsockname()), UDP))
-    assert told.endswith("another setting of this service has the same address; change SALLYPORT_RADIUS_ACCT_BIND")
+        message = str(refused("radius_acct_bind", Address(*own.getsockname()), UDP))
+    assert message.endswith("another setting of this service has the same address; change SALLYPORT_RADIUS_ACCT_BIND")
 
 
 @as_root
 def test_the_process_of_another_user_cannot_be_named() -> None:
-    """An ordinary user learns the user of a socket, and that root can name the process."""
+    """An ordinary user gets the user of the socket, and the hint that root can name the process."""
     with held("127.0.0.1", TCP) as (_, port):
-        told = as_ordinary_user("http_bind", Address("127.0.0.1", port), TCP)
-    assert "in use by a process of user root, which root can name; stop it, or change SALLYPORT_HTTP_BIND" in told
+        message = as_ordinary_user("http_bind", Address("127.0.0.1", port), TCP)
+    assert "in use by a process of user root, which root can name; stop it, or change SALLYPORT_HTTP_BIND" in message
 
 
 @as_root
-def test_a_port_that_only_root_may_use() -> None:
-    """An ordinary user gets the lowest allowed port, and the capability for the service."""
+def test_a_privileged_port_is_reported() -> None:
+    """An ordinary user gets the lowest allowed port and the capability for the service."""
     lowest = lowest_unprivileged_port()
     if lowest <= 1:
         pytest.skip("every user of this machine may use every port")
-    told = as_ordinary_user("http_bind", Address("127.0.0.1", lowest - 1), TCP)
-    assert f"only root may use a port below {lowest}; set SALLYPORT_HTTP_BIND to a higher port" in told
-    assert "AmbientCapabilities=CAP_NET_BIND_SERVICE" in told
+    message = as_ordinary_user("http_bind", Address("127.0.0.1", lowest - 1), TCP)
+    assert f"only root may use a port below {lowest}; set SALLYPORT_HTTP_BIND to a higher port" in message
+    assert "AmbientCapabilities=CAP_NET_BIND_SERVICE" in message
 
 
-def test_an_address_that_the_machine_does_not_have() -> None:
-    """An address that no interface has is named; here one for documentation (RFC 5737)."""
-    told = str(refused("radsec_bind", Address("192.0.2.77", 0), TCP))
-    assert told.endswith("no interface of this machine has the address; change SALLYPORT_RADSEC_BIND")
+def test_an_address_of_no_interface_is_reported() -> None:
+    """The message says that no interface of the machine has the address."""
+    message = str(refused("radsec_bind", Address("192.0.2.77", 0), TCP))
+    assert message.endswith("no interface of this machine has the address; change SALLYPORT_RADSEC_BIND")
 
 
-def test_a_holder_without_a_name() -> None:
-    """A user without a name, and a process that has ended, are shown as numbers."""
+def test_a_holder_without_a_name_is_shown_as_a_number() -> None:
+    """A user without a name, and a process that has ended, are shown by their numbers."""
     assert str(Holder(4_000_000)).startswith("a process of user 4000000")
     assert process_name(2**22 + 1) == f"process {2**22 + 1}"
 

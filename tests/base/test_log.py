@@ -1,4 +1,4 @@
-"""The log of the process."""
+"""The configuration of the log."""
 
 import structlog
 from structlog.testing import capture_logs
@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from sallyport.base import log
 
 
-def test_a_logger_in_use_follows_another_set_up() -> None:
+def test_a_used_logger_gets_a_new_configuration() -> None:
     """A logger that was used before the settings were read uses the new configuration afterwards."""
     before = structlog.get_config()
     try:

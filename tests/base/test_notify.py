@@ -12,15 +12,15 @@ from sallyport.base.notify import Notifier
 
 @pytest.fixture
 def listener(tmp_path: Path) -> Iterator[socket.socket]:
-    """Return the other end of $NOTIFY_SOCKET."""
+    """Yield the other end of $NOTIFY_SOCKET."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.settimeout(10)
         sock.bind(str(tmp_path / "notify"))
         yield sock
 
 
-def test_every_message(listener: socket.socket) -> None:
-    """Messages have the words of sd_notify(3), and a status is one line."""
+def test_messages_have_the_format_of_sd_notify(listener: socket.socket) -> None:
+    """A status is one line."""
     manager = Notifier({"NOTIFY_SOCKET": str(listener.getsockname())})
     manager.ready("at work\nSTOPPING=1")
     manager.alive()
@@ -32,8 +32,8 @@ def test_every_message(listener: socket.socket) -> None:
     assert sent[3:] == ["STOPPING=1", "STOPPING=1\nEXTEND_TIMEOUT_USEC=1500000"]
 
 
-def test_an_abstract_socket() -> None:
-    """A name that begins with @ is in no directory."""
+def test_an_abstract_socket_is_used() -> None:
+    """A name that starts with @ is the name of an abstract socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.settimeout(10)
         name = f"sallyport-test-{os.getpid()}"
@@ -43,8 +43,8 @@ def test_an_abstract_socket() -> None:
 
 
 @pytest.mark.parametrize("environ", [{}, {"NOTIFY_SOCKET": "/there/is/none"}], ids=str)
-def test_without_a_manager(environ: dict[str, str]) -> None:
-    """Nothing is sent by a process that was started by hand, and a missing socket is no error."""
+def test_without_a_service_manager_nothing_is_sent(environ: dict[str, str]) -> None:
+    """A missing socket is no error."""
     manager = Notifier(environ)
     manager.ready("at work")
     manager.alive()
@@ -57,8 +57,7 @@ def watched(**environ: str) -> Notifier:
 
 
 @pytest.mark.parametrize("process", [{}, {"WATCHDOG_PID": str(os.getpid())}], ids=["any", "this"])
-def test_the_watchdogs_pace(process: dict[str, str]) -> None:
-    """A watched process sends alive twice in the watchdog's time."""
+def test_the_watchdog_is_notified_twice_in_its_time(process: dict[str, str]) -> None:
     manager = watched(WATCHDOG_USEC="60000000", **process)
     assert (manager.watchdog_s, manager.alive_s) == (60, 30)
 
@@ -68,6 +67,6 @@ def test_the_watchdogs_pace(process: dict[str, str]) -> None:
     [{"WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "0"}],
     ids=["another process", "no number", "never"],
 )
-def test_without_a_watchdog(environ: dict[str, str]) -> None:
-    """A process that is not watched has no pace."""
+def test_without_a_watchdog_there_is_no_interval(environ: dict[str, str]) -> None:
+    """A watchdog for another process, and an invalid time, are ignored."""
     assert watched(**environ).alive_s is None

@@ -1,4 +1,4 @@
-"""Types of options that all areas share."""
+"""Types of options that all commands share."""
 
 import click
 import pytest
@@ -10,7 +10,7 @@ from sallyport.base.text import nearest
 
 @pytest.mark.parametrize(("text", "seconds"), [("30m", 1800), ("12h", 43200), ("90d", 7776000), ("4w", 2419200)])
 def test_a_span_begins_now(text: str, seconds: int) -> None:
-    """A span is before now for a start time, and after now for an end time."""
+    """A span counts backwards for a start time and forwards for an end time."""
     begin = now_us()
     ends = [from_iso(kind.convert(text, None, None)) for kind in (FUTURE, PAST)]
     passed = now_us() - begin
@@ -25,13 +25,13 @@ def test_a_time_is_sent_in_utc(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["soon", "yesterdy", "999999w", "9" * 30, "", "24"])
-def test_anything_else_is_refused(text: str) -> None:
-    """A text that is neither a span nor a time, or beyond the calendar, is refused."""
+def test_other_times_are_refused(text: str) -> None:
+    """Text that is neither a span nor a time, or is beyond the calendar, is refused."""
     with pytest.raises(click.BadParameter):
         FUTURE.convert(text, None, None)
 
 
-def test_the_nearest_name() -> None:
-    """A small mistake gets a suggestion, and a completely different word gets none."""
+def test_a_misspelled_name_gets_a_suggestion() -> None:
+    """A completely different word gets none."""
     assert nearest("TOKN", ["token", "client"]) == ' Did you mean "token"?'
     assert nearest("xyz", ["token", "client"]) == ""

@@ -1,4 +1,4 @@
-"""SHA-512 crypt against the vectors of its specification."""
+"""SHA-512 crypt, tested with the vectors of its specification."""
 
 import pytest
 
@@ -14,13 +14,12 @@ VECTORS = (  # "Unix crypt using SHA-256 and SHA-512", with the usual number of 
 
 
 @pytest.mark.parametrize(("password", "salt", "hashed"), VECTORS)
-def test_the_published_vectors(password: str, salt: str, hashed: str) -> None:
-    """A password and a salt give the hash of the specification."""
+def test_the_hash_matches_the_published_vectors(password: str, salt: str, hashed: str) -> None:
     assert sha512_crypt(password.encode(), salt) == hashed
 
 
 def test_each_hash_has_its_own_salt() -> None:
-    """The same password gives another hash each time, and matches each of them."""
+    """The same password gives a different hash each time, and matches each of them."""
     first, second = (sha512_crypt(b"hunter2") for _ in range(2))
     assert first != second
     assert matches(b"hunter2", first)
@@ -30,7 +29,6 @@ def test_each_hash_has_its_own_salt() -> None:
 
 
 @pytest.mark.parametrize(("password", "salt"), [(b"a\0b", "salt"), (b"a", ""), (b"a", "x" * 17), (b"a", "s:lt")])
-def test_what_crypt_would_misread(password: bytes, salt: str) -> None:
-    """NUL in a password and an invalid salt are refused."""
+def test_nul_and_invalid_salts_are_refused(password: bytes, salt: str) -> None:
     with pytest.raises(ValueError, match="without NUL"):
         sha512_crypt(password, salt)

@@ -1,4 +1,4 @@
-"""The form of text for comparisons."""
+"""Normal forms of text for comparisons, and texts of messages."""
 
 import ast
 import re
@@ -16,23 +16,23 @@ from sallyport.base.text import MARKS, composed, counted, existing, fold, fold_n
 SOURCES = Path(__file__).parents[2] / "src"
 
 
-def test_letters_with_accents() -> None:
-    """An accent in one character or two, in any case, is the same name. Another letter is another name."""
+def test_equal_letters_with_accents_compare_as_equal() -> None:
+    """A letter with an accent may be one or two characters, in any case. A different letter is a different name."""
     assert composed("Zoe\u0308") == "Zoë"
     assert {fold(name) for name in ("Zoë", "ZOË", "Zoe\u0308", "ZOE\u0308")} == {"zoë"}
     assert fold("Straße") == fold("STRASSE")
     assert fold("Ann") == "ann" != fold("Änn")
 
 
-def test_spaces_around_a_name() -> None:
-    """Blanks around a name are ignored; those inside are not."""
+def test_spaces_around_a_name_are_ignored() -> None:
+    """Spaces inside a name are significant."""
     assert {fold_name(name) for name in ("Ann Lee", " ann lee", "ANN LEE\t", "\u00a0ann lee ")} == {"ann lee"}
     assert fold_name(" ") == ""
 
 
 @given(st.text())
 def test_equivalent_forms_compare_as_equal(text: str) -> None:
-    """Forms that Unicode treats as the same text compare as equal, and a compared form is stable."""
+    """All equivalent Unicode forms of a text are folded to one form, and folding that form does not change it."""
     assert fold(text) == fold(normalize("NFD", text)) == fold(normalize("NFC", text)) == fold(fold(text))
     assert composed(normalize("NFD", text)) == composed(text)
 
@@ -53,14 +53,14 @@ def test_marks_are_sorted_in_short_runs(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 
 
-def test_marks_of_languages_are_left_alone() -> None:
-    """A text with up to 30 marks behind a letter is in normalization form C."""
+def test_short_runs_of_marks_are_unchanged() -> None:
+    """Text with up to 30 marks after a letter is in normalization form C."""
     text = "e" + "\u0316\u0301" * 14
     assert fold(text) == normalize("NFC", text)
 
 
 @pytest.mark.parametrize(
-    ("number", "words", "told"),
+    ("number", "words", "expected"),
     [
         (1, ("device",), "1 device"),
         (0, ("device",), "0 devices"),
@@ -69,28 +69,27 @@ def test_marks_of_languages_are_left_alone() -> None:
         (3, ("policy", "policies"), "3 policies"),
     ],
 )
-def test_a_count_has_its_noun(number: int, words: tuple[str, ...], told: str) -> None:
-    """One device, two devices; a plural that is not made with an s is given."""
-    assert counted(number, *words) == told
+def test_a_count_has_its_noun(number: int, words: tuple[str, ...], expected: str) -> None:
+    """An irregular plural is given."""
+    assert counted(number, *words) == expected
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:
-    """Return the texts of a module without its docstrings."""
+    """Yield the string constants of a module without its docstrings."""
     skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
             yield node.value
 
 
-def test_no_message_leaves_the_plural_to_the_reader() -> None:
-    """A message says `1 device` or `2 devices`, and never the noun with its s in brackets."""
+def test_no_message_has_a_plural_in_brackets() -> None:
+    """A message has `1 device` or `2 devices`, never a noun with its s in brackets."""
     for path in sorted(SOURCES.rglob("*.py")):
         for text in _texts(ast.parse(path.read_text(encoding="utf-8"))):
             assert not re.search(r"[a-z]\((?:s|es|ies)\)", text), path
 
 
-def test_a_long_list_is_not_read_to_its_end() -> None:
-    """A suggestion reads at most 1,000 names of a list."""
+def test_a_suggestion_reads_at_most_1000_names() -> None:
     names = (f"server-{number:07}" for number in count())
     assert existing("server-0000007", names).startswith("; existing: server-0000007, ")
     assert next(names) == "server-0001000"

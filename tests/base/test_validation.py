@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
-from sallyport.base.errors import Invalid
-from sallyport.base.validation import MAX_COUNTED, MAX_LISTED, refusal, unfit
+from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.validation import MAX_COUNTED, MAX_LISTED, Between, refusal, unfit, unfit_because
 
 
 def _leaky(value: object) -> object:
@@ -52,7 +52,7 @@ def refused(**values: object) -> Invalid:
 
 
 @pytest.mark.parametrize(
-    ("values", "message", "field", "told"),
+    ("values", "message", "field", "accepted"),
     [
         ({"pet": {"kind": "hunter2"}}, "invalid pet", "pet", "is not valid"),
         ({"id": "hunter2"}, "invalid id", "id", "is not valid"),
@@ -62,31 +62,100 @@ def refused(**values: object) -> Invalid:
         ({"inner": {"a": "hunter2"}}, "invalid a", "inner.a", None),
     ],
 )
-def test_no_message_repeats_a_value(values: dict[str, object], message: str, field: str, told: str | None) -> None:
-    """Each kind of error names its field. A message of pydantic is used only if it depends on the schema alone."""
+def test_no_message_repeats_a_value(values: dict[str, object], message: str, field: str, accepted: str | None) -> None:
+    """Each kind of error names its field. The accepted values depend on the schema alone."""
     invalid = refused(**values)
     assert str(invalid) == message
     assert invalid.fields[0].field == field
-    assert told is None or invalid.fields[0].message == told
+    assert accepted is None or invalid.fields[0].message == accepted
     assert "hunter2" not in f"{invalid} {invalid.fields}"
 
 
-def test_the_message_of_a_models_validator() -> None:
-    """`unfit` from a model's validator is the message; another error is `invalid body`."""
+class Bounds(BaseModel):
+    """A model with a field for each bound and type."""
+
+    flag: bool = False
+    colour: Literal["red", "green"] = "red"
+    above: Annotated[int, Field(gt=0)] = 1
+    least: Annotated[int, Field(ge=2)] = 2
+    below: Annotated[float, Field(lt=1)] = 0
+    most: Annotated[float, Field(le=60)] = 0
+    span: Annotated[int, Between(1, 9)] = 1
+    short: Annotated[str, Field(min_length=1)] = "x"
+    long: Annotated[str, Field(max_length=3)] = ""
+    some: Annotated[list[int], Field(min_length=1, max_length=2)] = Field(default_factory=lambda: [1])
+    behind: Annotated[str, BeforeValidator(str), Field(min_length=3)] = "abc"
+    inner: Cat | None = None
+    needed: str
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Bounds":
+        if self.flag:
+            raise unfit_because("flag and colour exclude each other", "flag", "colour")
+        return self
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "accepted"),
+    [
+        ("flag", "hunter2", "true or false"),
+        ("colour", "hunter2", "red or green"),
+        ("above", 0, "a number above 0"),
+        ("above", 0.5, "a whole number"),
+        ("above", "9" * 5000, "a whole number with fewer digits"),
+        ("least", 1, "a number from 2 on"),
+        ("below", 1, "a number below 1"),
+        ("below", "hunter2", "a number"),
+        ("below", "inf", "a number below 1"),
+        ("most", 61, "a number up to 60"),
+        ("span", 10, "a whole number from 1 to 9"),
+        ("short", "", "at least 1 character"),
+        ("short", 5, "text"),
+        ("long", "hunter2", "at most 3 characters"),
+        ("some", [], "at least 1 entry"),
+        ("some", [1, 2, 3], "at most 2 entries"),
+        ("some", "hunter2", "an array"),
+        ("behind", "x", "at least 3 characters"),
+        ("inner", "hunter2", "an object"),
+    ],
+)
+def test_accepted_values_in_words_of_our_own(field: str, value: object, accepted: str) -> None:
+    """Each type of error has a phrase for the accepted values, in the singular where it is one."""
+    with pytest.raises(ValidationError) as caught:
+        Bounds.model_validate({"needed": "x", field: value})
+    assert refusal(caught.value).fields == (FieldError(field, accepted),)
+
+
+def test_a_sentence_is_no_phrase_for_accepted_values() -> None:
+    """A missing field, and a contradiction of two fields, are described by a sentence."""
+    with pytest.raises(ValidationError) as caught:
+        Bounds.model_validate({})
+    (missing,) = refusal(caught.value).fields
+    assert (missing.is_sentence, missing.about("--needed")) == (True, "--needed is missing")
+    with pytest.raises(ValidationError) as caught:
+        Bounds.model_validate({"needed": "x", "flag": True})
+    assert [(each.about(each.field), each.is_sentence) for each in refusal(caught.value).fields] == [
+        ("flag: flag and colour exclude each other", True),
+        ("colour: flag and colour exclude each other", True),
+    ]
+
+
+def test_the_message_of_a_model_validator_is_used() -> None:
+    """`unfit` in a model's validator gives the message; any other error is `invalid body`."""
     assert str(refused(many=7)) == "missing ikey, host"
     assert str(refused(many=8)) == "invalid body"
 
 
-def test_a_refusal_lists_a_hundred_wrong_fields() -> None:
-    """The first MAX_LISTED are listed, and the message names the first one."""
+def test_a_refusal_lists_at_most_max_listed_fields() -> None:
+    """The message names the first field."""
     wrong: dict[str, object] = {f"a{number}": "hunter2" for number in range(MAX_LISTED + 50)}
     invalid = refused(inner=wrong)
     assert str(invalid) == "invalid a0"
     assert [each.field for each in invalid.fields] == [f"inner.a{number}" for number in range(MAX_LISTED)]
 
 
-def test_a_refusal_of_thousands_of_values_describes_none() -> None:
-    """Above MAX_COUNTED errors the refusal names the whole body, or the field with the values."""
+def test_a_refusal_of_too_many_values_lists_none() -> None:
+    """Above MAX_COUNTED errors, the refusal names the whole body or the field that contains the values."""
     wrong: dict[str, object] = {f"a{number}": "hunter2" for number in range(MAX_COUNTED + 1)}
     with pytest.raises(ValidationError) as caught:
         Everything.model_validate({"inner": wrong})

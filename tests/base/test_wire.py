@@ -29,16 +29,15 @@ class Tree:
     alive: bool = True
 
 
-def test_a_message_is_read_unchanged() -> None:
-    """Canonical JSON of a message is read as the same message."""
+def test_a_message_is_decoded_unchanged() -> None:
     tree = Tree((Leaf("ann"), Leaf("bob")), 3, Colour.RED, False)
     octets = dumps(tree)
     assert octets == b'{"alive":false,"colour":"red","height":3,"leaves":[{"fullName":"ann"},{"fullName":"bob"}]}'
     assert decode(Tree, loads(octets, most=1000)) == tree
 
 
-def test_absent_null_and_unknown() -> None:
-    """A field with a default may be absent or null, and unknown fields are ignored."""
+def test_absent_and_null_fields_have_their_default() -> None:
+    """Unknown fields are ignored."""
     assert decode(Tree, {"height": None, "newer": [1]}) == Tree()
 
 
@@ -61,7 +60,7 @@ def test_absent_null_and_unknown() -> None:
         ({"alive": 1}, "alive: not true or false"),
     ],
 )
-def test_malformed_messages(value: object, message: str) -> None:
+def test_malformed_messages_are_refused(value: object, message: str) -> None:
     """The error names the field and its type, and never the value."""
     with pytest.raises(WireError, match="^" + message.replace("[", r"\[") + "$"):
         decode(Tree, value)
@@ -70,15 +69,14 @@ def test_malformed_messages(value: object, message: str) -> None:
 @pytest.mark.parametrize(
     "octets", [b"", b"{", b"\xff", b'{"a":1,"a":2}', b"NaN", b"[" * 100_000, b"1" * 5000, b'"' + b"a" * 9999 + b'"']
 )
-def test_malformed_json(octets: bytes) -> None:
-    """Broken, ambiguous, deep or long texts are a WireError."""
+def test_malformed_json_is_refused(octets: bytes) -> None:
+    """Broken, ambiguous, deep and long texts are a WireError."""
     with pytest.raises(WireError):
         loads(octets, most=200_000 if octets[:1] in b"[1" else 9999)
 
 
 @given(st.binary(max_size=300) | st.text(alphabet='{}[]:,"01eheightlavsfulNmn ', max_size=60).map(str.encode))
-def test_no_octets_raise_anything_else(octets: bytes) -> None:
-    """Any octets give a message or a WireError."""
+def test_any_octets_are_a_message_or_a_wire_error(octets: bytes) -> None:
     try:
         assert isinstance(decode(Tree, loads(octets, most=1000)), Tree)
     except WireError as error:

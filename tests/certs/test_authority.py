@@ -1,4 +1,4 @@
-"""What certificates say: what supplicants look for is there."""
+"""The contents of issued certificates."""
 
 from datetime import timedelta
 from ipaddress import ip_address
@@ -18,12 +18,13 @@ from tests.radius.eap.certificates import Authority
 
 
 def names(certificate: x509.Certificate) -> list[x509.GeneralName]:
-    """The subject alternative names."""
+    """Return the subject alternative names."""
     return list(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
 
 
-def test_the_server_is_what_supplicants_want(directory: Directory) -> None:
-    """serverAuth, names, SHA-256, RSA of 2048 bits, 397 days at most, and the authority behind it."""
+def test_a_server_certificate_meets_the_demands_of_supplicants(directory: Directory) -> None:
+    """A server certificate has serverAuth, all host names, SHA-256, a 2048-bit RSA key and a lifetime of 397 days, and
+    is signed by the authority."""
     own, authority = read_certificates(directory.server)
     assert names(own) == [x509.DNSName(HOST), x509.IPAddress(ip_address("192.0.2.7")), x509.DNSName("localhost")]
     usage = own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -36,16 +37,16 @@ def test_the_server_is_what_supplicants_want(directory: Directory) -> None:
     own.verify_directly_issued_by(authority)
 
 
-def test_the_authority_signs_no_authority(directory: Directory) -> None:
-    """Path length 0, ten years."""
+def test_the_authority_cannot_sign_another_authority(directory: Directory) -> None:
+    """The authority has a path length of 0 and a lifetime of ten years."""
     (authority,) = read_certificates(directory.ca)
     constraints = authority.extensions.get_extension_for_class(x509.BasicConstraints)
     assert (constraints.critical, constraints.value.ca, constraints.value.path_length) == (True, True, 0)
     assert authority.not_valid_after_utc - authority.not_valid_before_utc == timedelta(days=3650)
 
 
-def test_a_user_has_the_names_that_logins_are_mapped_by(directory: Directory) -> None:
-    """The user principal name as Microsoft writes it, and the mail address; clientAuth."""
+def test_a_user_certificate_has_the_names_of_logins(directory: Directory) -> None:
+    """A user certificate has the user principal name in Microsoft's encoding, the mail address and clientAuth."""
     ann = read_certificates(directory.client("ann@example.org"))[0]
     assert names(ann) == [x509.OtherName(UPN, b"\x0c\x0fann@example.org"), x509.RFC822Name("ann@example.org")]
     usage = ann.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -53,13 +54,13 @@ def test_a_user_has_the_names_that_logins_are_mapped_by(directory: Directory) ->
 
 
 @pytest.mark.parametrize("name", ["ann@mail.example@corp", "ann smith@corp", "a.@..b", "ann+x@-y", "a@.", "a@@b"])
-def test_a_user_may_have_any_name(directory: Directory, name: str) -> None:
-    """A name that is no mail address is a principal name too."""
+def test_a_user_name_need_not_be_a_mail_address(directory: Directory, name: str) -> None:
+    """A name that is not a mail address becomes a user principal name only."""
     assert names(directory.issue(name, present()))[0] == x509.OtherName(UPN, bytes((0x0C, len(name))) + name.encode())
 
 
-def test_a_machine_is_known_by_its_name(directory: Directory) -> None:
-    """A host name is a DNS name; what its peer reads in it is that name and the fingerprint."""
+def test_a_host_certificate_has_a_dns_name(directory: Directory) -> None:
+    """A peer is identified by the DNS name and the fingerprint of its certificate."""
     proxy = read_certificates(directory.client("proxy.example.org"))[0]
     assert names(proxy) == [x509.DNSName("proxy.example.org")]
     shown = read_peer(proxy.public_bytes(Encoding.DER))
@@ -68,20 +69,20 @@ def test_a_machine_is_known_by_its_name(directory: Directory) -> None:
     assert shown.expires == proxy.not_valid_after_utc
 
 
-def test_the_common_name_counts_only_without_another(directory: Directory) -> None:
-    """A user's certificate has no host name: then its common name is what it is known by."""
+def test_a_user_certificate_is_identified_by_its_common_name(directory: Directory) -> None:
+    """The common name identifies a certificate that has no host name."""
     ann = read_certificates(directory.client("ann@example.org"))[0]
     assert read_peer(ann.public_bytes(Encoding.DER)).names == ("ann@example.org",)
 
 
 @pytest.mark.parametrize("name", ["", "../ca", ".", "a/b", "-x", "a\n", "a\0", "x" * 65, "ä", "a\\b", "ann@", "ann "])
-def test_a_name_is_no_path(name: str) -> None:
-    """Names become files: nothing gets out of the directory by one."""
+def test_a_name_that_could_be_a_path_is_refused(name: str) -> None:
+    """Names become file names, so a name must not lead out of the directory."""
     with pytest.raises(Invalid):
         checked_name(name)
 
 
-def test_names_that_cannot_be_read(tmp_path: Path) -> None:
+def test_an_unreadable_name_raises_value_error(tmp_path: Path) -> None:
     """An ediPartyName, which OpenSSL accepts, is refused with ValueError like any other bad certificate."""
     names = bytes.fromhex("3008a506a1040c027879")
     certificate = Authority(tmp_path).certificate("proxy", names=names).certificate
@@ -102,6 +103,6 @@ def test_names_that_cannot_be_read(tmp_path: Path) -> None:
     ids=["case", "final dot", "IPv6", "IPv4-mapped", "several", "common name"],
 )
 def test_names_are_in_canonical_form(tmp_path: Path, names: list[x509.GeneralName], shown: tuple[str, ...]) -> None:
-    """A certificate's names have the form that the TLS names of RADIUS clients have. A wildcard stays as it is."""
+    """The names of a certificate are normalized like the TLS names of RADIUS clients; a wildcard stays unchanged."""
     certificate = Authority(tmp_path).certificate("Main Proxy", names).certificate
     assert read_peer(certificate.public_bytes(Encoding.DER)).names == shown

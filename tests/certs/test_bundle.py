@@ -1,4 +1,4 @@
-"""A certificate for a person's device: PKCS#12 and a configuration profile for Apple devices."""
+"""A client certificate as PKCS#12 and as a configuration profile for Apple devices."""
 
 import plistlib
 import re
@@ -36,19 +36,19 @@ UUID = re.compile(r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 
 
 def identity(directory: Directory, name: str = "ann@example.org") -> Identity:
-    """A client's certificate and key."""
+    """Return the certificate and key of a client."""
     path = directory.client(name)
     certificate, authority = read_certificates(path)
     return Identity(certificate, read_key(path.with_suffix(".key")), authority)
 
 
 def payloads(profile: bytes) -> dict[str, Any]:
-    """The payloads of a profile by type."""
+    """Return the payloads of a profile by type."""
     return {each["PayloadType"]: each for each in plistlib.loads(profile)["PayloadContent"]}
 
 
 def opened(octets: bytes, password: str) -> tuple[str, bytes]:
-    """Fingerprint and key of the identity in a PKCS#12."""
+    """Return the certificate's fingerprint and the key of a PKCS#12."""
     found = pkcs12.load_pkcs12(octets, password.encode())
     assert found.cert is not None and found.key is not None
     key = found.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
@@ -56,7 +56,7 @@ def opened(octets: bytes, password: str) -> tuple[str, bytes]:
 
 
 def own(ann: Identity) -> tuple[str, bytes]:
-    """The same of the identity itself."""
+    """Return the fingerprint of ann's certificate and her key."""
     return fingerprint(ann.certificate), ann.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 
 
@@ -68,8 +68,8 @@ def own(ann: Identity) -> tuple[str, bytes]:
         (True, "pbeWithSHA1And3-KeyTripleDES-CBC, Iteration 20000", "MAC: sha1"),
     ],
 )
-def test_openssl_reads_it(directory: Directory, tmp_path: Path, legacy: bool, cipher: str, mac: str) -> None:
-    """Key, certificate and authority open with the password, and with no other; the salt of the MAC has 8 octets."""
+def test_openssl_opens_the_pkcs12(directory: Directory, tmp_path: Path, legacy: bool, cipher: str, mac: str) -> None:
+    """Key, certificate and authority open with the password and with no other; the salt of the MAC has 8 octets."""
     ann, password, file = identity(directory), new_password(), tmp_path / "ann.p12"
     file.write_bytes(as_pkcs12(ann, password, legacy=legacy))
 
@@ -89,7 +89,8 @@ def test_openssl_reads_it(directory: Directory, tmp_path: Path, legacy: bool, ci
 
 
 def test_a_profile_has_the_keys_of_the_reference(directory: Directory) -> None:
-    """Every payload is of a known type with known keys; identifiers are unique; references are to payloads in it."""
+    """Each payload has a known type and known keys; identifiers are unique, and references name payloads of the
+    profile."""
     ann, authority = identity(directory), read_certificates(directory.ca)[0]
     network = Network("Office", "vpn.example.org", "", ["radius.example.org"], [authority])
     password = new_password()
@@ -118,7 +119,7 @@ def test_a_profile_has_the_keys_of_the_reference(directory: Directory) -> None:
 
 
 def test_the_identity_in_a_profile_opens_with_the_password(directory: Directory) -> None:
-    """It is ann's certificate and key alone; the authority is a payload of its own."""
+    """The identity has ann's certificate and key only; the authority is a payload of its own."""
     ann, authority = identity(directory), read_certificates(directory.ca)[0]
     password = new_password()
     found = payloads(as_profile(ann, password, Network(authorities=[authority])))
@@ -130,8 +131,8 @@ def test_the_identity_in_a_profile_opens_with_the_password(directory: Directory)
     assert fingerprint(root) == fingerprint(authority)
 
 
-def test_a_host_calls_itself_host(directory: Directory) -> None:
-    """Outside EAP, as Windows does, so that rules see a machine."""
+def test_a_host_has_the_user_name_of_a_machine(directory: Directory) -> None:
+    """The user name in a host's profile begins with host/, as in Windows, so that policy rules recognize a machine."""
     proxy = identity(directory, "proxy.example.org")
     wifi = payloads(as_profile(proxy, "x", Network("Office")))["com.apple.wifi.managed"]
     assert wifi["EAPClientConfiguration"]["UserName"] == "host/proxy.example.org"
@@ -139,7 +140,7 @@ def test_a_host_calls_itself_host(directory: Directory) -> None:
 
 
 def test_passwords_are_random() -> None:
-    """Twenty letters and digits that can be told apart, in groups."""
+    """A password has twenty letters and digits in groups, without characters that look alike."""
     found = {new_password() for _ in range(100)}
     assert len(found) == 100
     assert all(re.fullmatch(r"([a-hj-km-np-z2-9]{5}-){3}[a-hj-km-np-z2-9]{5}", each) for each in found)

@@ -1,4 +1,4 @@
-"""The files: made once, renewed in place, taken back by name and by serial number."""
+"""Certificate files: creation, renewal, and revocation by name and by serial number."""
 
 import stat
 from datetime import timedelta
@@ -13,13 +13,13 @@ from sallyport.certs.credentials import Certificates
 from sallyport.certs.directory import Directory, present, read_certificates, read_list
 
 
-def test_nothing_is_anybody_elses(directory: Directory) -> None:
-    """Keys and everything beside them have mode 0600, folders 0700."""
+def test_files_are_readable_by_their_owner_only(directory: Directory) -> None:
+    """All files have mode 0600 and folders 0700."""
     for path in directory.path.rglob("*"):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
-def test_an_authority_is_not_made_over_another(directory: Directory) -> None:
+def test_an_existing_authority_is_not_replaced(directory: Directory) -> None:
     """A second init is refused and changes nothing."""
     before = directory.ca.read_bytes()
     with pytest.raises(Conflict):
@@ -27,8 +27,8 @@ def test_an_authority_is_not_made_over_another(directory: Directory) -> None:
     assert directory.ca.read_bytes() == before
 
 
-def test_a_refused_start_can_be_repeated(tmp_path: Path) -> None:
-    """A name that is none leaves no authority behind."""
+def test_a_refused_init_can_be_repeated(tmp_path: Path) -> None:
+    """An init with an invalid name leaves no authority behind."""
     directory = Directory(tmp_path)
     with pytest.raises(Invalid):
         directory.make("CA", ["not a host"], present())
@@ -38,7 +38,8 @@ def test_a_refused_start_can_be_repeated(tmp_path: Path) -> None:
 
 
 def test_a_renewal_keeps_key_and_names(directory: Directory) -> None:
-    """Another serial number, the same key, the same names; and the files in use are seen to be others."""
+    """A renewed certificate has another serial number but the same key and names; the service notices the changed
+    file."""
     certificates = Certificates(directory.path.parent)
     before, key, used = read_certificates(directory.server)[0], directory.server_key.read_bytes(), certificates.server()
     after = directory.renew(None, (), present())
@@ -49,8 +50,8 @@ def test_a_renewal_keeps_key_and_names(directory: Directory) -> None:
     assert host_names(directory.renew(None, ["other.example.org"], present())) == ["other.example.org"]
 
 
-def test_a_renewal_signs_the_list_again(directory: Directory) -> None:
-    """The revocation list lives as long as certificates: who renews those has it signed with what it had."""
+def test_a_renewal_signs_the_revocation_list_again(directory: Directory) -> None:
+    """A renewal extends the revocation list, which expires like a certificate, and keeps its entries."""
     now = present()
     directory.revoke("ann@example.org", now)
     before = read_list(directory.crl)
@@ -61,9 +62,9 @@ def test_a_renewal_signs_the_list_again(directory: Directory) -> None:
     assert after.next_update_utc == before.next_update_utc + timedelta(days=300)
 
 
-def test_a_clients_renewal_disturbs_nobody(directory: Directory) -> None:
-    """The files of the service stay as they are, so that no RadSec peer is cut off; a list that is half over is signed
-    again all the same."""
+def test_renewing_a_client_keeps_the_server_files(directory: Directory) -> None:
+    """A client's renewal does not make the service reload, which would disconnect RadSec peers. A revocation list past
+    half of its lifetime is signed again."""
     certificates, now = Certificates(directory.path.parent), present()
     before = certificates.server()
     directory.renew("ann@example.org", (), now)
@@ -74,8 +75,8 @@ def test_a_clients_renewal_disturbs_nobody(directory: Directory) -> None:
     assert ends > now + timedelta(days=600)
 
 
-def test_revoking_a_name_takes_all_that_it_has(directory: Directory) -> None:
-    """A certificate that was renewed works with the same key: it goes too."""
+def test_revoking_a_name_revokes_all_its_certificates(directory: Directory) -> None:
+    """A renewed certificate has the same key, so both certificates are revoked."""
     first = read_certificates(directory.client("proxy.example.org"))[0]
     second = directory.renew("proxy.example.org", (), present())
     directory.revoke("proxy.example.org", present())
@@ -85,8 +86,8 @@ def test_revoking_a_name_takes_all_that_it_has(directory: Directory) -> None:
     assert states == {"proxy.example.org": "revoked", "ann@example.org": "valid"}
 
 
-def test_revoking_a_serial_number_takes_one(directory: Directory) -> None:
-    """As `cert show` and as openssl print it."""
+def test_revoking_a_serial_number_revokes_one_certificate(directory: Directory) -> None:
+    """A serial number is accepted as `cert show` and as openssl print it."""
     serial = f"{read_certificates(directory.client('ann@example.org'))[0].serial_number:040X}"
     (gone,) = directory.revoke(":".join(serial[at : at + 2] for at in range(0, 40, 2)), present())
     assert gone.serial_number == int(serial, 16)
@@ -94,8 +95,8 @@ def test_revoking_a_serial_number_takes_one(directory: Directory) -> None:
     assert len(list(read_list(directory.crl))) == 1
 
 
-def test_what_was_taken_back_is_made_anew_with_another_key(directory: Directory) -> None:
-    """It cannot be renewed; issuing makes a new key."""
+def test_a_revoked_certificate_is_replaced_with_a_new_key(directory: Directory) -> None:
+    """A revoked certificate cannot be renewed; issuing one again creates a new key."""
     path = directory.client("ann@example.org")
     key = path.with_suffix(".key").read_bytes()
     directory.revoke("ann@example.org", present())
@@ -105,9 +106,8 @@ def test_what_was_taken_back_is_made_anew_with_another_key(directory: Directory)
     assert path.with_suffix(".key").read_bytes() != key
 
 
-def test_the_server_gets_another_key_where_its_certificate_was_taken_back(directory: Directory) -> None:
-    """A renewal after a revocation makes a new key for the same names, since the old one may be known; the next one
-    keeps it."""
+def test_renewing_a_revoked_server_certificate_creates_a_key(directory: Directory) -> None:
+    """The first renewal after a revocation has a new key, since the old one may be known; the next renewal keeps it."""
     serial, key = f"{read_certificates(directory.server)[0].serial_number:x}", directory.server_key.read_bytes()
     hosts = host_names(read_certificates(directory.server)[0])
     directory.revoke(serial, present())
@@ -122,8 +122,8 @@ def test_the_server_gets_another_key_where_its_certificate_was_taken_back(direct
     assert directory.renew(None, (), present()).public_key() == after.public_key()
 
 
-def test_files_that_were_taken_away_can_be_renewed(directory: Directory) -> None:
-    """A key belongs on the client alone, and a command may be killed before it writes the last file."""
+def test_a_certificate_without_files_can_be_renewed(directory: Directory) -> None:
+    """The files may be missing because they were moved to the client or because a command was killed."""
     path = directory.client("ann@example.org")
     before = read_certificates(path)[0]
     path.unlink()
@@ -134,13 +134,13 @@ def test_files_that_were_taken_away_can_be_renewed(directory: Directory) -> None
 
 @pytest.mark.parametrize("name", ["ann@example.org", "Ann@Example.org"])
 def test_a_name_has_one_certificate(directory: Directory, name: str) -> None:
-    """Issuing again while one is valid is refused: the client would lose its key."""
+    """Issuing a certificate for a name that has a valid one is refused, since it would replace the client's key."""
     with pytest.raises(Conflict, match=r"^ann@example\.org has"):
         directory.issue(name, present())
 
 
-def test_a_name_is_taken_back_however_it_is_written(directory: Directory) -> None:
-    """Who logs in by it may write it in any case."""
+def test_a_name_is_revoked_in_any_case(directory: Directory) -> None:
+    """A name is revoked in upper or lower case, since logins use either."""
     directory.revoke("ANN@example.org", present())
     assert [each.name for each in directory.issued() if each.revoked] == ["ann@example.org"]
 
@@ -153,23 +153,22 @@ def test_an_unknown_name_is_not_found(directory: Directory) -> None:
         directory.revoke("bob", present())
 
 
-def test_without_an_authority_nothing_is_found(tmp_path: Path) -> None:
-    """A directory without an authority issues nothing."""
+def test_a_directory_without_an_authority_issues_nothing(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         Directory(tmp_path / "x").ca_pem()
     with pytest.raises(NotFound):
         Directory(tmp_path / "x").issue("bob", present())
 
 
-def test_a_file_that_is_no_certificate_is_named(directory: Directory) -> None:
-    """The error says which file."""
+def test_a_malformed_certificate_file_is_named_in_the_error(directory: Directory) -> None:
     directory.server.write_text("nothing")
     with pytest.raises(StartError, match=r"server\.pem"):
         directory.renew(None, (), present())
 
 
-def test_own_files_take_the_place_of_ours(data_dir: Path) -> None:
-    """Peers of an own certificate are still our authority's unless another one is given; a missing file is none."""
+def test_configured_files_replace_the_issued_ones(data_dir: Path) -> None:
+    """A configured certificate is used with the built-in authority unless another one is configured; without its file
+    there is none."""
     own, key = data_dir / "own.pem", data_dir / "own.key"
     assert Certificates(data_dir, certificate=own, key=key).server() is None
     own.write_text("x")
@@ -184,9 +183,9 @@ def test_own_files_take_the_place_of_ours(data_dir: Path) -> None:
     assert (used.ca_file, used.crl_file) == (own, None)
 
 
-def test_an_own_certificate_needs_no_authority(data_dir: Path) -> None:
-    """It is shown to clients that have passwords; an authority that is made later is taken. One that is named must be
-    there."""
+def test_a_configured_certificate_needs_no_authority(data_dir: Path) -> None:
+    """A configured certificate is used without an authority; an authority created later is used from then on. A
+    configured authority must exist."""
     own, later = data_dir / "own.pem", data_dir / "later"
     own.write_text("x")
     certificates = Certificates(later, certificate=own, key=own)

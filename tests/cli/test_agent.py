@@ -1,4 +1,4 @@
-"""`sallyport agent ...` for who looks after endpoint agents, and the doctor's line about silent ones."""
+"""`sallyport agent ...`, which manages endpoint agents, and the doctor's check for silent agents."""
 
 import json
 from collections.abc import Iterator
@@ -14,25 +14,25 @@ from tests.cli import Service, add_domain
 
 @dataclass
 class Host:
-    """A machine called web, whose agent has a key of its own."""
+    """A machine called web; its agent has its own key."""
 
     service: Service
     domain: str
     key: str
 
     def send(self, step: str, **body: object) -> None:
-        """One message of the agent."""
+        """Send one message of the agent."""
         self.service.post(f"/api/v1/agent/{step}", body, token=self.key)
 
     def rows(self, *command: str) -> list[dict[str, Any]]:
-        """What a list command says, as JSON."""
+        """Return the JSON output of a list command."""
         found: list[dict[str, Any]] = json.loads(self.service.ok("agent", *command, "--domain", self.domain, "--json"))
         return found
 
 
 @pytest.fixture
 def host(service: Service, request: pytest.FixtureRequest) -> Iterator[Host]:
-    """An enrolled machine in a domain of the test's own."""
+    """Yield an enrolled machine in a domain of its own."""
     domain = add_domain(service, request.node.name)
     where = ("--org", "1", "--tenant", "1", "--domain", domain)
     key, own = service.ok("agent", "key", "create", *where, "--key-only"), new_key()
@@ -42,8 +42,8 @@ def host(service: Service, request: pytest.FixtureRequest) -> Iterator[Host]:
     yield Host(service, domain, own)
 
 
-def test_the_list_and_one_of_it(host: Host) -> None:
-    """The agents of a domain with their status, and everything about one."""
+def test_agents_are_listed_and_shown(host: Host) -> None:
+    """`list` has the agents of a domain with their status; `show` has the last report of one agent."""
     host.send("report", id="report-1", at=1, version=1, actions=[{"kind": "create", "name": "ann", "error": "busy"}])
     (row,) = host.rows("list")
     assert (row["instanceName"], row["hostName"], row["status"]) == ("web", "web.example", "Active")
@@ -57,8 +57,9 @@ def test_the_list_and_one_of_it(host: Host) -> None:
     )
 
 
-def test_what_was_found_is_taken_over(host: Host) -> None:
-    """Accounts and groups of a machine, as its agent found them; who is taken over is wanted there."""
+def test_discovered_accounts_can_be_taken_over(host: Host) -> None:
+    """`found` lists the accounts and groups that the agent found; `take-over` adds an account to the machine's
+    users."""
     eve = {"name": "eve", "uid": 1000, "gid": 1000, "shell": "/bin/sh"}
     discovery = {"at": 1, "accounts": [eve], "groups": [{"name": "ops", "gid": 7}]}
     host.send("report", id="report-1", at=1, version=1, discovery=discovery)
@@ -72,8 +73,9 @@ def test_what_was_found_is_taken_over(host: Host) -> None:
     assert shown["users"] == []
 
 
-def test_drift_and_settings(host: Host) -> None:
-    """What someone else changed, while it lasts; how agents behave is shown and set."""
+def test_drift_is_listed_and_settings_are_changed(host: Host) -> None:
+    """`drift` lists local changes while they last, with --all also former ones; `settings` shows and sets the agents'
+    options."""
     drift = [{"kind": "privilege", "name": "eve", "detail": "group sudo"}]
     host.send("privilegeStatus", at=1, version=1, drift=drift)
     (row,) = host.rows("drift")
@@ -89,16 +91,16 @@ def test_drift_and_settings(host: Host) -> None:
     assert held["sudoWithoutPassword"] is True
 
 
-def test_another_key_for_states(host: Host) -> None:
-    """Is made at once; what the agent is told next names it."""
-    told = host.service.cli("agent", "rotate-state-key", "--domain", host.domain)
-    assert told.returncode == 0, told.stderr
-    assert "new key" in told.stderr
+def test_the_state_key_is_rotated(host: Host) -> None:
+    """`rotate-state-key` reports the new key, and fails for an unknown domain."""
+    done = host.service.cli("agent", "rotate-state-key", "--domain", host.domain)
+    assert done.returncode == 0, done.stderr
+    assert "new key" in done.stderr
     assert host.service.cli("agent", "rotate-state-key", "--domain", "nowhere").returncode == 1
 
 
-def test_an_order(host: Host) -> None:
-    """Is told with its outcome; one that failed is exit status 1."""
+def test_an_order_is_shown_with_its_outcome(host: Host) -> None:
+    """`order` reports a waiting order; `show` has the outcome and the error that the agent reported."""
     waiting = host.service.cli("agent", "order", "sync", "web", "--domain", host.domain, "--wait", "0")
     assert waiting.returncode == 0
     number = int(waiting.stderr.split()[1].rstrip(":"))
@@ -108,8 +110,8 @@ def test_an_order(host: Host) -> None:
     assert [(each["outcome"], each["error"]) for each in shown["orders"]] == [("failed", "disk full")]
 
 
-def test_passwords(host: Host) -> None:
-    """Those that may be in force, the most likely first."""
+def test_an_escrowed_password_is_a_candidate_until_confirmed(host: Host) -> None:
+    """`password` shows the escrowed password as candidate, and as current once the agent has confirmed it."""
     step = {"id": "rotation-1", "user": "ann"}
     host.send("rotation", **step, phase="escrow", password="n3w", passwordHash=sha512_crypt(b"n3w"))
     (row,) = host.rows("password", "web", "ann")
@@ -120,13 +122,13 @@ def test_passwords(host: Host) -> None:
 
 
 def test_the_doctor_names_silent_agents(host: Host) -> None:
-    """A machine whose agent has not been heard yet, or no more; not one that speaks."""
+    """The doctor names a machine while its agent has not sent anything, and reports none after a message."""
     (domain,) = (name for name, each in host.service.domains().items() if str(each["domainId"]) == host.domain)
 
-    def told() -> list[str]:
+    def agent_findings() -> list[str]:
         rows = json.loads(host.service.cli("doctor", "--json").stdout)
         return [row["finding"] for row in rows if row["check"] == "agents" and row["finding"].startswith(domain)]
 
-    assert [text.partition(" since ")[0] for text in told()] == [f"{domain}: web is silent"]
+    assert [text.partition(" since ")[0] for text in agent_findings()] == [f"{domain}: web is silent"]
     host.send("privilegeStatus", at=1, version=1)
-    assert told() == [f"{domain}: none is silent"]
+    assert agent_findings() == [f"{domain}: none is silent"]

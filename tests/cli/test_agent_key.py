@@ -1,4 +1,4 @@
-"""`sallyport agent key`: keys, and the files that agents start with."""
+"""`sallyport agent key`: enrolment keys, and the configuration files of agents."""
 
 import json
 import tomllib
@@ -14,14 +14,14 @@ CREATE = ("agent", "key", "create")
 
 
 def listed(service: Service, domain: str) -> list[dict[str, Any]]:
-    """The keys of a domain."""
+    """Return the enrolment keys of a domain."""
     rows: list[dict[str, Any]] = json.loads(service.ok("agent", "key", "list", "--domain", domain, "--json"))
     return rows
 
 
 @pytest.mark.parametrize("kind", ["endpoint", "directory"])
-def test_the_file_is_one_that_the_agent_takes(service: Service, tmp_path: Path, kind: str) -> None:
-    """Standard output is the file: the service's address and the key are in it, and its agent's table."""
+def test_the_printed_file_is_accepted_by_the_agent(service: Service, tmp_path: Path, kind: str) -> None:
+    """Standard output is a configuration file with the service's address, the key and the table of the agent."""
     add_domain(service, f"files-{kind}")
     text = service.ok(*CREATE, *TENANT, "--domain", f"files-{kind}", "--kind", kind)
     assert kind in tomllib.loads(text)
@@ -35,8 +35,8 @@ def test_the_file_is_one_that_the_agent_takes(service: Service, tmp_path: Path, 
     assert [each["agent"] for each in listed(service, f"files-{kind}")] == [kind]
 
 
-def test_the_key_alone(service: Service) -> None:
-    """Standard output is the key and a line's end, whoever reads it; the key is in no list."""
+def test_key_only_prints_the_key_alone(service: Service) -> None:
+    """Standard output is the key and a line end, also in a pipe; no list shows the key."""
     add_domain(service, "alone")
     made = service.program(*CREATE, *TENANT, "--domain", "alone", "--key-only", "--uses", "3", "--expires", "7d")
     assert made.returncode == 0 and len(made.stdout) == 48
@@ -45,8 +45,8 @@ def test_the_key_alone(service: Service) -> None:
     assert made.stdout.strip() not in service.ok("agent", "key", "list", "--domain", "alone")
 
 
-def test_for_an_instance(service: Service) -> None:
-    """By its name; one that is not there is refused, and so is a domain of another tenant."""
+def test_a_key_is_bound_to_an_instance_by_name(service: Service) -> None:
+    """An unknown instance is refused, and so is a domain of another tenant."""
     domain = add_domain(service, "bound")
     body = {"instanceName": "web1"}
     there = int(service.run("/api/v1/instances/addInstance", body, domain=domain)["instanceId"])
@@ -57,8 +57,8 @@ def test_for_an_instance(service: Service) -> None:
     assert len(listed(service, "bound")) == 1
 
 
-def test_revoked(service: Service) -> None:
-    """By its number, in its domain alone."""
+def test_a_key_is_revoked_by_its_number(service: Service) -> None:
+    """The key is revoked in its own domain only."""
     add_domain(service, "revoking")
     service.ok(*CREATE, *TENANT, "--domain", "revoking", "--key-only")
     number = str(listed(service, "revoking")[0]["keyId"])

@@ -1,4 +1,4 @@
-"""`sallyport audit`: the trail of the installation, and who has acted, with a running service and without."""
+"""`sallyport audit`: the audit trail and its actors, with and without a running service."""
 
 import csv
 import io
@@ -26,18 +26,18 @@ HOSTILE = "\u202eniamod"
 
 
 def listed(service: RunningService, *options: str) -> list[dict[str, Any]]:
-    """The entries of a list."""
+    """Return the entries of a list."""
     rows: list[dict[str, Any]] = json.loads(service.ok("audit", "list", "--json", *options))
     return rows
 
 
 def me() -> str:
-    """The user whom the tests run as."""
+    """Return the name of the user that runs the tests."""
     return pwd.getpwuid(os.geteuid()).pw_name
 
 
 def write(service: RunningService, count: int, days: int) -> None:
-    """Put entries into the store of a service that does not run: t0, t1 ..., a second apart, so many days old."""
+    """Store `count` entries t0, t1 ... of a stopped service, one second apart, `days` days old."""
     service.ok("db", "migrate")
     first = now_us() - days * 86_400 * SECOND
     with closing(sqlite3.connect(service.data_dir / "sallyport.db")) as connection, connection:
@@ -45,8 +45,8 @@ def write(service: RunningService, count: int, days: int) -> None:
         connection.execute("update audit_totals set value = value + ? where tenant_id = 1 and domain_id = 1", (count,))
 
 
-def test_over_the_socket_it_is_the_user(service: Service) -> None:
-    """The operating system says who asks; organization and tenant stand beside what was done."""
+def test_the_actor_over_the_socket_is_the_local_user(service: Service) -> None:
+    """The entry has the user that the operating system reports, and the organization and tenant of the change."""
     domain = add_domain(service, "who")
     (entry,) = listed(service, "--domain", "who")
     assert entry | {
@@ -56,8 +56,8 @@ def test_over_the_socket_it_is_the_user(service: Service) -> None:
     assert listed(service, "--domain", domain) == [entry]
 
 
-def test_over_http_it_is_the_token(service: Service) -> None:
-    """With its name and its id."""
+def test_the_actor_over_http_is_the_token(service: Service) -> None:
+    """The entry has the token's name and ID."""
     domain = int(add_domain(service, "http"))
     body = {"orgId": 1, "tenantId": 1, "domainId": domain, "enforcementMode": "enforce"}
     service.post("/ad/updateDomainEnforcement", body)
@@ -65,13 +65,12 @@ def test_over_http_it_is_the_token(service: Service) -> None:
     assert (newest["actorKind"], newest["actor"], newest["tokenId"]) == ("token", "first start", 1)
 
 
-def test_by_itself_it_is_the_service(service: Service) -> None:
-    """What a first start makes is nobody's else."""
+def test_the_actor_of_the_first_start_is_the_service(service: Service) -> None:
     assert {(row["actorKind"], row["actor"]) for row in listed(service, "--domain", "default")} == {("service", "")}
 
 
-def test_without_a_running_service_it_is_the_user(stopped: RunningService) -> None:
-    """The first start by a command is the service's; the command itself is the user's."""
+def test_without_a_running_service_the_actor_is_the_user(stopped: RunningService) -> None:
+    """The service is the actor of the first start by a command; the user is the actor of the command itself."""
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "alone", "--org", "1", "--tenant", "1")
     (entry,) = listed(stopped, "--domain", "alone")
@@ -79,8 +78,8 @@ def test_without_a_running_service_it_is_the_user(stopped: RunningService) -> No
     assert {row["actorKind"] for row in listed(stopped, "--domain", "default")} == {"service"}
 
 
-def test_the_list_is_narrowed(service: Service) -> None:
-    """By domain, action, actor, search, time and number."""
+def test_the_list_is_filtered(service: Service) -> None:
+    """The list is filtered by domain, action, actor, search text, time and number of entries."""
     add_domain(service, "narrow")
     service.set_mode("narrow", "enforce")
     service.set_mode("narrow", "monitor")
@@ -93,8 +92,8 @@ def test_the_list_is_narrowed(service: Service) -> None:
     assert listed(service, "--domain", "narrow", "--limit", "2") == [newest, middle]
 
 
-def test_the_table_is_for_people(service: Service) -> None:
-    """What was before and after stands in a cell, and commands no terminal."""
+def test_the_table_shows_old_and_new_values(service: Service) -> None:
+    """A cell has the value before and after a change."""
     domain = add_domain(service, HOSTILE)
     service.set_mode(domain, "enforce")
     shown = service.ok("audit", "list", "--domain", domain)
@@ -103,15 +102,15 @@ def test_the_table_is_for_people(service: Service) -> None:
 
 
 @pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)])
-def test_no_form_commands_a_terminal(service: Service, form: tuple[str, ...]) -> None:
-    """A name with control characters is shown without them."""
+def test_no_format_prints_control_characters(service: Service, form: tuple[str, ...]) -> None:
+    """A name with control characters is shown without them in each format."""
     name = f"{HOSTILE} {' '.join(form)}"
     domain = add_domain(service, name)
     assert "\u202e" not in service.ok("audit", "list", "--domain", domain, *form)
 
 
 def test_csv_has_all_columns(service: Service) -> None:
-    """The changes as JSON in a cell."""
+    """The column `changes` is JSON."""
     add_domain(service, "csv")
     (row,) = csv.DictReader(io.StringIO(service.ok("audit", "list", "--domain", "csv", "--csv")))
     assert tuple(row) == ALL_COLUMNS
@@ -122,15 +121,15 @@ def test_csv_has_all_columns(service: Service) -> None:
     ("options", "status"),
     [(("--domain", "nowhere"), 1), (("--since", "yesterdy"), 2), (("--until", "2026-13-01"), 2), (("--limit", "0"), 2)],
 )
-def test_what_cannot_be_asked(service: Service, options: tuple[str, ...], status: int) -> None:
-    """An unknown domain and a malformed time are refused, each by its option."""
+def test_invalid_options_are_refused(service: Service, options: tuple[str, ...], status: int) -> None:
+    """An unknown domain, a malformed time and a limit of 0 are refused, and the message names the option."""
     done = service.cli("audit", "list", *options)
     assert (done.returncode, done.stdout) == (status, "")
     assert options[0] in done.stderr or "domain" in done.stderr
 
 
-def test_a_backup_is_in_the_list_of_the_installation(service: Service) -> None:
-    """Of no tenant, with the file's name; a restore is, in what was restored."""
+def test_backup_and_restore_are_in_the_audit_trail(service: Service) -> None:
+    """A backup is an entry without tenant and with the file's name; a restore is an entry of the restored store."""
     service.ok("db", "backup", "trail.db")
     newest, *_ = listed(service, "--limit", "1")
     assert (newest["action"], newest["org"], newest["tenant"]) == ("store.backup", None, None)
@@ -141,16 +140,16 @@ def test_a_backup_is_in_the_list_of_the_installation(service: Service) -> None:
     assert {row["tenant"] for row in restored} >= {None, 1}
 
 
-def test_more_entries_than_a_page(stopped: RunningService) -> None:
-    """Every entry once, newest first; a table shows a hundred."""
+def test_a_list_of_several_pages_is_complete(stopped: RunningService) -> None:
+    """JSON has every entry once, newest first; a table has the newest 100."""
     write(stopped, 2 * PAGE + 34, days=1)
     targets = [row["target"] for row in listed(stopped, "--action", "thing.set")]
     assert targets == [f"t{number}" for number in reversed(range(2 * PAGE + 34))]
     assert len(stopped.ok("audit", "list", "--action", "thing.set").splitlines()) == 102
 
 
-def test_a_running_service_forgets(stopped: RunningService) -> None:
-    """What is older than audit_days is gone soon after the start; the rest stays."""
+def test_expired_entries_are_deleted_after_the_start(stopped: RunningService) -> None:
+    """The service deletes entries older than audit_days and keeps the others."""
     write(stopped, 3, days=731)
     write(stopped, 2, days=729)
     stopped.start()

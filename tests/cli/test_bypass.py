@@ -5,8 +5,8 @@ import json
 from tests.cli import Service, add_domain
 
 
-def test_add_list_remove(service: Service) -> None:
-    """Addresses by word and by file, in any notation; a line of the file may name its own."""
+def test_stations_are_added_listed_and_removed(service: Service) -> None:
+    """Stations come from arguments and from a file, in any notation; a line of the file may have a name of its own."""
     domain = add_domain(service, "bypassed")
     lines = "# the second floor\n\n02-00-00-00-00-02, camera\n0200.0000.0003\n"
     service.ok("bypass", "add", "020000000001", "--domain", domain, "--name", "printer", "--file", "-", input=lines)
@@ -16,8 +16,8 @@ def test_add_list_remove(service: Service) -> None:
     assert "camera" not in service.ok("bypass", "list", "--domain", domain)
 
 
-def test_what_is_refused(service: Service) -> None:
-    """What is no address is named by its field; nothing at all is a wrong usage."""
+def test_an_invalid_station_is_refused(service: Service) -> None:
+    """The exit status is 1 for text that is not a MAC address, and 2 without stations; no station is added."""
     domain = add_domain(service, "not bypassed")
     assert service.program("bypass", "add", "printer", "--domain", domain).returncode == 1
     assert service.program("bypass", "add", "--domain", domain).returncode == 2

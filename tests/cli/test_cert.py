@@ -1,4 +1,4 @@
-"""`sallyport cert`, and what `doctor` says of certificates: no service is needed, and nothing is overwritten."""
+"""`sallyport cert` and the doctor's findings about certificates; no service runs, and no file is overwritten."""
 
 import json
 import plistlib
@@ -25,86 +25,90 @@ NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "own")])
 
 
 @pytest.fixture
-def line(data_dir: Path) -> Service:
-    """The command line over a data directory with certificates; nothing runs."""
+def installation(data_dir: Path) -> Service:
+    """Return the command line of a stopped installation that has certificates."""
     service = Service(data_dir, {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
     service.data_dir = data_dir
     service.ok("db", "migrate")
     return service
 
 
-def installed(directory: Path, settings: dict[str, str] | None = None) -> Service:
-    """The command line of a new installation; nothing runs."""
+def new_installation(directory: Path, settings: dict[str, str] | None = None) -> Service:
+    """Return the command line of a new, stopped installation."""
     service = Service(directory, settings)
     service.ok("db", "migrate")
     return service
 
 
-def told(line: Service, level: str, status: int = 0) -> list[str]:
-    """What the doctor finds about certificates at a level."""
-    done = line.cli("doctor", "--json")
+def findings(installation: Service, level: str, status: int = 0) -> list[str]:
+    """Return the doctor's findings about certificates at a level."""
+    done = installation.cli("doctor", "--json")
     assert done.returncode == status, done
     found = [row for row in json.loads(done.stdout) if row["check"] == "certificates"]
     return [row["finding"] for row in found if row["level"] == level]
 
 
-def test_from_nothing_to_a_client(tmp_path: Path) -> None:
-    """An authority, its PEM, a client, a list of both; a second authority is refused."""
-    line = installed(tmp_path)
-    assert line.cli("cert", "show").returncode == 1
-    line.ok("cert", "init", "--host", "radius.example.org")
-    assert line.cli("cert", "init").returncode == 1
-    pem = line.ok("cert", "show", "--ca")
+def test_init_issue_and_show_work_in_a_new_installation(tmp_path: Path) -> None:
+    """`init` makes an authority once, `issue` makes a client's certificate, and `show` lists both. Each is in the audit
+    trail."""
+    installation = new_installation(tmp_path)
+    assert installation.cli("cert", "show").returncode == 1
+    installation.ok("cert", "init", "--host", "radius.example.org")
+    assert installation.cli("cert", "init").returncode == 1
+    pem = installation.ok("cert", "show", "--ca")
     assert ssl.PEM_cert_to_DER_cert(pem)
-    certificate, key = line.ok("cert", "issue", "ann@example.org").splitlines()
+    certificate, key = installation.ok("cert", "issue", "ann@example.org").splitlines()
     ssl.create_default_context().load_cert_chain(certificate, key)
-    shown = json.loads(line.ok("cert", "show", "--json"))
+    shown = json.loads(installation.ok("cert", "show", "--json"))
     assert [(row["name"], row["kind"], row["state"]) for row in shown] == [
         ("ann@example.org", "client", "valid"), ("radius.example.org", "server", "valid"),
     ]  # fmt: skip
-    trail = json.loads(line.ok("audit", "list", "--action", "certificate.issue", "--json"))
+    trail = json.loads(installation.ok("audit", "list", "--action", "certificate.issue", "--json"))
     assert [each["target"].split()[2:] for each in trail] == [
         ["ann@example.org"], ["radius.example.org"], ["Sallyport", "CA"],
     ]  # fmt: skip
     assert all(each["actorKind"] == "command line" and each["changes"]["expires"][1] for each in trail)
 
 
-def test_renew_and_revoke(line: Service, data_dir: Path) -> None:
-    """By name, and by the serial number that `show` prints."""
-    line.ok("cert", "renew")
-    line.ok("cert", "renew", "proxy.example.org")
-    serial = json.loads(line.ok("cert", "show", "--json"))[0]["serial"]
-    line.ok("cert", "revoke", serial)
-    line.ok("cert", "revoke", "proxy.example.org")
-    states = [(row["name"], row["state"]) for row in json.loads(line.ok("cert", "show", "--json"))]
+def test_certificates_are_renewed_and_revoked(installation: Service, data_dir: Path) -> None:
+    """A certificate is selected by its name or by the serial number that `show` prints."""
+    installation.ok("cert", "renew")
+    installation.ok("cert", "renew", "proxy.example.org")
+    serial = json.loads(installation.ok("cert", "show", "--json"))[0]["serial"]
+    installation.ok("cert", "revoke", serial)
+    installation.ok("cert", "revoke", "proxy.example.org")
+    states = [(row["name"], row["state"]) for row in json.loads(installation.ok("cert", "show", "--json"))]
     assert states[:3] == [("ann@example.org", "revoked")] + [("proxy.example.org", "revoked")] * 2
-    trail = [(each["action"], each["target"]) for each in json.loads(line.ok("audit", "list", "--json"))]
+    trail = [(each["action"], each["target"]) for each in json.loads(installation.ok("audit", "list", "--json"))]
     revoked = [target.split() for action, target in trail if action == "certificate.revoke"]
     assert serial in [each[1] for each in revoked]
     assert [each[2] for each in revoked].count("proxy.example.org") == 2
     assert [action for action, _ in trail].count("certificate.renew") == 2
-    assert line.cli("cert", "revoke", "bob").returncode == 1
-    line.ok("cert", "revoke", f"{read_certificates(Directory(data_dir).server)[0].serial_number:x}")
-    assert any("server's certificate was revoked" in each for each in told(line, "problem", status=1))
-    line.ok("cert", "renew")
-    assert told(line, "problem") == []
-    assert line.cli("cert", "renew", "proxy.example.org", "--host", "x").returncode == 2
+    assert installation.cli("cert", "revoke", "bob").returncode == 1
+    installation.ok("cert", "revoke", f"{read_certificates(Directory(data_dir).server)[0].serial_number:x}")
+    assert any("server's certificate was revoked" in each for each in findings(installation, "problem", status=1))
+    installation.ok("cert", "renew")
+    assert findings(installation, "problem") == []
+    assert installation.cli("cert", "renew", "proxy.example.org", "--host", "x").returncode == 2
 
 
-def test_a_certificate_that_is_taken_back_ends_sessions(line: Service) -> None:
-    """Of whom it let in, where the domain says so: without a running service they end after the next start."""
-    line.ok("domain", "add", "example.org", "--org", "1", "--tenant", "1", "--disconnect-on-revoke")
-    line.ok("cert", "revoke", "ann@example.org")
-    names = [each[0] for each in line.rows("select user_name from revocations order by id")]
+def test_a_revoked_certificate_ends_sessions(installation: Service) -> None:
+    """The sessions of its user are ended in a domain with `--disconnect-on-revoke`; without a running service they are
+    recorded for the next start."""
+    installation.ok("domain", "add", "example.org", "--org", "1", "--tenant", "1", "--disconnect-on-revoke")
+    installation.ok("cert", "revoke", "ann@example.org")
+    names = [each[0] for each in installation.rows("select user_name from revocations order by id")]
     assert names == ["ann", "host/ann"]
 
 
-def test_a_certificate_for_a_device(line: Service, data_dir: Path, tmp_path: Path) -> None:
-    """--p12 and --mobileconfig write files for their owner alone, with the server's names and authority; the last line
-    is their password, which neither the audit trail nor a file of the service has."""
+def test_issue_writes_a_bundle_and_a_profile(installation: Service, data_dir: Path, tmp_path: Path) -> None:
+    """--p12 and --mobileconfig write files with mode 0600; the profile has the server's names. The last line of output
+    is the password of the files, which is in no other file and not in the audit trail."""
     p12, profile = tmp_path / "eve.p12", tmp_path / "eve.mobileconfig"
     files = ("--p12", str(p12), "--mobileconfig", str(profile))
-    done = line.cli("cert", "issue", "eve@example.org", *files, "--ssid", "Büro", "--vpn-server", "vpn.example.org")
+    done = installation.cli(
+        "cert", "issue", "eve@example.org", *files, "--ssid", "Büro", "--vpn-server", "vpn.example.org"
+    )
     assert done.returncode == 0, done.stderr
     *paths, password = done.stdout.splitlines()
     assert paths[2:] == [str(p12), str(profile)]
@@ -118,69 +122,70 @@ def test_a_certificate_for_a_device(line: Service, data_dir: Path, tmp_path: Pat
     assert found["com.apple.vpn.managed"]["IKEv2"]["RemoteAddress"] == "vpn.example.org"
     kept = [path for path in data_dir.rglob("*") if path.is_file() and path not in (p12, profile)]
     assert not [path for path in kept if password.encode() in path.read_bytes()]
-    assert password not in line.ok("audit", "list", "--json")
+    assert password not in installation.ok("audit", "list", "--json")
 
 
-def test_a_renewal_for_a_device(line: Service, tmp_path: Path) -> None:
-    """The new certificate with the same key; `--legacy` for older systems."""
+def test_renew_writes_a_bundle(installation: Service, tmp_path: Path) -> None:
+    """`renew --p12` writes the new certificate; `--legacy` is for older systems."""
     p12 = tmp_path / "ann.p12"
-    password = line.ok("cert", "renew", "ann@example.org", "--p12", str(p12), "--legacy").splitlines()[-1]
+    password = installation.ok("cert", "renew", "ann@example.org", "--p12", str(p12), "--legacy").splitlines()[-1]
     certificate = pkcs12.load_pkcs12(p12.read_bytes(), password.encode()).cert
     assert certificate is not None and certificate.friendly_name == b"ann@example.org"
 
 
-def test_no_file_is_overwritten(line: Service, tmp_path: Path) -> None:
-    """An existing file, also the target of a link, stays; no certificate is issued, and no other file is left."""
+def test_an_existing_file_is_not_overwritten(installation: Service, tmp_path: Path) -> None:
+    """If an output file exists or is a link, no certificate is issued and no other file is written."""
     old, new, link = tmp_path / "old", tmp_path / "new.p12", tmp_path / "link"
     old.write_text("precious")
     link.symlink_to(tmp_path / "target")
     for name in (old, link):
-        done = line.cli("cert", "issue", "eve", "--p12", str(new), "--mobileconfig", str(name))
+        done = installation.cli("cert", "issue", "eve", "--p12", str(new), "--mobileconfig", str(name))
         assert (done.returncode, done.stdout) == (1, "")
         assert f"{name} exists and is not overwritten" in done.stderr
     assert old.read_text() == "precious"
     assert not new.exists() and not (tmp_path / "target").exists()
-    assert "eve" not in line.ok("cert", "show")
-    same = line.cli("cert", "issue", "eve", "--p12", str(new), "--mobileconfig", str(new))
+    assert "eve" not in installation.ok("cert", "show")
+    same = installation.cli("cert", "issue", "eve", "--p12", str(new), "--mobileconfig", str(new))
     assert (same.returncode, new.exists()) == (1, False)
-    taken = line.cli("cert", "issue", "ann@example.org", "--p12", str(new))
+    taken = installation.cli("cert", "issue", "ann@example.org", "--p12", str(new))
     assert (taken.returncode, new.exists()) == (1, False)
-    nowhere = line.cli("cert", "issue", "eve", "--p12", str(tmp_path / "no" / "file"))
+    nowhere = installation.cli("cert", "issue", "eve", "--p12", str(tmp_path / "no" / "file"))
     assert (nowhere.returncode, "No such file" in nowhere.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
-        (("issue", "eve", "--ssid", "Office"), "--ssid is for --mobileconfig"),
-        (("issue", "eve", "--vpn-server", "v"), "--vpn-server is for --mobileconfig"),
-        (("issue", "eve", "--mobileconfig", "f", "--vpn-id", "v"), "--vpn-id is for --vpn-server"),
-        (("issue", "eve", "--mobileconfig", "f", "--server-name", "v"), "--server-name is for --ssid"),
+        (("issue", "eve", "--ssid", "Office"), "--ssid needs --mobileconfig"),
+        (("issue", "eve", "--vpn-server", "v"), "--vpn-server needs --mobileconfig"),
+        (("issue", "eve", "--mobileconfig", "f", "--vpn-id", "v"), "--vpn-id needs --vpn-server"),
+        (("issue", "eve", "--mobileconfig", "f", "--server-name", "v"), "--server-name needs --ssid"),
         (("issue", "eve", "--mobileconfig", "f", "--ssid", "é" * 17), "at most 32 octets"),
-        (("issue", "eve", "--legacy"), "--legacy is for --p12"),
+        (("issue", "eve", "--legacy"), "--legacy needs --p12"),
         (("renew", "--p12", "f"), "for the certificate of a client"),
     ],
 )
-def test_options_that_do_not_fit(line: Service, options: tuple[str, ...], says: str) -> None:
-    """Wrong usage, before anything is made."""
-    done = line.cli("cert", *options)
+def test_invalid_options_are_refused(installation: Service, options: tuple[str, ...], message: str) -> None:
+    """The exit status is 2, and no certificate is issued."""
+    done = installation.cli("cert", *options)
     assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr
+    assert message in done.stderr
 
 
-def test_the_server_has_a_certificate_of_its_own(data_dir: Path, tmp_path: Path) -> None:
-    """The profile trusts the names of that certificate; without its authority there is none to trust, which is said."""
+def test_a_profile_trusts_the_names_of_a_configured_certificate(data_dir: Path, tmp_path: Path) -> None:
+    """The profile has the names of the certificate in eap_certificate. It has that certificate's authority if the file
+    contains it, else the command warns."""
     authority, key = Authority.new("Own CA", present()), new_key()
     server = authority.server(["wifi.example.com"], key.public_key(), present())
     chain, own_key, profile = tmp_path / "own.pem", tmp_path / "own.key", tmp_path / "f.mobileconfig"
     own_key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    line = Service(data_dir, {"SALLYPORT_EAP_CERTIFICATE": str(chain), "SALLYPORT_EAP_KEY": str(own_key)})
-    line.data_dir = data_dir
-    line.ok("db", "migrate")
+    installation = Service(data_dir, {"SALLYPORT_EAP_CERTIFICATE": str(chain), "SALLYPORT_EAP_KEY": str(own_key)})
+    installation.data_dir = data_dir
+    installation.ok("db", "migrate")
     for name, files in (("eve", [server]), ("kim", [server, authority.certificate])):
         chain.write_bytes(b"".join(each.public_bytes(Encoding.PEM) for each in files))
-        line.ok("db", "migrate")
-        done = line.cli("cert", "issue", name, "--mobileconfig", str(profile), "--ssid", "Office")
+        installation.ok("db", "migrate")
+        done = installation.cli("cert", "issue", name, "--mobileconfig", str(profile), "--ssid", "Office")
         assert done.returncode == 0, done.stderr
         found = {each["PayloadType"]: each for each in plistlib.loads(profile.read_bytes())["PayloadContent"]}
         eap = found["com.apple.wifi.managed"]["EAPClientConfiguration"]
@@ -193,34 +198,34 @@ def test_the_server_has_a_certificate_of_its_own(data_dir: Path, tmp_path: Path)
 
 
 @pytest.fixture
-def tenants(line: Service) -> Service:
-    """The command line of an installation with a second tenant: tenant 1 of organization 2."""
-    line.ok("domain", "add", "branch", "--org", "2", "--tenant", "1")
-    return line
+def tenants(installation: Service) -> Service:
+    """Add a second tenant, tenant 1 of organization 2, and return the command line."""
+    installation.ok("domain", "add", "branch", "--org", "2", "--tenant", "1")
+    return installation
 
 
-def owners(line: Service) -> dict[str, list[tuple[int | None, int | None]]]:
-    """Organization and tenant of the clients' certificates that are listed, by name."""
+def owners(installation: Service) -> dict[str, list[tuple[int | None, int | None]]]:
+    """Return the organization and tenant of each listed client certificate, by name."""
     found: dict[str, list[tuple[int | None, int | None]]] = {}
-    for row in json.loads(line.ok("cert", "show", "--json")):
+    for row in json.loads(installation.ok("cert", "show", "--json")):
         if row["kind"] == "client":
             found.setdefault(row["name"], []).append((row["org"], row["tenant"]))
     return found
 
 
-def test_the_only_tenant_has_each_certificate(line: Service) -> None:
-    """A certificate is issued for the only tenant without naming it. One of before belongs to it from its renewal."""
-    line.ok("cert", "issue", "nas.example.org")
-    line.ok("cert", "renew", "proxy.example.org")
-    found = owners(line)
+def test_a_certificate_belongs_to_the_only_tenant(installation: Service) -> None:
+    """`issue` needs no tenant if there is only one. A certificate without tenant gets the tenant at its renewal."""
+    installation.ok("cert", "issue", "nas.example.org")
+    installation.ok("cert", "renew", "proxy.example.org")
+    found = owners(installation)
     assert found["nas.example.org"] == [(1, 1)]
     assert sorted(found["proxy.example.org"], key=str) == [(1, 1), (None, None)]
     assert found["ann@example.org"] == [(None, None)]
 
 
 def test_a_certificate_is_issued_for_a_tenant(tenants: Service) -> None:
-    """With several tenants one must be named, which must exist; the name is refused for another one, also in another
-    case and after the certificate has expired."""
+    """With several tenants, --org and --tenant are required and must exist. The name is then refused for any other
+    tenant, also in another case."""
     undecided = tenants.cli("cert", "issue", "nas.example.org")
     assert (undecided.returncode, "--org and --tenant" in undecided.stderr) == (1, True)
     unknown = tenants.cli("cert", "issue", "nas.example.org", "--org", "3", "--tenant", "1")
@@ -236,8 +241,7 @@ def test_a_certificate_is_issued_for_a_tenant(tenants: Service) -> None:
 
 
 def test_a_renewal_keeps_the_tenant(tenants: Service) -> None:
-    """The new certificate is of the same tenant; another one is refused. One of before gets the tenant that is named,
-    and none without."""
+    """A renewal for another tenant is refused. A certificate without tenant gets the tenant that is given, or none."""
     tenants.ok("cert", "issue", "nas.example.org", "--org", "2", "--tenant", "1")
     tenants.ok("cert", "renew", "nas.example.org")
     assert tenants.cli("cert", "renew", "nas.example.org", "--org", "1", "--tenant", "1").returncode == 1
@@ -251,17 +255,17 @@ def test_a_renewal_keeps_the_tenant(tenants: Service) -> None:
     assert sorted(found["proxy.example.org"], key=str) == [(2, 1), (2, 1), (None, None)]
 
 
-def test_a_revoked_name_is_free(tenants: Service) -> None:
-    """Another tenant gets the name after all of its certificates were revoked."""
+def test_a_name_is_free_once_its_certificates_are_revoked(tenants: Service) -> None:
+    """Another tenant can then issue a certificate with the name."""
     tenants.ok("cert", "issue", "nas.example.org", "--org", "2", "--tenant", "1")
     tenants.ok("cert", "revoke", "nas.example.org")
     tenants.ok("cert", "issue", "nas.example.org", "--org", "1", "--tenant", "1")
     assert set(owners(tenants)["nas.example.org"]) == {(None, None), (1, 1)}
 
 
-def test_a_client_has_no_certificate_of_another_tenant(tenants: Service) -> None:
-    """The command line refuses the name of another tenant's certificate, and a certificate in the name of another
-    tenant's client."""
+def test_a_tls_name_and_a_certificate_have_the_same_tenant(tenants: Service) -> None:
+    """A client cannot use the name of another tenant's certificate as TLS name, and no certificate is issued for the
+    TLS name of another tenant's client."""
     tenants.ok("cert", "issue", "nas.example.org", "--org", "2", "--tenant", "1")
     add = ("client", "add", "n", "--address", "192.0.2.9", "--org", "1", "--tenant", "1")
     refused = tenants.cli(*add, "--tls-name", "nas.example.org")
@@ -270,19 +274,19 @@ def test_a_client_has_no_certificate_of_another_tenant(tenants: Service) -> None
     assert tenants.cli("cert", "issue", "elsewhere.example.org", "--org", "2", "--tenant", "1").returncode == 1
 
 
-def test_the_doctor_names_certificates_that_were_not_issued_for_their_tenant(line: Service) -> None:
-    """With several tenants, a client whose TLS name was not issued for its tenant is a warning."""
-    line.ok("cert", "issue", "own.example.org")
+def test_the_doctor_warns_of_a_tls_name_that_was_not_issued_for_the_tenant(installation: Service) -> None:
+    """With several tenants, the doctor warns of a client with a TLS name that was not issued for its tenant."""
+    installation.ok("cert", "issue", "own.example.org")
     for number, name in enumerate(("own.example.org", "foreign.example.org"), 1):
         client = ("--address", f"192.0.2.{number}", "--org", "1", "--tenant", "1", "--tls-name", name)
-        line.ok("client", "add", f"client {number}", *client)
+        installation.ok("client", "add", f"client {number}", *client)
 
     def warned() -> list[str]:
-        rows = json.loads(line.cli("doctor", "--json").stdout)
+        rows = json.loads(installation.cli("doctor", "--json").stdout)
         return [row["finding"] for row in rows if "`cert issue`" in row["finding"]]
 
     assert warned() == []
-    line.ok("domain", "add", "branch", "--org", "2", "--tenant", "1")
+    installation.ok("domain", "add", "branch", "--org", "2", "--tenant", "1")
     (text,) = warned()
     assert text.startswith("client 2 (192.0.2.2): tls_name")
 
@@ -290,82 +294,87 @@ def test_the_doctor_names_certificates_that_were_not_issued_for_their_tenant(lin
 # --- doctor -------------------------------------------------------------------------------------------------------
 
 
-def test_a_good_certificate(line: Service) -> None:
-    """Its names and its end, and nothing to look at."""
-    (fine,) = told(line, "ok")
+def test_a_valid_certificate_is_ok(installation: Service) -> None:
+    """The finding has the certificate's names and expiry, and there is no warning."""
+    (fine,) = findings(installation, "ok")
     assert "radius.example.org, 192.0.2.7, localhost, until " in fine
-    assert told(line, "warning") == []
+    assert findings(installation, "warning") == []
 
 
-def test_none_is_a_problem_only_where_one_is_needed(tmp_path: Path) -> None:
-    """RadSec without a certificate does not start."""
-    assert told(installed(tmp_path), "ok") == ["no certificate for EAP and RadSec: sallyport cert init"]
-    wanted = installed(tmp_path, {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
-    assert told(wanted, "problem", status=1) == ["no certificate for EAP and RadSec: sallyport cert init"]
+def test_a_missing_certificate_is_a_problem_only_for_radsec(tmp_path: Path) -> None:
+    """RadSec does not start without a certificate; other listeners do."""
+    assert findings(new_installation(tmp_path), "ok") == ["no certificate for EAP and RadSec: sallyport cert init"]
+    wanted = new_installation(tmp_path, {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
+    assert findings(wanted, "problem", status=1) == ["no certificate for EAP and RadSec: sallyport cert init"]
 
 
-def test_an_own_certificate_without_an_authority(data_dir: Path, tmp_path: Path) -> None:
-    """It serves clients that have passwords; RadSec, whose peers have certificates, cannot start."""
+def test_a_certificate_without_an_authority_is_a_problem_only_for_radsec(data_dir: Path, tmp_path: Path) -> None:
+    """Methods with passwords work without an authority for clients. RadSec does not start without one."""
     own = {"SALLYPORT_EAP_CERTIFICATE": str(data_dir / "certs" / "server.pem")}
     own["SALLYPORT_EAP_KEY"] = str(data_dir / "certs" / "server.key")
     missing = "no authority for the certificates of clients: set eap_ca, or sallyport cert init"
-    assert missing in told(installed(tmp_path, own), "ok")
-    secure = installed(tmp_path, {**own, "SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
-    assert told(secure, "problem", status=1) == [f"RadSec does not start: {missing}"]
+    assert missing in findings(new_installation(tmp_path, own), "ok")
+    secure = new_installation(tmp_path, {**own, "SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
+    assert findings(secure, "problem", status=1) == [f"RadSec does not start: {missing}"]
 
 
-def test_a_certificate_that_names_no_domain(line: Service, data_dir: Path) -> None:
-    """Where a second domain was added, it lets nobody in any more; that of a peer, or with a realm, is meant so."""
+def test_a_certificate_that_names_no_domain_is_a_warning_with_several_domains(
+    installation: Service, data_dir: Path
+) -> None:
+    """With several domains, EAP-TLS refuses a certificate without a realm. The TLS name of a client and a name with a
+    realm are not warned about."""
     for name in ("ann", "old proxy"):
         Directory(data_dir).issue(name, present())
     client = ("--address", "192.0.2.1", "--org", "1", "--tenant", "1", "--tls-name", "old proxy")
-    line.ok("client", "add", "proxy", *client)
-    assert told(line, "warning") == []
-    line.ok("domain", "add", "branch", "--org", "1", "--tenant", "1")
-    assert told(line, "warning") == [
+    installation.ok("client", "add", "proxy", *client)
+    assert findings(installation, "warning") == []
+    installation.ok("domain", "add", "branch", "--org", "1", "--tenant", "1")
+    assert findings(installation, "warning") == [
         "the certificate of ann names no domain, and there are several: EAP-TLS refuses it; "
         "sallyport cert issue ann@REALM"
     ]
 
 
-def test_what_ends_soon_and_what_has_ended(line: Service, data_dir: Path) -> None:
-    """The server's certificate, a client's and the revocation list, 30 days before."""
+def test_expiring_certificates_are_warnings_and_expired_ones_problems(installation: Service, data_dir: Path) -> None:
+    """The doctor warns 30 days before the expiry of the server's certificate, a client's certificate and the revocation
+    list."""
     directory = Directory(data_dir)
     directory.issue("soon.example.org", present() - timedelta(days=380))
     directory.renew(None, (), present() - timedelta(days=380))
-    warnings = " ".join(told(line, "warning"))
+    warnings = " ".join(findings(installation, "warning"))
     for part in ("server.pem expires at", "the certificate of soon.example.org expires at", "crl.pem expires at"):
         assert part in warnings
     directory.renew(None, (), present() - timedelta(days=400))
-    problems = " ".join(told(line, "problem", status=1))
+    problems = " ".join(findings(installation, "problem", status=1))
     assert "server.pem expired at" in problems
     assert "crl.pem expired at" in problems
 
 
-def test_the_revocation_lists_of_an_own_authority(data_dir: Path, tmp_path: Path) -> None:
-    """They stand beside it in one file. An expired one, or none where another authority has one, refuses clients."""
+def test_missing_and_expired_revocation_lists_are_reported(data_dir: Path, tmp_path: Path) -> None:
+    """The file of authorities may contain revocation lists. An authority that lacks a list, while another one has it,
+    is a warning; an expired list is a problem."""
     directory, other, file = Directory(data_dir), Directory(data_dir / "other"), tmp_path / "authorities.pem"
     other.make("Other", ["localhost"], present() - timedelta(days=400))
     own = {"SALLYPORT_EAP_CERTIFICATE": str(directory.server), "SALLYPORT_EAP_KEY": str(directory.server_key)}
-    line = installed(tmp_path, {**own, "SALLYPORT_EAP_CA": str(file)})
+    installation = new_installation(tmp_path, {**own, "SALLYPORT_EAP_CA": str(file)})
     parts = [each.read_bytes() for each in (directory.ca, directory.crl, other.ca, other.crl)]
     file.write_bytes(b"".join(parts[:2]))
-    assert [told(line, level) for level in ("problem", "warning")] == [[], []]
+    assert [findings(installation, level) for level in ("problem", "warning")] == [[], []]
     file.write_bytes(b"".join(parts[:3]))
-    assert told(line, "warning") == [
+    assert findings(installation, "warning") == [
         f"{file} has no revocation list of Other, but of others: its clients are refused; append the list"
     ]
     file.write_bytes(b"".join(parts))
-    (expired,) = told(line, "problem", status=1)
+    (expired,) = findings(installation, "problem", status=1)
     assert expired.startswith(f"{file}: the revocation list of CN=Other expired at ")
 
 
-def test_a_key_of_another_certificate(line: Service, data_dir: Path) -> None:
-    """And one that others may read."""
+def test_a_wrong_or_readable_key_is_a_problem(installation: Service, data_dir: Path) -> None:
+    """The key must belong to the certificate, and other users must not read it."""
     key = data_dir / "certs" / "server.key"
     key.write_bytes((data_dir / "certs" / "ca.key").read_bytes())
     key.chmod(0o644)
-    problems = " ".join(told(line, "problem", status=1))
+    problems = " ".join(findings(installation, "problem", status=1))
     assert "server.key is not the key of the certificate" in problems
     assert "server.key has mode 0644" in problems
 
@@ -397,10 +406,10 @@ NAMED = x509.SubjectAlternativeName([x509.DNSName("own.example.org")])
     ],
     ids=["name", "usage", "client's", "weak", "long"],
 )
-def test_what_supplicants_refuse(
-    line: Service, data_dir: Path, change: Change, bits: int, days: int, finding: str
+def test_properties_that_supplicants_refuse_are_reported(
+    installation: Service, data_dir: Path, change: Change, bits: int, days: int, finding: str
 ) -> None:
-    """Each as the doctor calls it, in an own certificate."""
+    """The doctor reports a server's certificate that supplicants would not accept."""
     key = new_key(2048) if bits >= 2048 else rsa.generate_private_key(public_exponent=65537, key_size=bits)
     now: datetime = present()
     builder = (
@@ -410,15 +419,15 @@ def test_what_supplicants_refuse(
     )
     own = change(builder).sign(key, hashes.SHA256())
     (data_dir / "certs" / "server.pem").write_bytes(own.public_bytes(Encoding.PEM))
-    done = line.cli("doctor", "--json")
+    done = installation.cli("doctor", "--json")
     assert any(finding in row["finding"] for row in json.loads(done.stdout) if row["level"] != "ok"), done.stdout
 
 
-def test_a_chain_that_is_none(line: Service, data_dir: Path) -> None:
-    """What stands behind the certificate has not signed it."""
+def test_a_broken_chain_is_a_problem(installation: Service, data_dir: Path) -> None:
+    """A certificate in the chain that has not signed the previous one is a problem."""
     other = Directory(data_dir / "other")
     other.make("Other", ["localhost"], present())
     server = data_dir / "certs" / "server.pem"
     pems = [read_certificates(server)[0], read_certificates(other.ca)[0]]
     server.write_bytes(b"".join(each.public_bytes(Encoding.PEM) for each in pems))
-    assert "has not signed it" in " ".join(told(line, "problem", status=1))
+    assert "has not signed it" in " ".join(findings(installation, "problem", status=1))

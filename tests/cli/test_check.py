@@ -1,4 +1,4 @@
-"""`sallyport check radius`: an answer with its time, or why there is none."""
+"""`sallyport check radius`: the reply with its round-trip time, or the reason why there is none."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from sallyport.cli.diagnosis import REMEDIES
+from sallyport.cli.diagnosis import NOT_ENROLLED, REMEDIES, remedy_for
 from sallyport.login.login import Reason
 from sallyport.radius.packet import ACCESS_ACCEPT, SharedSecret, decode, encode_reply, response_authenticator
 from tests.cli import SECRET, Service, add_client, add_user
@@ -21,14 +21,14 @@ LOGIN = ("--user", "ann", "--password", "hello")
 
 @pytest.fixture(scope="module")
 def server(service: Service) -> Iterator[str]:
-    """The service's authentication port, which knows 127.0.0.1 and its user ann."""
+    """Yield the service's authentication port; the service has the client 127.0.0.1 and the user ann."""
     add_client(service, "here", "127.0.0.1", "default")
     add_user(service, "default", "ann")
     yield f"127.0.0.1:{service.ports.auth}"
 
 
-def test_an_accept_ends_with_0(service: Service, server: str) -> None:
-    """One line: the answer, where it came from, and how long it took."""
+def test_an_accept_is_printed_in_one_line(service: Service, server: str) -> None:
+    """The line has the reply, the server and the round-trip time; the exit status is 0."""
     done = service.program("check", "radius", server, "--secret", SECRET, *LOGIN)
     assert done.returncode == 0
     assert re.fullmatch(rf"Access-Accept from {server} in \d+\.\d ms\n", done.stdout)
@@ -44,14 +44,16 @@ def test_an_accept_ends_with_0(service: Service, server: str) -> None:
         (("--status",), "Access-Accept", 0),
     ],
 )
-def test_other_requests(service: Service, server: str, options: tuple[str, ...], answer: str, status: int) -> None:
-    """A reject ends with 1; CHAP and Status-Server work."""
+def test_chap_and_status_server_are_supported(
+    service: Service, server: str, options: tuple[str, ...], answer: str, status: int
+) -> None:
+    """The exit status is 0 for an Access-Accept, and 1 for an Access-Reject."""
     done = service.cli("check", "radius", server, "--secret", SECRET, *options)
     assert (done.stdout.split()[0], done.returncode) == (answer, status)
 
 
-def test_accounting(service: Service, server: str) -> None:
-    """An Accounting-Response of the accounting port ends with 0; nobody is connected by it."""
+def test_an_accounting_request_is_answered(service: Service, server: str) -> None:
+    """The exit status is 0 for an Accounting-Response, and the check leaves no live session."""
     port = f"localhost:{service.ports.acct}"
     done = service.cli("check", "radius", port, "--secret", SECRET, "--accounting", "--user", "ann")
     assert (done.stdout.split()[0], done.returncode) == ("Accounting-Response", 0)
@@ -59,16 +61,16 @@ def test_accounting(service: Service, server: str) -> None:
     assert json.loads(service.ok("session", "list", "--live", "--json")) == []
 
 
-def test_secrets_from_standard_input(service: Service, server: str) -> None:
-    """Secret, then password, a line each, as octets."""
+def test_secrets_are_read_from_standard_input(service: Service, server: str) -> None:
+    """The first line is the secret, the second the password; both are octets."""
     add_user(service, "default", "latin", b"gr\xfcn")
     arguments = ("--secret", "-", "--user", "latin", "--password", "-")
     done = service.program("check", "radius", server, *arguments, input=SECRET.encode() + b"\ngr\xfcn\n")
     assert done.stdout.startswith("Access-Accept")
 
 
-def test_a_wrong_secret_is_named(service: Service, server: str) -> None:
-    """The server is silent; the service that runs here knows why. The secret is not repeated."""
+def test_a_wrong_secret_is_reported(service: Service, server: str) -> None:
+    """The server does not reply, and the local service reports the reason; the secret is not printed."""
     done = service.cli("check", "radius", server, "--secret", "not-the-Secret", *LOGIN, *QUICK)
     assert (done.returncode, done.stdout) == (1, "")
     assert "no answer" in done.stderr
@@ -79,8 +81,8 @@ def test_a_wrong_secret_is_named(service: Service, server: str) -> None:
     assert "not-the-Secret" not in done.stderr
 
 
-def test_an_unknown_client_is_named(stopped: RunningService) -> None:
-    """A service that does not know this address says so."""
+def test_an_unknown_client_is_reported(stopped: RunningService) -> None:
+    """If the service has no client with this address, the message names the command that adds it."""
     stopped.start()
     server = f"127.0.0.1:{stopped.ports.auth}"
     done = stopped.cli("check", "radius", server, "--secret", SECRET, *LOGIN, *QUICK)
@@ -89,8 +91,9 @@ def test_an_unknown_client_is_named(stopped: RunningService) -> None:
     assert "sallyport client add NAME --from-unknown --address 127.0.0.1" in done.stderr
 
 
-def test_a_service_that_is_not_here(stopped: RunningService) -> None:
-    """Nothing answers and no service runs: the source address and where the service was looked for are named."""
+def test_without_a_local_service_the_data_directory_is_named(stopped: RunningService) -> None:
+    """If there is no reply and no local service, the message has the source address and the data directory that was
+    searched."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         server = f"127.0.0.1:{silent.getsockname()[1]}"
@@ -99,8 +102,8 @@ def test_a_service_that_is_not_here(stopped: RunningService) -> None:
     assert f"On this machine: no Sallyport installation in {stopped.data_dir}" in done.stderr
 
 
-def test_another_server_has_the_port(service: Service, server: str) -> None:
-    """The service of this machine runs and saw nothing of the check."""
+def test_another_server_at_the_port_is_reported(service: Service, server: str) -> None:
+    """If the local service has received no packet of the check, another server has the port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         other = f"127.0.0.1:{silent.getsockname()[1]}"
@@ -119,16 +122,16 @@ def test_another_server_has_the_port(service: Service, server: str) -> None:
 def test_a_reject_has_its_reason(
     service: Service, server: str, login: tuple[str, ...], reason: str, remedy: str
 ) -> None:
-    """The service that runs here has the reason in its log, and most reasons have a remedy."""
+    """The local service has the reason in its log; most reasons have a remedy."""
     done = service.cli("check", "radius", server, "--secret", SECRET, *login)
     assert done.returncode == 1
-    told = done.stderr.splitlines()
-    assert told[0] == f"Refused in domain default: {reason}"
-    assert told[1:] == [] if not remedy else told[1].startswith("What to do: ") and remedy in told[1]
+    lines = done.stderr.splitlines()
+    assert lines[0] == f"Refused in domain default: {reason}"
+    assert lines[1:] == [] if not remedy else lines[1].startswith("What to do: ") and remedy in lines[1]
 
 
-def test_a_check_latches_nothing(service: Service, server: str) -> None:
-    """The client may go on without signatures after a check, and `doctor` does not call its packets unsigned."""
+def test_a_check_does_not_latch_the_client(service: Service, server: str) -> None:
+    """After a check the client may still send unsigned packets, and the doctor does not report them as unsigned."""
     service.ok("check", "radius", server, "--secret", SECRET, *LOGIN)
     (here,) = [each for each in json.loads(service.ok("client", "list", "--json")) if each["name"] == "here"]
     assert (here["signatureRequired"], here["proxyStateLimited"]) == (False, False)
@@ -136,8 +139,8 @@ def test_a_check_latches_nothing(service: Service, server: str) -> None:
     assert not [each for each in findings if each.startswith("here ") and "Proxy-State" in each]
 
 
-def test_nobody_listens(service: Service) -> None:
-    """A closed port is told at once, by what the machine says (ICMP)."""
+def test_a_closed_port_is_reported_at_once(service: Service) -> None:
+    """The ICMP error ends the check before its timeout."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -148,7 +151,7 @@ def test_nobody_listens(service: Service) -> None:
 
 @contextmanager
 def answering(answer: Callable[[bytes], bytes]) -> Iterator[str]:
-    """A server that gives one answer, made from the request's octets."""
+    """Yield the address of a server that sends one reply, made by `answer` from the request's octets."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
         sock.settimeout(10)
@@ -164,35 +167,35 @@ def answering(answer: Callable[[bytes], bytes]) -> Iterator[str]:
 
 
 def accept(datagram: bytes, secret: bytes) -> bytes:
-    """An Access-Accept under a secret, whatever the request was made with."""
+    """Return an Access-Accept made with `secret`; the request was made with SECRET."""
     request = decode(datagram, SharedSecret(SECRET.encode()))
     return encode_reply(ACCESS_ACCEPT, request, SharedSecret(secret))
 
 
 def unsigned(datagram: bytes) -> bytes:
-    """An Access-Accept without Message-Authenticator, as servers of before 2024 send it."""
+    """Return an Access-Accept without Message-Authenticator, as older servers send it."""
     secret = SharedSecret(SECRET.encode())
     head = bytes((ACCESS_ACCEPT, datagram[1], 0, 20))
     return head + response_authenticator(head, datagram[4:20], b"", secret)
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (lambda datagram: accept(datagram, b"another-secret"), "made with another secret"),
         (lambda datagram: b"hello", "no RADIUS packet"),
     ],
 )
-def test_an_answer_that_proves_nothing(service: Service, answer: Callable[[bytes], bytes], told: str) -> None:
-    """It is not believed, and what it tells is told."""
+def test_an_invalid_reply_is_refused(service: Service, answer: Callable[[bytes], bytes], message: str) -> None:
+    """A reply that has a wrong authenticator or is not RADIUS is reported with its cause, and the exit status is 1."""
     with answering(answer) as server:
         done = service.cli("check", "radius", server, "--secret", SECRET, *LOGIN, *QUICK)
     assert (done.returncode, done.stdout) == (1, "")
-    assert told in done.stderr
+    assert message in done.stderr
 
 
-def test_an_unsigned_answer_is_a_warning(service: Service) -> None:
-    """It counts, with a word about BlastRADIUS on standard error."""
+def test_an_unsigned_reply_is_accepted_with_a_warning(service: Service) -> None:
+    """The warning on standard error names the BlastRADIUS vulnerability."""
     with answering(unsigned) as server:
         done = service.cli("check", "radius", server, "--secret", SECRET, *LOGIN, *QUICK)
     assert done.returncode == 0
@@ -200,7 +203,7 @@ def test_an_unsigned_answer_is_a_warning(service: Service) -> None:
 
 
 def test_a_lost_packet_is_sent_again(service: Service) -> None:
-    """The same octets go out once more, and the answer to them counts."""
+    """The retransmission has the same octets, and its reply is accepted."""
     seen: list[bytes] = []
 
     def second(datagram: bytes) -> bytes:
@@ -239,11 +242,22 @@ def test_a_lost_packet_is_sent_again(service: Service) -> None:
         ("127.0.0.1", "--secret", "x", "--user", "ann", "--password", "x" * 129),
     ],
 )
-def test_wrong_usage_ends_with_2(service: Service, arguments: tuple[str, ...]) -> None:
-    """What cannot be asked is not sent."""
+def test_wrong_usage_has_exit_status_2(service: Service, arguments: tuple[str, ...]) -> None:
     assert service.cli("check", "radius", *arguments).returncode == 2
 
 
-def test_each_remedy_is_of_a_reason() -> None:
-    """Each reason with a remedy is one that the service gives."""
+def test_each_remedy_belongs_to_a_reject_reason() -> None:
     assert set(REMEDIES) <= {reason.value for reason in Reason}
+
+
+@pytest.mark.parametrize(
+    ("factor", "command"),
+    [
+        ("local+totp", "sallyport user totp {user}"),
+        ("ldap+wallet", "sallyport credential list"),
+        ("local+duo", "enrol the user at the provider"),
+    ],
+)
+def test_a_user_without_a_second_factor_is_enrolled_at_its_provider(factor: str, command: str) -> None:
+    """The service enrols users of totp and wallet itself. The other providers enrol them elsewhere."""
+    assert command in remedy_for(NOT_ENROLLED, factor)

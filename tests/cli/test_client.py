@@ -1,4 +1,4 @@
-"""`sallyport client`: who may speak holds at once, and secrets stay where they are."""
+"""`sallyport client`: changes apply to the next packet, and secrets are not printed."""
 
 import json
 import time
@@ -13,14 +13,14 @@ from tests.service import RunningService
 
 
 def listed(service: RunningService, name: str) -> dict[str, object]:
-    """A client in the list."""
+    """Return a client in the list."""
     return next(row for row in json.loads(service.ok("client", "list", "--json")) if row["name"] == name)
 
 
 def answers(
     service: RunningService, secret: str | bytes, source: str, *, signed: bool = True, within: float = 10.0
 ) -> bool:
-    """Whether a login from an address is answered, by whatever answer."""
+    """Return whether a login from an address gets any reply."""
     with RadiusClient(service.ports.auth, secret, source=source, timeout=within) as client:
         try:
             return client.login("nobody", "x", signed=signed) in {ACCESS_ACCEPT, ACCESS_REJECT}
@@ -28,7 +28,7 @@ def answers(
             return False
 
 
-def test_without_a_secret_one_is_made_and_printed_alone(service: Service) -> None:
+def test_a_generated_secret_is_printed_alone(service: Service) -> None:
     """Standard output is the secret and a line end; the client's next packet is answered with it."""
     made = service.program("client", "add", "made", "--address", "127.1.0.1", *TENANT)
     assert made.returncode == 0
@@ -38,24 +38,24 @@ def test_without_a_secret_one_is_made_and_printed_alone(service: Service) -> Non
 
 
 def test_a_given_secret_is_never_printed(service: Service) -> None:
-    """Neither `add` nor `list` shows a secret that was given."""
+    """Neither `add` nor `list` nor the log shows the secret."""
     added = service.cli("client", "add", "given", "--address", "127.1.0.2", "--secret", SECRET, *TENANT)
     assert (added.returncode, added.stdout) == (0, "")
     assert answers(service, SECRET, "127.1.0.2")
-    told = added.stderr + service.ok("client", "list") + service.ok("client", "list", "--json") + service.log()
-    assert SECRET not in told
-    assert SECRET.encode().hex() not in told
+    output = added.stderr + service.ok("client", "list") + service.ok("client", "list", "--json") + service.log()
+    assert SECRET not in output
+    assert SECRET.encode().hex() not in output
 
 
 def test_a_secret_from_standard_input_is_taken_as_octets(service: Service) -> None:
-    """`--secret -` reads the first line, in whatever encoding, and nothing of its end."""
+    """`--secret -` reads the first line without its line end, in any encoding."""
     arguments = ("--address", "127.1.0.3", "--secret", "-", *TENANT)
     assert service.program("client", "add", "octets", *arguments, input=b"gr\xfcn\xff\r\n").returncode == 0
     assert answers(service, b"gr\xfcn\xff", "127.1.0.3")
 
 
-def test_weak_secrets_and_ranges_are_told_on_standard_error(service: Service) -> None:
-    """A warning never gets between a script and the secret."""
+def test_weak_secrets_and_ranges_are_warned_about(service: Service) -> None:
+    """The warnings are on standard error, so that a script reads the secret alone."""
     weak = service.cli("client", "add", "weak", "--address", "127.1.0.4", "--secret", "testing123", *TENANT)
     assert weak.returncode == 0
     assert "one that everybody knows" in weak.stderr
@@ -65,8 +65,8 @@ def test_weak_secrets_and_ranges_are_told_on_standard_error(service: Service) ->
 
 
 @pytest.mark.parametrize(("source", "scope"), [("127.1.0.5", TENANT), ("127.1.0.6", ())])
-def test_remove_holds_for_the_next_packet(service: Service, source: str, scope: tuple[str, ...]) -> None:
-    """A removed client is not answered; its name finds it, with the tenant or alone if one tenant has it."""
+def test_a_removed_client_is_not_answered(service: Service, source: str, scope: tuple[str, ...]) -> None:
+    """The name selects the client, with its tenant or alone if only one tenant has that name."""
     add_client(service, source, source)
     assert answers(service, SECRET, source)
     removed = service.cli("client", "remove", source, *scope)
@@ -74,8 +74,8 @@ def test_remove_holds_for_the_next_packet(service: Service, source: str, scope: 
     assert not answers(service, SECRET, source, within=0.5)
 
 
-def test_a_name_of_two_tenants_needs_its_tenant(service: Service) -> None:
-    """`remove` never guesses; with the tenant it takes that one."""
+def test_an_ambiguous_name_needs_its_tenant(service: Service) -> None:
+    """`remove` refuses a name of two tenants unless the tenant is given."""
     add_client(service, "both", "127.1.0.7")
     add_client(service, "both", "127.1.0.8", org=9, tenant=4)
     assert service.cli("client", "remove", "both").returncode == 1
@@ -84,8 +84,8 @@ def test_a_name_of_two_tenants_needs_its_tenant(service: Service) -> None:
     assert listed(service, "both")["address"] == "127.1.0.7"
 
 
-def test_unlatch_lets_unsigned_requests_in_again(service: Service) -> None:
-    """A single address latches by its first signed request; `unlatch` opens it until the next one."""
+def test_unlatch_accepts_unsigned_requests_again(service: Service) -> None:
+    """A client with a single address latches at its first signed request; `unlatch` undoes that until the next one."""
     add_client(service, "latch", "127.1.0.9")
     assert answers(service, SECRET, "127.1.0.9", signed=False)
     assert answers(service, SECRET, "127.1.0.9", signed=True)
@@ -97,7 +97,7 @@ def test_unlatch_lets_unsigned_requests_in_again(service: Service) -> None:
 
 
 def test_the_first_domain_is_the_default(service: Service) -> None:
-    """Domains are taken by name or domainId, in their order: the first is where devices and plain names belong."""
+    """--domain takes a name or an ID. Devices and user names without realm belong to the first domain."""
     first, second = add_domain(service, "first"), add_domain(service, "second", realms=["second.example"])
     named = ("--domain", "First", "--domain", second)
     service.ok("client", "add", "ordered", "--address", "127.1.0.10", "--secret", SECRET, *TENANT, *named)
@@ -110,17 +110,16 @@ def test_the_first_domain_is_the_default(service: Service) -> None:
     assert "first, second" in service.ok("client", "list")
 
 
-def test_settings_are_kept(service: Service) -> None:
-    """Product, signatures and who has verified the password are what was said."""
-    said = ("--product", "Cisco ISE", "--require-message-authenticator", "yes", "--limit-proxy-state", "no")
-    service.ok("client", "add", "ise", "--address", "2001:db8::7", *TENANT, *said, "--password-verified")
+def test_add_stores_each_option(service: Service) -> None:
+    options = ("--product", "Cisco ISE", "--require-message-authenticator", "yes", "--limit-proxy-state", "no")
+    service.ok("client", "add", "ise", "--address", "2001:db8::7", *TENANT, *options, "--password-verified")
     row = listed(service, "ise")
     kept = ("product", "requireMessageAuthenticator", "limitProxyState", "passwordVerified", "address", "org")
     assert [row[name] for name in kept] == ["Cisco ISE", "yes", "no", True, "2001:db8::7", 1]
 
 
-def test_set_changes_what_is_given(service: Service) -> None:
-    """Each option changes its field and no other, for the next packet; the secret stays, and is never printed."""
+def test_set_changes_only_the_given_fields(service: Service) -> None:
+    """The change applies to the next packet; the secret stays the same and is not printed."""
     add_domain(service, "set-1"), add_domain(service, "set-2")
     add_client(service, "change", "127.1.2.1", "set-1")
     before = listed(service, "change")
@@ -139,8 +138,8 @@ def test_set_changes_what_is_given(service: Service) -> None:
     fields = dict(zip(given, ("address", "product", "requireMessageAuthenticator", "limitProxyState",
         "passwordVerified", "coaPort", "tlsName", "tlsFingerprint", "domainIds", "name"), strict=True))  # fmt: skip
     for option, value in given.items():
-        told = service.cli("client", "set", "change", option, value, *TENANT)
-        assert (told.returncode, told.stdout) == (0, ""), told.stderr
+        done = service.cli("client", "set", "change", option, value, *TENANT)
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
         after = listed(service, "changed" if option == "--name" else "change")
         learned = {"signatureRequired"} if option == "--require-message-authenticator" else set()
         assert {name for name in after if after[name] != before[name]} - learned == {fields[option]}
@@ -151,11 +150,11 @@ def test_set_changes_what_is_given(service: Service) -> None:
     assert (listed(service, "changed")["domainIds"], listed(service, "changed")["tlsName"]) == ([], "")
 
 
-def test_set_gives_another_secret(service: Service) -> None:
-    """From standard input, in whatever encoding and never printed; or made here, and then alone on standard output."""
+def test_set_replaces_the_secret(service: Service) -> None:
+    """The secret is read from standard input in any encoding, or generated and printed alone."""
     add_client(service, "rekey", "127.1.2.3")
-    told = service.cli("client", "set", "rekey", "--secret", "-", input=b"gr\xfcn and long enough\xff\n")
-    assert (told.returncode, told.stdout) == (0, "")
+    done = service.cli("client", "set", "rekey", "--secret", "-", input=b"gr\xfcn and long enough\xff\n")
+    assert (done.returncode, done.stdout) == (0, "")
     assert answers(service, b"gr\xfcn and long enough\xff", "127.1.2.3")
     made = service.ok("client", "set", "rekey", "--new-secret").strip()
     assert len(made) == 32 and answers(service, made, "127.1.2.3")
@@ -164,19 +163,19 @@ def test_set_gives_another_secret(service: Service) -> None:
     assert weak.returncode == 0 and "one that everybody knows" in weak.stderr
 
 
-def test_a_new_address_keeps_what_was_learned(service: Service) -> None:
-    """A client that has signed must sign at its new address too; the command says so, with the remedy."""
+def test_a_new_address_keeps_the_latch(service: Service) -> None:
+    """A client that has sent signed requests must sign at its new address too; the message names `unlatch`."""
     add_client(service, "moved", "127.1.2.4")
     assert answers(service, SECRET, "127.1.2.4", signed=True)
-    told = service.cli("client", "set", "moved", "--address", "127.1.2.5")
-    assert "sallyport client unlatch moved" in told.stderr
+    done = service.cli("client", "set", "moved", "--address", "127.1.2.5")
+    assert "sallyport client unlatch moved" in done.stderr
     assert not answers(service, SECRET, "127.1.2.5", signed=False, within=0.5)
     service.ok("client", "unlatch", "moved")
     assert answers(service, SECRET, "127.1.2.5", signed=False)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "status", "message"),
     [
         (("settled",), 2, "nothing to change"),
         (("settled", "--secret", "in-the-open"), 2, "--secret takes - only"),
@@ -193,15 +192,15 @@ def test_a_new_address_keeps_what_was_learned(service: Service) -> None:
         (("settled", "--product", "x", *OTHER_TENANT), 1, 'RADIUS client "settled" not found'),
     ],
 )
-def test_set_refuses(service: Service, arguments: tuple[str, ...], status: int, told: str) -> None:
-    """What cannot be is told in a line, changes nothing, and leaves standard output empty."""
+def test_set_refuses_invalid_values(service: Service, arguments: tuple[str, ...], status: int, message: str) -> None:
+    """The message is on standard error, standard output is empty, and the client is unchanged."""
     if "settled" not in service.clients():
         add_client(service, "settled", "127.1.2.6")
         add_client(service, "taken", "127.1.2.7")
         add_client(service, "elsewhere", "127.1.2.8", org=9, tenant=4)
     before = listed(service, "settled")
     refused = service.cli("client", "set", *arguments)
-    assert (refused.returncode, refused.stdout) == (status, "") and told in refused.stderr
+    assert (refused.returncode, refused.stdout) == (status, "") and message in refused.stderr
     assert "in-the-open" not in refused.stderr and "x" * 100 not in refused.stderr
     assert listed(service, "settled") == before
 
@@ -220,8 +219,9 @@ def test_set_refuses(service: Service, arguments: tuple[str, ...], status: int, 
         (("none", *TENANT), 2),
     ],
 )
-def test_what_cannot_be_is_refused(service: Service, arguments: tuple[str, ...], status: int) -> None:
-    """A taken name or address, another tenant's range, no address: told, and nothing is on standard output."""
+def test_add_refuses_invalid_values(service: Service, arguments: tuple[str, ...], status: int) -> None:
+    """A taken name or address, a range of another tenant and a missing address are refused; standard output is
+    empty."""
     if "clash" not in service.clients():
         add_client(service, "clash", "127.1.1.1")
     refused = service.cli("client", "add", *arguments)
@@ -229,8 +229,8 @@ def test_what_cannot_be_is_refused(service: Service, arguments: tuple[str, ...],
     assert refused.stderr
 
 
-def test_without_a_service(stopped: RunningService) -> None:
-    """A client that was added to the store is known to the service that starts later."""
+def test_a_client_is_added_without_a_service(stopped: RunningService) -> None:
+    """The service that is started later answers the client."""
     stopped.ok("db", "migrate")
     secret = stopped.ok("client", "add", "early", "--address", "127.1.0.1", *TENANT)
     assert listed(stopped, "early")["address"] == "127.1.0.1"
@@ -238,14 +238,16 @@ def test_without_a_service(stopped: RunningService) -> None:
     assert answers(stopped, secret, "127.1.0.1")
 
 
-def knock(service: Service, source: str, secret: str = SECRET, *, signed: bool = True, **attributes: object) -> None:
-    """A login that gets no answer, or is refused."""
+def send_login(
+    service: Service, source: str, secret: str = SECRET, *, signed: bool = True, **attributes: object
+) -> None:
+    """Send a login without waiting for a reply."""
     with RadiusClient(service.ports.auth, secret, source=source) as client:
         client.send(client.packet("ann", "hello", signed=signed, **attributes))
 
 
 def unknown(service: Service, address: str) -> dict[str, object]:
-    """What `client unknown` tells of an address, once it tells something."""
+    """Return the entry of an address in `client unknown`, waiting until it is listed."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         rows = json.loads(service.ok("client", "unknown", "--json"))
@@ -254,9 +256,9 @@ def unknown(service: Service, address: str) -> dict[str, object]:
     raise AssertionError(f"{address} is not listed")
 
 
-def test_a_stranger_is_listed_and_registered(service: Service) -> None:
-    """`client unknown` shows what it sent; `client add --from-unknown` makes a client of it, which is answered."""
-    knock(service, "127.66.0.1", NAS_IDENTIFIER=b"lobby")
+def test_an_unknown_sender_is_listed_and_added(service: Service) -> None:
+    """`client unknown` shows its request; `client add --from-unknown` adds it as a client, which is then answered."""
+    send_login(service, "127.66.0.1", NAS_IDENTIFIER=b"lobby")
     row = unknown(service, "127.66.0.1")
     assert (row["verdict"], row["packet"], row["nas_identifier"]) == (
         "no RADIUS client has this address", "Access-Request", "lobby",
@@ -267,11 +269,11 @@ def test_a_stranger_is_listed_and_registered(service: Service) -> None:
     assert "127.66.0.1" not in service.ok("client", "unknown")
 
 
-def test_only_who_asked_can_be_taken_over(service: Service) -> None:
-    """An address that never sent is refused, and without any address or flag there is nothing to add."""
+def test_only_a_listed_sender_can_be_added(service: Service) -> None:
+    """--from-unknown refuses an address that has sent nothing; without --from-unknown an address is required."""
     refused = service.cli("client", "add", "nobody", "--from-unknown", "--address", "127.66.0.9", *TENANT)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "say which with --address" in refused.stderr
+    assert "give one of them with --address" in refused.stderr
     assert service.cli("client", "add", "nobody", *TENANT).returncode == 2
 
 
@@ -280,18 +282,18 @@ def test_only_who_asked_can_be_taken_over(service: Service) -> None:
     [(True, "wrong secret"), (False, "wrong password or wrong shared secret")],
     ids=["signed", "unsigned"],
 )
-def test_a_wrong_secret_is_named(service: Service, signed: bool, verdict: str) -> None:
-    """A signature proves that the device has another secret; a garbled unsigned password leaves two causes."""
+def test_a_wrong_secret_is_reported(service: Service, signed: bool, verdict: str) -> None:
+    """A wrong signature proves a wrong secret; without a signature the password or the secret may be wrong."""
     name, address = f"forgetful-{signed}", f"127.66.1.{int(signed) + 1}"
     add_client(service, name, address, requireMessageAuthenticator="no")
-    knock(service, address, "quite another secret", signed=signed)
+    send_login(service, address, "quite another secret", signed=signed)
     row = unknown(service, address)
     assert (row["verdict"], row["client"]) == (verdict, name)
     assert f"{address} of {name}: 1 packet" in service.ok("doctor")
 
 
-def test_noise_is_called_noise(service: Service) -> None:
-    """What is no RADIUS at all is nobody to be registered."""
+def test_noise_cannot_be_added_as_a_client(service: Service) -> None:
+    """A packet that is not RADIUS is listed as noise, and its sender cannot be added."""
     with RadiusClient(service.ports.auth, SECRET, source="127.66.0.3") as client:
         client.send(b"GET / HTTP/1.1\r\n\r\n")
     assert unknown(service, "127.66.0.3")["verdict"] == "noise: no RADIUS request"

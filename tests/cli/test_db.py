@@ -1,4 +1,4 @@
-"""`sallyport db`: copies of the database while it is in use."""
+"""`sallyport db`: backups, restores and key rotation while the service runs."""
 
 import json
 import stat
@@ -10,28 +10,29 @@ from pyotp import TOTP
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.cli import SECRET, TENANT, Service, add_client, add_domain, add_user
+from tests.peers.postgres import database_in, needs_postgres
 from tests.radius_client import RadiusClient
 from tests.service import RunningService, running_service
 
 
 def domains(service: RunningService) -> set[str]:
-    """The names of the domains."""
+    """Return the names of the domains."""
     return set(service.domains())
 
 
 def test_a_backup_is_private_and_names_the_master_key(service: Service) -> None:
-    """Mode 0600, at the path as seen from here; the key is not in it, and where it lies is told."""
-    said = service.ok("db", "backup", "copy.db")
+    """The backup has mode 0600 and does not contain the master key; the command prints where the key is."""
+    output = service.ok("db", "backup", "copy.db")
     path, key = service.directory / "copy.db", service.data_dir / "master.key"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert str(key) in said
+    assert str(key) in output
     octets = path.read_bytes()
     assert key.read_text().strip().encode() not in octets
     assert bytes.fromhex(key.read_text()) not in octets
 
 
-def test_a_restore_holds_at_once(service: Service) -> None:
-    """What came after the backup is gone for the next command and the next login; what was there is back."""
+def test_a_restore_applies_at_once(service: Service) -> None:
+    """The next command and the next login see the backup's data, and no later change."""
     add_client(service, "gate", "127.0.0.1", "default")
     add_user(service, "default", "ann")
     service.ok("db", "backup", "before.db")
@@ -45,9 +46,9 @@ def test_a_restore_holds_at_once(service: Service) -> None:
     assert "later" not in domains(service)
 
 
-def test_a_rotated_key_holds_at_once_and_after_a_restart(tmp_path: Path) -> None:
-    """Logins go on under the new key, also after a restart; the old one lies beside it, and a backup of before comes
-    back with its line added."""
+def test_a_rotated_key_applies_at_once_and_after_a_restart(tmp_path: Path) -> None:
+    """Logins work with the new key, also after a restart. The old key is kept in a file beside it; an older backup can
+    be restored once that key is added."""
     with running_service(tmp_path) as service:
         add_client(service, "gate", "127.0.0.1", "default")
         add_user(service, "default", "ann")
@@ -76,8 +77,8 @@ def test_a_rotated_key_holds_at_once_and_after_a_restart(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""])
-def test_a_restore_asks_first(service: Service, answer: str) -> None:
-    """Anything but yes changes nothing and ends with 1."""
+def test_a_restore_asks_for_confirmation(service: Service, answer: str) -> None:
+    """Without yes, the exit status is 1 and nothing is changed."""
     service.ok("db", "backup", "asked.db")
     if "kept" not in domains(service):
         add_domain(service, "kept")
@@ -87,16 +88,16 @@ def test_a_restore_asks_first(service: Service, answer: str) -> None:
     assert "kept" in domains(service)
 
 
-def test_a_restore_goes_on_after_yes(service: Service) -> None:
-    """The answer y is enough; tokens are asked about apart."""
+def test_a_confirmed_restore_replaces_the_data(service: Service) -> None:
+    """The answer y confirms; revoking the tokens is a question of its own."""
     service.ok("db", "backup", "yes.db")
     add_domain(service, "dropped")
     service.ok("db", "restore", "yes.db", input="y\nn\n")
     assert "dropped" not in domains(service)
 
 
-def test_what_is_no_backup_is_refused(service: Service) -> None:
-    """A file that is none, or a place that cannot be written, is told and changes nothing."""
+def test_invalid_backup_files_are_refused(service: Service) -> None:
+    """A file that is not a backup, a missing file and an unwritable target are refused, and nothing is changed."""
     (service.directory / "junk.db").write_bytes(b"junk" * 4096)
     assert service.cli("db", "restore", "junk.db", "--yes").returncode == 1
     assert service.cli("db", "restore", "missing.db", "--yes").returncode == 2
@@ -104,9 +105,9 @@ def test_what_is_no_backup_is_refused(service: Service) -> None:
     assert "default" in domains(service)
 
 
-def test_without_a_service(stopped: RunningService) -> None:
-    """Migrate makes the database and names the file with its token; backup and restore work on it; the running service
-    has what was restored."""
+def test_migrate_backup_and_restore_work_without_a_service(stopped: RunningService) -> None:
+    """`migrate` creates the database and prints the path of its token; a service that is started later has the restored
+    data."""
     made = stopped.cli("db", "migrate")
     assert made.returncode == 0
     assert "schema" in made.stdout
@@ -118,8 +119,9 @@ def test_without_a_service(stopped: RunningService) -> None:
     assert domains(stopped) == {"default"}
 
 
-def test_a_directory_keeps_the_newest(service: Service) -> None:
-    """`--keep` gives each backup a name of its own and deletes the oldest; it and a directory go together."""
+def test_keep_deletes_the_oldest_backups(service: Service) -> None:
+    """Each backup in the directory has a name of its own. `--keep` requires a directory as target, and a directory
+    requires `--keep`."""
     nightly = service.directory / "nightly"
     nightly.mkdir()
     for _ in range(3):
@@ -129,8 +131,8 @@ def test_a_directory_keeps_the_newest(service: Service) -> None:
     assert service.cli("db", "backup", "one.db", "--keep", "2").returncode == 2
 
 
-def test_a_restore_voids_codes_and_enrolments(service: Service) -> None:
-    """A code that was spent after the backup does not count again, and an enrolment does not wait again."""
+def test_a_restore_voids_used_codes_and_pending_enrolments(service: Service) -> None:
+    """A code from before the restore is not accepted again, and pending enrolments are deleted."""
     add_user(service, "default", "tess")
     add_user(service, "default", "theo")
     seed = service.enrol_totp("tess")
@@ -144,8 +146,9 @@ def test_a_restore_voids_codes_and_enrolments(service: Service) -> None:
     assert service.rows("select count(*) from totp_enrolments") == [(0,)]
 
 
-def test_a_restore_can_revoke_the_tokens(service: Service) -> None:
-    """Those of the backup end, whoever had them, and the enrolment keys; the command line makes new ones."""
+def test_a_restore_can_revoke_tokens_and_keys(service: Service) -> None:
+    """All access tokens and enrolment keys of the backup are revoked if confirmed; the command line can create new
+    ones."""
     service.ok("agent", "key", "create", "--org", "1", "--tenant", "1", "--domain", "default", "--key-only")
     token = service.ok("token", "create", "--org", "1", "--tenant", "1", "--name", "kept")
     service.ok("db", "backup", "tokens.db")
@@ -158,3 +161,33 @@ def test_a_restore_can_revoke_the_tokens(service: Service) -> None:
     assert [each["status"] for each in keys] == ["revoked"]
     fresh = service.ok("token", "create", "--org", "1", "--tenant", "1", "--name", "fresh")
     assert service.post("/ad/GetAllDomains", body, token=fresh)
+
+
+@needs_postgres
+def test_an_installation_moves_to_postgres_and_back(tmp_path: Path) -> None:
+    """Users and RADIUS clients work on the other engine, with the same master key. Neither copy changes an existing
+    target."""
+    (tmp_path / "database").mkdir()
+    url = database_in(tmp_path / "database", is_empty=True)
+    service = RunningService(tmp_path, {"SALLYPORT_DATABASE": None})
+    try:
+        service.start()
+        add_client(service, "gate", "127.0.0.1", "default")
+        add_user(service, "default", "ann")
+        service.stop()
+        assert "rows copied; now set `database`" in service.ok("db", "copy", url)
+        assert "a store already" in service.cli("db", "copy", url).stderr
+        for database in (url, str(tmp_path / "back.db")):
+            moved = RunningService(tmp_path, {"SALLYPORT_DATABASE": database})
+            try:
+                moved.start()
+                with RadiusClient(moved.ports.auth, SECRET) as client:
+                    assert client.login("ann", "hello") == ACCESS_ACCEPT
+                moved.stop()
+                if database == url:
+                    assert "now set `database` to the file" in moved.ok("db", "copy", "back.db")
+                    assert "back.db exists" in moved.cli("db", "copy", "back.db").stderr
+            finally:
+                moved.kill()
+    finally:
+        service.kill()

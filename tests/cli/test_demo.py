@@ -1,4 +1,4 @@
-"""`sallyport demo`: the main job from a datagram to the report, on a fresh machine."""
+"""`sallyport demo`: from a RADIUS packet to the report, on a fresh machine."""
 
 import re
 import signal
@@ -17,22 +17,22 @@ from tests.service import PROGRAM, RunningService
 
 @contextmanager
 def taken_ports() -> Iterator[None]:
-    """The usual ports are somebody else's."""
+    """Occupy the default ports."""
     with ExitStack() as stack:
         for port, kind in ((1812, socket.SOCK_DGRAM), (1813, socket.SOCK_DGRAM), (8080, socket.SOCK_STREAM)):
             sock = stack.enter_context(socket.socket(socket.AF_INET, kind))
             try:
                 sock.bind(("127.0.0.1", port))
             except OSError:
-                continue  # it is taken indeed
+                continue  # another program has it
             if kind == socket.SOCK_STREAM:
                 sock.listen()
         yield
 
 
-def test_once_shows_everything_and_ends_with_0(stopped: RunningService) -> None:
-    """Devices with their products, a deleted one that came back, and the report. No token and no address of the service
-    is printed for later, since both end with the demo."""
+def test_demo_once_prints_the_report(stopped: RunningService) -> None:
+    """The output has devices with their products, a deleted device that registered again, and the report. It has no
+    token and no address of the service, since both are invalid after the demo."""
     with taken_ports():
         done = stopped.cli("demo", "--once")
     assert done.returncode == 0, done
@@ -49,15 +49,16 @@ def test_once_shows_everything_and_ends_with_0(stopped: RunningService) -> None:
 
 
 def port_of(text: str) -> str:
-    """The HTTP port that the demo tells first."""
+    """Return the HTTP port that the demo prints first."""
     found = re.search(r"HTTP on 127\.0\.0\.1:(\d+)", text)
     assert found is not None, text
     return found[1]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_it_stays_up_until_it_is_stopped(stopped: RunningService, tmp_path: Path, sent: signal.Signals) -> None:
-    """The API answers to the token that was told; then the signal ends it with 0, and its data are gone."""
+def test_the_demo_runs_until_a_signal(stopped: RunningService, tmp_path: Path, sent: signal.Signals) -> None:
+    """The API accepts the printed token. After the signal, the exit status is 0 and the data of the demo are
+    deleted."""
     output = tmp_path / "output"
     with taken_ports(), output.open("wb") as out:
         process = subprocess.Popen([PROGRAM, "demo"], stdout=out, stderr=out, cwd=tmp_path, env=stopped.environ)

@@ -1,4 +1,4 @@
-"""`sallyport device`: the inventory in every form, whatever devices call themselves."""
+"""`sallyport device`: the inventory in every format, also with hostile device names."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ RED = (b"\x1b", b"\x07", "\x9b".encode(), "\u202e".encode())
 
 @pytest.fixture(scope="module")
 def domain(service: Service) -> Iterator[str]:
-    """A domain with three devices: a FortiGate, one with a hostile name, one whose name is a formula."""
+    """Yield a domain with three devices: a FortiGate, one with a hostile name, one with a formula as name."""
     made = add_domain(service, "floor")
     add_client(service, "gate", "127.8.0.1", "floor")
     add_user(service, "floor", "ann")
@@ -35,21 +35,21 @@ def domain(service: Service) -> Iterator[str]:
 
 
 def devices(service: RunningService, *options: str) -> list[dict[str, object]]:
-    """The devices of a list."""
+    """Return the devices of a list."""
     rows: list[dict[str, object]] = json.loads(service.ok("device", "list", "--json", *options))
     return rows
 
 
-def test_the_list_of_all_domains_holds_what_was_seen(service: Service, domain: str) -> None:
-    """Product, addresses, domain and counts of each device, by JSON and as a table."""
+def test_the_list_has_the_devices_of_all_domains(service: Service, domain: str) -> None:
+    """JSON has product, address, domain and counts of each device; the table has the product."""
     row = next(each for each in devices(service) if each["device_name"] == "fw1")
     seen = ("domain", "domain_id", "device_type", "ip_address", "request_count", "registrations")
     assert [row[name] for name in seen] == ["floor", int(domain), "Fortinet FortiGate", "127.8.0.1", 1, 1]
     assert "Fortinet FortiGate" in service.ok("device", "list")
 
 
-def test_search_and_domain_narrow_the_list(service: Service, domain: str) -> None:
-    """A part of a name finds it; a domain by name or id shows its own devices, another one none."""
+def test_the_list_is_filtered_by_search_and_domain(service: Service, domain: str) -> None:
+    """The search matches a part of a product or name; the domain is given by name or ID."""
     assert [row["device_name"] for row in devices(service, "--search", "FORTI")] == ["fw1"]
     assert len(devices(service, "--domain", "Floor")) == len(devices(service, "--domain", domain)) == 3
     assert devices(service, "--domain", "default") == []
@@ -57,21 +57,20 @@ def test_search_and_domain_narrow_the_list(service: Service, domain: str) -> Non
 
 
 @pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)])
-def test_names_cannot_command_the_terminal(service: Service, domain: str, form: tuple[str, ...]) -> None:
-    """No escape sequence, bell, C1 control or change of direction reaches standard output, in any form."""
+def test_no_format_prints_control_characters(service: Service, domain: str, form: tuple[str, ...]) -> None:
+    """No escape sequence, bell, C1 control or change of text direction reaches standard output."""
     printed = service.program("device", "list", *form).stdout.encode()
     assert not any(sign in printed for sign in RED)
     shown = [service.ok("device", "show", str(row["device_id"]), "--domain", domain) for row in devices(service)]
     assert not any(sign in text.encode() for text in shown for sign in RED)
 
 
-def test_json_keeps_what_was_sent(service: Service, domain: str) -> None:
-    """A program gets the name as the device sent it."""
+def test_json_has_the_name_as_the_device_sent_it(service: Service, domain: str) -> None:
     assert {row["nas_identifier"] for row in devices(service)} == {"fw1", HOSTILE, FORMULA}
 
 
-def test_csv_is_read_by_a_spreadsheet_as_text(service: Service, domain: str) -> None:
-    """A line of names, a line for each device, and no cell that begins like a formula."""
+def test_csv_has_no_formulas(service: Service, domain: str) -> None:
+    """CSV has a header line and a line for each device; no cell starts like a formula."""
     rows = list(csv.DictReader(io.StringIO(service.ok("device", "list", "--csv"))))
     assert len(rows) == 3
     assert {"device_id", "domain", "device_type", "last_seen"} <= rows[0].keys()
@@ -81,7 +80,7 @@ def test_csv_is_read_by_a_spreadsheet_as_text(service: Service, domain: str) -> 
 
 
 def test_show_has_stations_history_and_evidence(service: Service, domain: str) -> None:
-    """Evidence, posture, stations, logins and history of a device, by its id alone or by its name."""
+    """`show` takes an ID or a name, and prints evidence, posture, stations, logins and history of the device."""
     device = next(row for row in devices(service) if row["device_name"] == "fw1")
     arguments = ("device", "show", str(device["device_id"]), "--domain", "floor")
     found = json.loads(service.ok(*arguments, "--json"))
@@ -100,8 +99,8 @@ def test_show_has_stations_history_and_evidence(service: Service, domain: str) -
     assert service.cli("device", "show", str(device["device_id"]), "--domain", "default").returncode == 1
 
 
-def test_a_name_of_two_devices(service: Service, domain: str) -> None:
-    """`show` never guesses: it names the ids. A domain tells two devices of a name apart."""
+def test_an_ambiguous_name_is_refused_with_its_ids(service: Service, domain: str) -> None:
+    """The message has the ID of each device with that name; --domain selects the device of one domain."""
     add_domain(service, "attic")
     add_client(service, "attic", "127.8.0.2", "attic")
     add_user(service, "attic", "ann")
@@ -114,14 +113,14 @@ def test_a_name_of_two_devices(service: Service, domain: str) -> None:
 
 
 def stations(service: RunningService, *options: str) -> list[dict[str, object]]:
-    """The stations of a list."""
+    """Return the stations of a list."""
     rows: list[dict[str, object]] = json.loads(service.ok("station", "list", "--json", *options))
     return rows
 
 
-def test_stations(service: Service, domain: str) -> None:
-    """Each station has its device, product, last user and times, in every domain or in one; a search, a device and a
-    limit narrow the list, and a note tells that there are more."""
+def test_stations_are_listed_and_filtered(service: Service, domain: str) -> None:
+    """Each station has its device, product, last user and times. The list is filtered by domain, search text, device
+    and limit; a note says if there are more."""
     of_floor = stations(service, "--domain", "floor")
     assert {row["station"] for row in of_floor} == {"00-00-5E-00-53-01"} and len(of_floor) == 3
     row = next(each for each in of_floor if each["device_name"] == "fw1")
@@ -139,8 +138,8 @@ def test_stations(service: Service, domain: str) -> None:
         assert service.cli("station", "list", *wrong).returncode == 1
 
 
-def test_a_hostile_station(service: Service) -> None:
-    """No escape sequence of a station or a user reaches standard output, in any form."""
+def test_stations_print_no_control_characters(service: Service) -> None:
+    """No escape sequence of a station or a user name reaches standard output, in any format."""
     add_domain(service, "roof")
     add_client(service, "roof", "127.8.0.3", "roof")
     add_user(service, "roof", "ann")
@@ -154,8 +153,8 @@ def test_a_hostile_station(service: Service) -> None:
         assert not any(sign in printed for sign in RED)
 
 
-def test_more_devices_than_a_page(stopped: RunningService) -> None:
-    """The list reads page after page: every device once, in the order of their ids, and no service is needed."""
+def test_a_list_of_several_pages_is_complete(stopped: RunningService) -> None:
+    """The list has every device once, in the order of their IDs, also without a service."""
     stopped.ok("db", "migrate")
     with closing(sqlite3.connect(stopped.data_dir / "sallyport.db")) as connection, connection:
         connection.executemany(

@@ -1,4 +1,4 @@
-"""`sallyport did`, `sallyport schema`, `sallyport credential`: an issuer's work from a terminal."""
+"""`sallyport did`, `sallyport schema` and `sallyport credential`: the commands of an issuer."""
 
 import json
 from pathlib import Path
@@ -13,23 +13,23 @@ DID = HOLDER.method_id.partition("#")[0]
 
 @pytest.fixture
 def domain(service: Service, request: pytest.FixtureRequest) -> str:
-    """The id of a domain of the test's own, with HOLDER's DID."""
+    """Return the ID of a new domain."""
     return add_domain(service, request.node.name)
 
 
 def issuer(service: Service, domain: str, *options: str) -> str:
-    """A new issuer's DID, which is all that is printed."""
+    """Create an issuer and return its DID, which is the whole output."""
     return service.ok("did", "create", "The issuer", "--domain", domain, *options).strip()
 
 
 def rows(service: Service, kind: str, domain: str) -> list[dict[str, object]]:
-    """A list as JSON."""
+    """Return a list as JSON."""
     found: list[dict[str, object]] = json.loads(service.ok(kind, "list", "--domain", domain, "--json"))
     return found
 
 
-def test_from_an_issuer_to_a_revocation(service: Service, domain: str) -> None:
-    """Each step prints what the next one takes; the password is no claim."""
+def test_a_credential_is_issued_and_revoked(service: Service, domain: str) -> None:
+    """The output of each step is the input of the next. The password is not a claim of the credential."""
     by = issuer(service, domain)
     schema = Path(service.directory) / "schema.json"
     schema.write_text('{"required": ["epmUsername"]}', encoding="utf-8")
@@ -70,15 +70,15 @@ def test_from_an_issuer_to_a_revocation(service: Service, domain: str) -> None:
 
 
 def holder_of(service: Service, domain: str) -> None:
-    """HOLDER's DID in a domain, whose key is in no wallet of the service."""
+    """Create HOLDER's DID in a domain; the service does not have its key."""
     service.post(
         "/api/v1/did/createHolderDid",
         {"domainId": int(domain), "method": "key", "name": "Alice", "publicKeyJwk": HOLDER.key.public.jwk},
     )
 
 
-def test_rotation_and_deletion(service: Service, domain: str) -> None:
-    """A did:web gets another key; a deleted issuer is not listed; a did:key cannot be rotated."""
+def test_issuers_are_rotated_and_deleted(service: Service, domain: str) -> None:
+    """A did:web gets a new key, a did:key cannot be rotated, and a deleted issuer is not listed."""
     web, key = issuer(service, domain, "--method", "web"), issuer(service, domain, "--key-type", "P-256")
     assert service.ok("did", "rotate", web, "--domain", domain).startswith(f"{web}#z6Mk")
     assert service.cli("did", "rotate", key, "--domain", domain).returncode == 1
@@ -88,16 +88,16 @@ def test_rotation_and_deletion(service: Service, domain: str) -> None:
 
 
 @pytest.mark.parametrize("claims", [["x"], ["=x"], ["a=1", "a=2"], ["epmPassword=hunter2"]])
-def test_claims_that_are_none(service: Service, claims: list[str]) -> None:
-    """Wrong usage is 2, and asks nobody."""
+def test_invalid_claims_are_wrong_usage(service: Service, claims: list[str]) -> None:
+    """The exit status is 2, and no request is sent."""
     options = [part for each in claims for part in ("--claim", each)]
     wanted = ("n", "--domain", "1", "--issuer", "i", "--holder", "h", "--schema", "1")
     assert service.cli("credential", "issue", *wanted, *options).returncode == 2
     assert service.cli("credential", "issue", *wanted, "--password", "hunter2").returncode == 2
 
 
-def test_a_schema_that_is_none(service: Service, domain: str) -> None:
-    """Text that is no JSON, and a schema that refers elsewhere, are told."""
+def test_an_invalid_schema_is_refused(service: Service, domain: str) -> None:
+    """Text that is not JSON, and a schema with a remote reference, are reported with exit status 1."""
     by = issuer(service, domain)
     path = Path(service.directory) / "none.json"
     for text in ("{", '{"$ref": "http://example.test"}'):

@@ -1,4 +1,4 @@
-"""`sallyport directory`: imports from files, what became of them, and mappings."""
+"""`sallyport directory`: imports from files, their results, and field mappings."""
 
 import json
 from pathlib import Path
@@ -20,9 +20,9 @@ member: uid=ann,ou=People,dc=x
 """
 
 
-def test_a_file(service: Service, tmp_path: Path) -> None:
-    """A file is imported and waited for; an error in it is shown with its line, and exit status 1; the list, the
-    imports and the mapping are shown."""
+def test_a_file_is_imported(service: Service, tmp_path: Path) -> None:
+    """`import-ldif --wait` reports the counts, or the line of an error with exit status 1. `list`, `jobs`, `show` and
+    `mapping` show the directory."""
     service.ok("domain", "add", "people", "--org", "1", "--tenant", "1")
     domain = ("--domain", "people")
     file = tmp_path / "people.ldif"
@@ -38,7 +38,7 @@ def test_a_file(service: Service, tmp_path: Path) -> None:
     jobs = json.loads(service.ok("directory", "jobs", *domain, "--json"))
     assert [job["state"] for job in jobs] == ["FAILED", "DONE"]
     over = service.cli("directory", "cancel", str(jobs[0]["jobId"]))
-    assert (over.returncode, "over" in over.stderr) == (1, True)
+    assert (over.returncode, "the import has ended already" in over.stderr) == (1, True)
     service.ok("directory", "mapping", "hq", "slack=nick", *domain, "--apply")
     service.ok("directory", "mapping", "hq", "email=", *domain, "--group", "OPS")
     shown = service.ok("directory", "mapping", "hq", *domain)
@@ -49,8 +49,8 @@ def test_a_file(service: Service, tmp_path: Path) -> None:
     assert wrong.returncode == 1 and "a b" not in wrong.stderr
 
 
-def test_what_is_refused(service: Service, tmp_path: Path) -> None:
-    """Unknown directories, domains and groups are refused, and directories that the service does not read."""
+def test_unknown_names_are_refused(service: Service, tmp_path: Path) -> None:
+    """The exit status is 1 for an unknown directory, domain or group, and for `sync` of a directory from files."""
     domain = ("--domain", "default")
     (tmp_path / "x.ldif").write_text(LDIF)
     service.ok("directory", "import-ldif", str(tmp_path / "x.ldif"), *domain, "--wait")
@@ -63,16 +63,15 @@ def test_what_is_refused(service: Service, tmp_path: Path) -> None:
     assert service.cli("directory", "mapping", "LDIF", "email", *domain).returncode == 2
 
 
-def test_a_directory_is_removed(service: Service, tmp_path: Path) -> None:
-    """`remove` prints the number of a job, as an import does."""
+def test_remove_prints_the_number_of_its_job(service: Service, tmp_path: Path) -> None:
     service.ok("domain", "add", "gone", "--org", "1", "--tenant", "1")
     (tmp_path / "x.ldif").write_text(LDIF)
     service.ok("directory", "import-ldif", str(tmp_path / "x.ldif"), "--domain", "gone", "--wait")
     assert service.ok("directory", "remove", "LDIF", "--domain", "gone").strip().isdecimal()
 
 
-def test_most_of_a_directory_is_not_removed(service: Service, tmp_path: Path) -> None:
-    """An import that would remove most of a directory fails and names the next step; `confirm` removes."""
+def test_removing_most_of_a_directory_needs_confirmation(service: Service, tmp_path: Path) -> None:
+    """An import that would remove most entries fails and names the next step; `confirm` removes them."""
     service.ok("domain", "add", "most", "--org", "1", "--tenant", "1")
     file, domain = tmp_path / "people.ldif", ("--domain", "most")
     file.write_text("".join(f"dn: uid=u{n},dc=x\nobjectClass: person\nuid: u{n}\n\n" for n in range(40)))
@@ -81,14 +80,14 @@ def test_most_of_a_directory_is_not_removed(service: Service, tmp_path: Path) ->
     stopped = service.cli("directory", "import-ldif", str(file), *domain, "--complete", "--wait")
     number = stopped.stdout.strip()
     assert stopped.returncode == 1 and f"confirm import {number}" in stopped.stderr
-    told = service.cli("directory", "confirm", number, "--wait")
-    assert told.returncode == 0 and "40 removed" in told.stderr
+    confirmed = service.cli("directory", "confirm", number, "--wait")
+    assert confirmed.returncode == 0 and "40 removed" in confirmed.stderr
     assert service.cli("directory", "confirm", number).returncode == 1
 
 
-def test_people_and_groups(service: Service, tmp_path: Path) -> None:
-    """What was read is listed by a part of a name, by directory and by group; a limit tells that there are more; no
-    name of a directory commands the terminal."""
+def test_people_and_groups_are_listed_and_filtered(service: Service, tmp_path: Path) -> None:
+    """The list is filtered by search text, directory and group; a note says if there are more. No name prints control
+    characters."""
     service.ok("domain", "add", "listed", "--org", "1", "--tenant", "1")
     domain, file = ("--domain", "listed"), tmp_path / "people.ldif"
     file.write_bytes(LDIF.encode() + b"\ndn: uid=red,dc=x\nobjectClass: person\nuid: red\ndisplayName:: G1szMW1yZWQ=\n")
@@ -114,21 +113,24 @@ def test_people_and_groups(service: Service, tmp_path: Path) -> None:
     assert {(each["domain"], each["directoryName"]) for each in listed} >= {("listed", "hq"), ("listed", "branch")}
 
 
-def test_directories_that_the_service_does_not_read(service: Service) -> None:
-    """One of an agent and one for files are added without a trial, and the next command is named."""
+def test_directories_of_agents_and_files_are_added_without_a_check(service: Service) -> None:
+    """The output names the next command; `check` refuses such a directory."""
     service.ok("domain", "add", "unread", "--org", "1", "--tenant", "1")
     for kind, following in (("agent", "agent key create --kind directory"), ("ldif", "directory import-ldif FILE")):
         added = service.cli("directory", "add", f"the {kind}", "--domain", "unread", "--kind", kind)
         assert added.returncode == 0 and f"sallyport {following}" in added.stderr and f"'the {kind}'" in added.stderr
         refused = service.cli("directory", "check", f"the {kind}", "--domain", "unread")
-        assert refused.returncode == 1 and "does not read" in refused.stderr
+        assert (
+            refused.returncode == 1
+            and "the service reads directories of the kinds ldap, graph and okta" in refused.stderr
+        )
     service.ok("directory", "set", "the ldif", "--domain", "unread", "--account", "x")
     kinds = [each["kind"] for each in json.loads(service.ok("directory", "list", "--domain", "unread", "--json"))]
     assert kinds == ["agent", "ldif"]
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "message"),
     [
         (("add", "x"), 2, "--url is missing: give it, or --kind agent, or --kind ldif"),
         (("add", "x", "--url", "ldap://h", "--bind-password", "hunter2"), 2, "--api-token take - only"),
@@ -153,10 +155,10 @@ def test_directories_that_the_service_does_not_read(service: Service) -> None:
         (("check", "x"), 1, 'directory "x" not found'),
     ],
 )
-def test_what_cannot_be_added_or_set(service: Service, words: tuple[str, ...], status: int, told: str) -> None:
-    """Each is refused in a line that names the option or the reason; no secret is in it, and nothing is saved."""
+def test_invalid_options_are_refused(service: Service, words: tuple[str, ...], status: int, message: str) -> None:
+    """The message names the option or the reason and no secret; nothing is saved."""
     refused = service.cli("directory", *words, "--domain", "default")
-    assert (refused.returncode, refused.stdout) == (status, "") and told in refused.stderr, refused.stderr
+    assert (refused.returncode, refused.stdout) == (status, "") and message in refused.stderr, refused.stderr
     assert "hunter2" not in refused.stderr and "\x1b" not in refused.stderr and "Traceback" not in refused.stderr
     listed = json.loads(service.ok("directory", "list", "--domain", "default", "--json"))
     assert {each["directoryName"] for each in listed} <= {"LDIF"}

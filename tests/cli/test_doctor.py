@@ -1,4 +1,5 @@
-"""`sallyport doctor`: a line for each thing, 1 where something does not work, and nothing is changed by looking."""
+"""`sallyport doctor`: one line for each finding, exit status 1 if there is a problem, and no change to the
+installation."""
 
 import fcntl
 import json
@@ -26,27 +27,27 @@ from tests.service import RunningService
 
 
 def findings(service: RunningService, status: int = 0) -> list[tuple[str, str, str]]:
-    """(level, check, finding) of each line; the exit status must be the one given."""
+    """Return (level, check, finding) of each line; assert the exit status."""
     done = service.cli("doctor", "--json")
     assert done.returncode == status, done
     return [(row["level"], row["check"], row["finding"]) for row in json.loads(done.stdout)]
 
 
 def of_check(service: RunningService, check: str, status: int = 0) -> list[tuple[str, str]]:
-    """(level, finding) of one check."""
+    """Return (level, finding) of one check."""
     return [(level, text) for level, name, text in findings(service, status) if name == check]
 
 
-def test_before_the_first_start_nothing_is_made(stopped: RunningService) -> None:
-    """The doctor says that there is no installation, and makes neither the data directory nor a database."""
+def test_without_an_installation_nothing_is_created(stopped: RunningService) -> None:
+    """The doctor reports that there is no installation, and creates neither the data directory nor a database."""
     done = stopped.cli("doctor", "--json")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("sallyport: no Sallyport installation in ")
     assert not stopped.data_dir.exists()
 
 
-def test_a_running_service_is_well(service: Service) -> None:
-    """No problem; every port is bound by the service; the table says the same as JSON."""
+def test_a_running_service_has_no_problem(service: Service) -> None:
+    """Every port is bound by the service; the table has the same findings as JSON."""
     found = findings(service)
     assert "problem" not in {level for level, _, _ in found}
     assert [text.rpartition(": ")[2] for _, check, text in found if check == "ports"] == ["bound by the service"] * 3
@@ -56,8 +57,8 @@ def test_a_running_service_is_well(service: Service) -> None:
     assert "bound by the service" in table.stdout
 
 
-def test_a_stopped_service_is_looked_into(stopped: RunningService) -> None:
-    """Integrity, schema and devices are known without a service; its ports are free."""
+def test_a_stopped_service_is_checked(stopped: RunningService) -> None:
+    """Integrity, schema and devices are checked without a service; its ports are free."""
     stopped.start()
     stopped.stop()
     found = findings(stopped)
@@ -66,13 +67,13 @@ def test_a_stopped_service_is_looked_into(stopped: RunningService) -> None:
     assert [text.rpartition(": ")[2] for _, check, text in found if check == "ports"] == ["free"] * 3
 
 
-def test_weak_clients_are_named_and_no_secret_is(service: Service) -> None:
-    """Known secrets, ranges that never latch, ranges within ranges; not a word of a secret."""
+def test_weak_clients_are_named_without_their_secrets(service: Service) -> None:
+    """The doctor warns of well-known and short secrets, ranges that never latch, and overlapping ranges."""
     add_client(service, "known", "127.9.0.1", secret="testing123")
     add_client(service, "short", "127.9.0.2", secret="fifteen-octets!")
     add_client(service, "range", "127.9.0.0/24")
     add_client(service, "loose", "127.10.0.1", requireMessageAuthenticator="no", limitProxyState="no")
-    told = {text for level, text in of_check(service, "clients") if level == "warning"}
+    warnings = {text for level, text in of_check(service, "clients") if level == "warning"}
     for part in (
         "known (127.9.0.1): the secret is one that everybody knows",
         "short (127.9.0.2): the secret is shorter than 16 octets",
@@ -81,13 +82,13 @@ def test_weak_clients_are_named_and_no_secret_is(service: Service) -> None:
         "loose (127.10.0.1): require_message_authenticator is no",
         "loose (127.10.0.1): limit_proxy_state is no",
     ):
-        assert any(text.startswith(part) for text in told), part
+        assert any(text.startswith(part) for text in warnings), part
     text = service.ok("doctor") + service.ok("doctor", "--json")
     assert not any(secret in text for secret in ("testing123", "fifteen-octets!", SECRET))
 
 
-def test_unsigned_proxy_state_is_seen(service: Service) -> None:
-    """A forwarder that was heard and has never signed is named, until it signs."""
+def test_unsigned_proxy_state_is_reported(service: Service) -> None:
+    """A client that forwards requests and has never signed one is named until it signs."""
     add_domain(service, "forwarded")
     add_user(service, "forwarded", "ann")
     add_client(service, "nps", "127.11.0.1", "forwarded")
@@ -99,40 +100,40 @@ def test_unsigned_proxy_state_is_seen(service: Service) -> None:
     assert [level for level, _ in of_check(service, "Proxy-State")] == ["ok"]
 
 
-def test_domains_without_provider_or_client(service: Service) -> None:
-    """Enforcing without anyone to ask, and a domain that no device can reach, are warnings."""
+def test_a_domain_without_provider_or_client_is_a_warning(service: Service) -> None:
+    """The doctor warns of an enforcing domain without MFA provider and of a domain without RADIUS client."""
     add_domain(service, "lonely", org=77, enforcementMode="enforce")
-    told = warnings_of_domains(service)
-    assert any(text.startswith("lonely: this domain has no MFA provider") for text in told)
-    assert any(text.startswith("lonely: no RADIUS client belongs to it; sallyport client add") for text in told)
+    warnings = warnings_of_domains(service)
+    assert any(text.startswith("lonely: this domain has no MFA provider") for text in warnings)
+    assert any(text.startswith("lonely: no RADIUS client belongs to it; sallyport client add") for text in warnings)
 
 
-def test_a_client_of_a_tenant_without_domains(service: Service) -> None:
-    """Its logins are refused, and no event of a domain tells why."""
+def test_a_client_of_a_tenant_without_domains_is_a_warning(service: Service) -> None:
+    """The logins of such a client are refused without an event in any domain."""
     add_client(service, "early", "127.14.0.1", org=81)
-    told = [text for level, text in of_check(service, "clients") if level == "warning"]
-    assert "early (127.14.0.1): its tenant has no domain: no login by it; sallyport domain add" in told
+    warnings = [text for level, text in of_check(service, "clients") if level == "warning"]
+    assert "early (127.14.0.1): its tenant has no domain: no login by it; sallyport domain add" in warnings
 
 
-def test_who_is_believed_where_no_password_is_checked(service: Service) -> None:
-    """A domain without a first factor is named, with the clients that vouch for its users, or that nobody may."""
+def test_a_domain_without_first_factor_is_a_warning(service: Service) -> None:
+    """The warning names the clients that vouch for its users, or says that none may."""
     add_domain(service, "trusting", org=78, firstFactor="none")
     assert (
-        "trusting: its first factor is none, and no client may vouch; sallyport domain first-factor trusting, or "
-        "sallyport client set --password-verified"
+        "trusting: its first factor is none, and no client may vouch for passwords: run sallyport domain "
+        "first-factor trusting, or sallyport client set --password-verified"
     ) in warnings_of_domains(service)
     secret = "a long secret of the tests"
     service.ok("client", "add", "nps", "--address", "127.13.0.1", "--org", "78", "--tenant", "1", "--secret", secret,
                "--domain", "trusting", "--password-verified")  # fmt: skip
-    told = warnings_of_domains(service)
+    warnings = warnings_of_domains(service)
     assert (
         "trusting: checks no password; these clients vouch for every name: nps; set a first factor unless they check "
         "passwords: sallyport domain first-factor"
-    ) in told
+    ) in warnings
 
 
-def test_a_first_factor_that_nobody_has_configured(service: Service) -> None:
-    """It is named, since nobody can log in; two tenants' domains of one name hinder no check."""
+def test_an_unconfigured_first_factor_is_a_warning(service: Service) -> None:
+    """No login works in such a domain. Domains of two tenants with the same name do not break the check `reach`."""
     for org in (79, 80):
         add_domain(service, "twice", org=org, firstFactor="ldap")
     assert (
@@ -143,19 +144,19 @@ def test_a_first_factor_that_nobody_has_configured(service: Service) -> None:
 
 
 def warnings_of_domains(service: Service) -> list[str]:
-    """What the check `domains` warns of."""
+    """Return the warnings of the check `domains`."""
     return [text for level, text in of_check(service, "domains") if level == "warning"]
 
 
 def test_unknown_senders_are_listed(service: Service) -> None:
-    """An address that no client has, with what it sent."""
+    """The finding has the address of a sender that is not a client, and its number of packets."""
     with RadiusClient(service.ports.auth, SECRET, source="127.12.0.1") as client:
         client.send(client.packet("ann", "hello"))
     assert any(text.startswith("127.12.0.1: 1 packet") for _, text in of_check(service, "senders"))
 
 
-def test_a_readable_master_key_is_a_problem(stopped: RunningService) -> None:
-    """Mode 0644 ends with 1, and so does a key that is gone or broken."""
+def test_a_readable_missing_or_broken_master_key_is_a_problem(stopped: RunningService) -> None:
+    """An earlier key version in the file is a warning."""
     stopped.ok("db", "migrate")
     key = stopped.data_dir / "master.key"
     key.chmod(0o644)
@@ -171,17 +172,17 @@ def test_a_readable_master_key_is_a_problem(stopped: RunningService) -> None:
 
 
 def test_a_taken_port_is_a_problem(stopped: RunningService) -> None:
-    """Another program on a RADIUS port is told before the service fails on it."""
+    """The finding names the program that uses a RADIUS port."""
     stopped.start()
     stopped.stop()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("127.0.0.1", stopped.ports.auth))
-        told = dict(of_check(stopped, "ports", status=1))["problem"]
-    assert f"in use by {process_name(os.getpid())}; stop it, or change SALLYPORT_RADIUS_AUTH_BIND" in told
+        finding = dict(of_check(stopped, "ports", status=1))["problem"]
+    assert f"in use by {process_name(os.getpid())}; stop it, or change SALLYPORT_RADIUS_AUTH_BIND" in finding
 
 
 def test_a_held_lock_without_an_answer_is_a_problem(stopped: RunningService) -> None:
-    """A service that does not come up, or hangs, is told; the store is left alone."""
+    """The doctor reports a service that holds the lock and does not answer, and does not open the store."""
     stopped.ok("db", "migrate")
     descriptor = os.open(stopped.data_dir / "lock", os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -202,8 +203,8 @@ def test_a_held_lock_without_an_answer_is_a_problem(stopped: RunningService) -> 
          " values (9000000000000000, 1, '', '', '', 0, '', '', '', '', '', '', '', '', 0)", "records", "problem"),
     ],
 )  # fmt: skip
-def test_a_database_that_does_not_fit(stopped: RunningService, statement: str, check: str, level: str) -> None:
-    """A newer schema, none of ours, or events of the future: told, with 1, and the store is not opened over it."""
+def test_an_incompatible_database_is_a_problem(stopped: RunningService, statement: str, check: str, level: str) -> None:
+    """A newer schema, a missing schema and events with a future time are reported."""
     stopped.ok("db", "migrate")
     with closing(sqlite3.connect(stopped.data_dir / "sallyport.db")) as connection, connection:
         connection.execute(statement)
@@ -211,7 +212,7 @@ def test_a_database_that_does_not_fit(stopped: RunningService, statement: str, c
 
 
 def test_a_damaged_database_is_a_problem(stopped: RunningService) -> None:
-    """Octets that were overwritten in the middle of the file are found."""
+    """Overwritten octets in the middle of the file are detected."""
     stopped.ok("db", "migrate")
     path = stopped.data_dir / "sallyport.db"
     with closing(sqlite3.connect(path)) as connection:
@@ -222,15 +223,14 @@ def test_a_damaged_database_is_a_problem(stopped: RunningService) -> None:
     assert "problem" in {level for level, _, _ in findings(stopped, status=1)}
 
 
-def test_settings_that_cannot_be_read(stopped: RunningService) -> None:
-    """An unknown key is the one problem that is told: nothing else is known without settings."""
+def test_unreadable_settings_are_the_only_finding(stopped: RunningService) -> None:
+    """The other checks need the settings, so that an unknown key is the only problem."""
     (stopped.directory / "sallyport.toml").write_text('data_dri = "x"\n')
     found = findings(stopped, status=1)
     assert [(level, check) for level, check, _ in found] == [("problem", "settings")]
 
 
-def test_open_directories_and_unknown_variables_are_warnings(stopped: RunningService) -> None:
-    """They work, and somebody should look."""
+def test_a_readable_data_directory_and_an_unknown_variable_are_warnings(stopped: RunningService) -> None:
     service = RunningService(stopped.directory, {"SALLYPORT_RADUIS": "1"})
     service.ok("db", "migrate")
     service.data_dir.chmod(0o755)
@@ -238,13 +238,12 @@ def test_open_directories_and_unknown_variables_are_warnings(stopped: RunningSer
     assert [level for level, _ in of_check(service, "settings")] == ["ok", "warning"]
 
 
-def test_the_version_is_told(stopped: RunningService) -> None:
-    """`--version` is what the package says."""
+def test_version_prints_the_version_of_the_package(stopped: RunningService) -> None:
     assert stopped.ok("--version") == f"sallyport, version {__version__}"
 
 
-def test_clients_that_were_never_heard_are_named(stopped: RunningService) -> None:
-    """Until an authentic request of theirs has registered a device."""
+def test_clients_without_a_device_are_named(stopped: RunningService) -> None:
+    """The warning ends when an authentic request of the client has registered a device."""
     service = stopped
     service.start()
     add_domain(service, "heard")
@@ -257,8 +256,8 @@ def test_clients_that_were_never_heard_are_named(stopped: RunningService) -> Non
     assert any("127.14.0.1" in text for level, text in of_check(service, "devices") if level == "warning")
 
 
-def test_providers_and_directories_that_cannot_be_reached_are_named(service: Service) -> None:
-    """A server that takes connections is counted; one that does not is a problem, with its address and no secret."""
+def test_unreachable_providers_and_directories_are_problems(service: Service) -> None:
+    """The finding has the address of the server and no secret; reachable servers are counted."""
     with closing(socket.create_server(("127.0.0.1", 0))) as there, closing(socket.socket()) as gone:
         gone.bind(("127.0.0.1", 0))
         here, away = there.getsockname()[1], gone.getsockname()[1]
@@ -266,16 +265,16 @@ def test_providers_and_directories_that_cannot_be_reached_are_named(service: Ser
             number = int(add_domain(service, name))
             body = {"orgId": 1, "tenantId": 1, "domainId": number, "provider": "webhook", "secret": "s" * 32}
             service.post("/ad/SetMFAProvider", {**body, "url": f"http://127.0.0.1:{port}/hook"})
-        told = of_check(service, "reach", status=1)
-    assert ("ok", "1 of 2 servers can be connected to") in told
-    (text,) = [text for level, text in told if level == "problem"]
+        reached = of_check(service, "reach", status=1)
+    assert ("ok", "1 of 2 servers can be connected to") in reached
+    (text,) = [text for level, text in reached if level == "problem"]
     assert text.startswith(f"unreached: MFA provider webhook: 127.0.0.1 port {away}")
     service.post("/ad/DeleteMFAProvider", {"orgId": 1, "tenantId": 1, "domainId": number})
 
 
-def test_directories_that_are_not_read_are_named(service: Service, tmp_path: Path) -> None:
-    """One that nobody has asked for, or whose last reading failed, by what it says; expired certificates; a file's is
-    as it should be."""
+def test_unread_and_failed_directories_are_named(service: Service, tmp_path: Path) -> None:
+    """The doctor reports a directory that was never read, a failed import, and an expired CA certificate. A directory
+    from files is ok."""
     domain = add_domain(service, "books")
     file = tmp_path / "people.ldif"
     file.write_text("dn: uid=ann,dc=x\nobjectClass: person\nuid: ann\n")
@@ -283,10 +282,10 @@ def test_directories_that_are_not_read_are_named(service: Service, tmp_path: Pat
     gone = {"directoryName": "hq", "domainId": domain, "appUrl": "ldap://127.0.0.1:1", "baseDN": "dc=x"}
     gone["caCertificate"] = expired_authority("Old Root")
     service.post("/api/v1/saveDirectoryConfig", [gone])
-    told = of_check(service, "directories", status=1)
-    assert ("ok", "books: LDIF: from files") in told
-    assert ("warning", "books: hq: never read: sallyport directory sync") in told
-    assert any(level == "problem" and "caCertificate Old Root expired" in text for level, text in told)
+    checked = of_check(service, "directories", status=1)
+    assert ("ok", "books: LDIF: from files") in checked
+    assert ("warning", "books: hq: never read: sallyport directory sync") in checked
+    assert any(level == "problem" and "caCertificate Old Root expired" in text for level, text in checked)
     assert service.cli("directory", "sync", "hq", "--domain", domain, "--wait").returncode == 1
     (text,) = [text for _, text in of_check(service, "directories", status=1) if " failed at " in text]
     assert "127.0.0.1" in text and text.endswith(
@@ -296,7 +295,7 @@ def test_directories_that_are_not_read_are_named(service: Service, tmp_path: Pat
 
 
 def expired_authority(name: str) -> str:
-    """The certificate of an authority that was good for a day, in PEM."""
+    """Return the PEM certificate of an authority that expired after one day."""
     key, then = ec.generate_private_key(ec.SECP256R1()), datetime(2020, 1, 1, tzinfo=UTC)
     own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     made = x509.CertificateBuilder(own, own, key.public_key(), 7, then, then + timedelta(days=1))
@@ -304,7 +303,7 @@ def expired_authority(name: str) -> str:
 
 
 @pytest.mark.parametrize(("minutes", "late"), [(-1, False), (-60, True), (5, False)])
-def test_a_reading_that_is_overdue(minutes: int, late: bool) -> None:
-    """It should have been asked for long ago."""
+def test_an_overdue_import_is_a_problem(minutes: int, late: bool) -> None:
+    """An import that is late by a minute is not overdue; one that is late by an hour is."""
     due = {"nextRun": iso(now_us() + minutes * 60 * SECOND)}
     assert [each.level for each in of_schedule("corp: hq", due)] == ["problem"] * late

@@ -1,4 +1,4 @@
-"""`sallyport domain`: what it prints, and that a mode holds for the next login."""
+"""`sallyport domain`: its output, and modes that apply to the next login."""
 
 import json
 import sqlite3
@@ -15,7 +15,7 @@ from tests.service import RunningService
 
 @pytest.fixture(scope="module")
 def corp(service: Service) -> Iterator[int]:
-    """A domain with a user, whose logins come from 127.6.0.1."""
+    """Yield a domain with a user; its client has the address 127.6.0.1."""
     domain = add_domain(service, "corp", fallbackAction="allow")
     add_user(service, "corp", "ann")
     add_client(service, "gate", "127.6.0.1", "corp")
@@ -23,16 +23,16 @@ def corp(service: Service) -> Iterator[int]:
 
 
 def would_have_been(service: RunningService, domain: int) -> str:
-    """What the event of a login that is made now says of the mode."""
+    """Make a login and return the field wouldHaveBeen of its event."""
     with RadiusClient(service.ports.auth, SECRET, source="127.6.0.1") as client:
         client.login("ann", "hello")
     body = {"orgId": 1, "tenantId": 1, "domainId": domain}
-    told: str = service.post("/ad/GetAuthLog", body)["events"][0]["wouldHaveBeen"]
-    return told
+    outcome: str = service.post("/ad/GetAuthLog", body)["events"][0]["wouldHaveBeen"]
+    return outcome
 
 
 def test_add_prints_the_id_alone(service: Service) -> None:
-    """Standard output is the domainId and a line end; the API lists the domain under it."""
+    """Standard output is the domainId and a line end; the API lists the domain with that ID."""
     added = service.program("domain", "add", "printed", *TENANT, "--realm", "p.example", "--fallback", "allow")
     assert (added.returncode, added.stderr) == (0, "")
     assert added.stdout.strip().isdecimal()
@@ -43,15 +43,14 @@ def test_add_prints_the_id_alone(service: Service) -> None:
     assert (entry["domainName"], entry["realms"], entry["fallbackAction"]) == ("printed", ["p.example"], "allow")
 
 
-def test_a_domain_that_begins_to_enforce_is_warned_about(service: Service) -> None:
-    """Nobody can be asked for a second factor yet; the id stays alone on standard output."""
+def test_adding_an_enforcing_domain_warns_of_a_missing_provider(service: Service) -> None:
+    """Standard output is still the ID alone."""
     added = service.cli("domain", "add", "strict", *TENANT, "--mode", "enforce")
     assert (added.returncode, added.stdout.strip().isdecimal()) == (0, True)
     assert "warning: this domain has no MFA provider" in added.stderr
 
 
-def test_list_says_whose_a_domain_is(service: Service) -> None:
-    """Organization, tenant and mode are in the list, as a table and as JSON."""
+def test_the_list_has_organization_tenant_and_mode(service: Service) -> None:
     made = service.ok("domain", "add", "theirs", *OTHER_TENANT, "--mode", "enforce")
     rows = json.loads(service.ok("domain", "list", "--json"))
     row = next(each for each in rows if each["domainId"] == int(made))
@@ -59,8 +58,9 @@ def test_list_says_whose_a_domain_is(service: Service) -> None:
     assert "theirs" in service.ok("domain", "list")
 
 
-def test_a_mode_holds_for_the_next_login(service: Service, corp: int) -> None:
-    """An event of monitor mode says what would have been, one of enforce mode does not; by name and by id."""
+def test_a_mode_applies_to_the_next_login(service: Service, corp: int) -> None:
+    """An event of monitor mode has the decision that enforcing would make; an event of enforce mode does not. The
+    domain is given by name or ID."""
     assert would_have_been(service, corp) == "accept"
     switched = service.cli("domain", "mode", "CORP", "enforce")
     assert (switched.returncode, switched.stdout) == (0, "")
@@ -70,7 +70,7 @@ def test_a_mode_holds_for_the_next_login(service: Service, corp: int) -> None:
     assert would_have_been(service, corp) == "accept"
 
 
-def test_the_break_glass_reaches_every_domain(service: Service, corp: int) -> None:
+def test_break_glass_switches_every_domain(service: Service, corp: int) -> None:
     """`mode --all monitor` switches the domains of all tenants at once."""
     service.set_mode("corp", "enforce")
     add_domain(service, "remote", org=9, tenant=4, enforcementMode="enforce")
@@ -79,9 +79,9 @@ def test_the_break_glass_reaches_every_domain(service: Service, corp: int) -> No
     assert would_have_been(service, corp) == "accept"
 
 
-def test_back_to_what_was(service: Service, corp: int) -> None:
-    """`mode --all restore` undoes the break-glass, however often that was used, but for what was set by hand since;
-    both hold for the next login."""
+def test_break_glass_is_restored(service: Service, corp: int) -> None:
+    """`mode --all restore` undoes repeated break-glass, except for domains that were set by hand since. Both apply to
+    the next login."""
 
     def modes() -> dict[str, str]:
         return {name: service.domains()[name]["enforcementMode"] for name in ("corp", "hand")}
@@ -101,13 +101,13 @@ def test_back_to_what_was(service: Service, corp: int) -> None:
     service.ok("domain", "mode", "corp", "monitor")
 
 
-def test_a_preview_before_enforcing(service: Service, corp: int) -> None:
-    """Tables for people, the answer of the API for programs; the switch tells its summary, and is refused where it is
-    to be clean and is not."""
+def test_enforcing_is_previewed(service: Service, corp: int) -> None:
+    """`preview` prints tables, or the answer of the API as JSON. `mode enforce` prints the summary, and
+    `--require-clean` refuses if a login would be denied."""
     would_have_been(service, corp)
-    told = service.cli("domain", "preview", "corp", "--days", "1")
-    assert (told.returncode, "no provider" in told.stdout) == (0, True)
-    assert "users: 1 accept, 0 challenge, 0 reject, 0 unknown" in told.stderr
+    previewed = service.cli("domain", "preview", "corp", "--days", "1")
+    assert (previewed.returncode, "no provider" in previewed.stdout) == (0, True)
+    assert "users: 1 accept, 0 challenge, 0 reject, 0 unknown" in previewed.stderr
     impact = json.loads(service.ok("domain", "preview", str(corp), "--json"))
     body = {"orgId": 1, "tenantId": 1, "domainId": corp}
     assert impact["users"] == service.post("/ad/PreviewEnforcement", body)["users"]
@@ -119,8 +119,8 @@ def test_a_preview_before_enforcing(service: Service, corp: int) -> None:
     service.ok("domain", "mode", "corp", "monitor")
 
 
-def test_a_mode_for_a_time(service: Service, corp: int) -> None:
-    """When it ends is told and listed; `confirm` keeps it."""
+def test_a_temporary_mode_is_confirmed(service: Service, corp: int) -> None:
+    """`mode --revert-after` prints when the mode ends; `confirm` keeps it."""
     tried = service.cli("domain", "mode", "corp", "enforce", "--revert-after", "10")
     assert (tried.returncode, "unless confirmed" in tried.stderr) == (0, True)
     ends = service.domains()["corp"]["revertsAt"]
@@ -152,8 +152,8 @@ def test_a_mode_for_a_time(service: Service, corp: int) -> None:
         (("add", "third", "--org", "1"), 2),
     ],
 )
-def test_refusals(service: Service, corp: int, arguments: tuple[str, ...], status: int) -> None:
-    """An unknown, ambiguous or taken name is refused with 1, what is not understood with 2."""
+def test_invalid_arguments_are_refused(service: Service, corp: int, arguments: tuple[str, ...], status: int) -> None:
+    """The exit status is 1 for an unknown, ambiguous or taken name, and 2 for wrong usage."""
     if "twice" not in service.domains():
         add_domain(service, "twice")
         add_domain(service, "twice", org=9, tenant=4)
@@ -161,8 +161,8 @@ def test_refusals(service: Service, corp: int, arguments: tuple[str, ...], statu
     assert (refused.returncode, refused.stdout) == (status, "")
 
 
-def test_without_a_service(stopped: RunningService) -> None:
-    """The mode of all domains and of one is set while the service is down, and no line of a log is printed."""
+def test_modes_are_set_without_a_service(stopped: RunningService) -> None:
+    """`mode` sets all domains or one while the service is stopped, and prints no line of a log."""
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "early", *TENANT, "--mode", "enforce")
     glass = stopped.cli("domain", "mode", "--all", "monitor")
@@ -173,8 +173,9 @@ def test_without_a_service(stopped: RunningService) -> None:
     assert {row["enforcementMode"] for row in json.loads(stopped.ok("domain", "list", "--json"))} == {"monitor"}
 
 
-def test_what_became_due_while_nothing_ran(stopped: RunningService) -> None:
-    """Is taken back at the next start, before anything else is done; what is not due yet waits on."""
+def test_an_expired_mode_is_reverted_at_the_next_start(stopped: RunningService) -> None:
+    """A mode that expired while the service was stopped is reverted before anything else; one that has not expired
+    stays."""
     stopped.ok("db", "migrate")
     for name in ("due", "waiting"):
         stopped.ok("domain", "add", name, *TENANT)
@@ -186,8 +187,8 @@ def test_what_became_due_while_nothing_ran(stopped: RunningService) -> None:
     assert (modes["due"], modes["waiting"]) == (("monitor", False), ("enforce", True))
 
 
-def test_sessions_of_who_loses_access(service: Service) -> None:
-    """A domain is told at its making, or later, to end them; yes and no by any name of the domain."""
+def test_disconnect_on_revoke_is_set(service: Service) -> None:
+    """The option is set by `add` or later by `set`; `set` takes the name in any case or the ID."""
 
     def disconnects(name: str) -> object:
         return {each["domainName"]: each for each in json.loads(service.ok("domain", "list", "--json"))}[name][
@@ -204,22 +205,21 @@ def test_sessions_of_who_loses_access(service: Service) -> None:
     assert service.cli("domain", "set", "nowhere", "--disconnect-on-revoke", "yes").returncode == 1
 
 
-def test_a_renamed_domain(service: Service) -> None:
-    """A login with the former name as its realm goes on, and one with the new name works."""
+def test_a_renamed_domain_keeps_its_former_name_as_realm(service: Service) -> None:
+    """Logins with the former and with the new name as realm are accepted."""
     add_domain(service, "formerly")
     add_user(service, "formerly", "ann")
     add_domain(service, "first-of-moved")
     add_client(service, "moved", "127.6.0.9", "first-of-moved", "formerly")
-    told = service.program("domain", "rename", "formerly", "nowadays")
-    assert (told.returncode, told.stdout) == (0, "")
-    assert "realms formerly" in told.stderr
+    done = service.program("domain", "rename", "formerly", "nowadays")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "realms formerly" in done.stderr
     with RadiusClient(service.ports.auth, SECRET, source="127.6.0.9") as client:
         assert {client.login(f"ann@{realm}", "hello") for realm in ("formerly", "nowadays")} == {ACCESS_ACCEPT}
 
 
-def test_realms_of_a_domain(service: Service) -> None:
-    """They are added and removed by name; a realm of another domain of the tenant is refused by that domain's id, and
-    nothing is changed."""
+def test_realms_are_added_and_removed(service: Service) -> None:
+    """A realm of another domain of the tenant is refused with that domain's ID, and nothing is changed."""
     add_domain(service, "of-realms")
     other = add_domain(service, "other-realms", realms=["taken.example"])
     service.ok("domain", "set", "of-realms", "--realm", "a.example", "--realm", "b.example")
@@ -232,8 +232,8 @@ def test_realms_of_a_domain(service: Service) -> None:
     assert elsewhere.returncode == 0
 
 
-def test_the_issuer_in_authenticator_apps(service: Service) -> None:
-    """It is the domain's name, or what is set; text with a colon or too much of it is refused."""
+def test_the_issuer_of_totp_keys_is_set(service: Service) -> None:
+    """The default is the domain's name. Text with a colon, with leading space, or that is too long, is refused."""
     add_domain(service, "issuing")
     add_user(service, "issuing", "ann")
     assert "otpauth://totp/issuing:ann?" in service.ok("user", "totp", "ann", "--domain", "issuing")
@@ -248,8 +248,8 @@ def test_the_issuer_in_authenticator_apps(service: Service) -> None:
     assert "&issuer=issuing&" in service.ok("user", "totp", "ann", "--domain", "issuing")
 
 
-def test_a_provider_that_does_not_exist_is_not_clean(service: Service) -> None:
-    """The cause is told, the domain stays in monitor mode, and its logins go on."""
+def test_require_clean_refuses_an_unreachable_provider(service: Service) -> None:
+    """The message has the cause, the domain stays in monitor mode, and its logins are accepted."""
     add_domain(service, "unreached")
     add_user(service, "unreached", "ann")
     add_client(service, "unreached-gate", "127.6.0.10", "unreached")
@@ -266,8 +266,8 @@ def test_a_provider_that_does_not_exist_is_not_clean(service: Service) -> None:
         assert client.login("ann", "hello") == ACCESS_ACCEPT
 
 
-def test_what_is_in_the_way_of_enforcing(service: Service) -> None:
-    """The enrolments are looked up first; the users who would be denied are printed with the next step."""
+def test_require_clean_names_users_that_would_be_denied(service: Service) -> None:
+    """The enrolments are looked up first; the users that are not enrolled are printed with the next step."""
     add_domain(service, "surveyed")
     for name in ("ann", "bob"):
         add_user(service, "surveyed", name)
@@ -288,7 +288,7 @@ def test_what_is_in_the_way_of_enforcing(service: Service) -> None:
 
 
 def test_a_domain_is_removed_with_everything_in_it(service: Service) -> None:
-    """`domain remove` lists what is deleted, and removes it with --yes only where nobody can be asked."""
+    """`domain remove` lists the rows that will be deleted; without a terminal it requires --yes."""
     domain = add_domain(service, "old")
     add_user(service, "old", "ann")
     listed = service.program("domain", "remove", "old", "--dry-run")

@@ -1,4 +1,4 @@
-"""The setting `egress` of a running service: a tenant learns nothing about the service's machine."""
+"""The setting `egress` of a running service: a tenant cannot examine the service's machine."""
 
 import json
 import socket
@@ -10,13 +10,13 @@ import pytest
 
 from tests.service import RunningService, running_service
 
-ADVICE = "address not allowed; to allow it, add to SALLYPORT_EGRESS: 127.0.0.1/32"
+ADVICE = "address not allowed; to allow it, add 127.0.0.1/32 to the setting egress, and restart the service"
 KINDS = ("ldap", "radius", "radsec")
 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service with the default of `egress`, and a domain for each kind of first factor."""
+    """Yield a service with the default of `egress`, and a domain for each kind of first factor."""
     with running_service(tmp_path_factory.mktemp("guarded"), {"SALLYPORT_EGRESS": None}) as service:
         service.ok("cert", "init", "--host", "radius.example.com")
         for kind in KINDS:
@@ -26,14 +26,14 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture(scope="module")
 def certificate(guarded: RunningService) -> Path:
-    """A certificate for RadSec, with its key beside it."""
+    """Return the path of a certificate for RadSec; its key is beside it."""
     guarded.ok("cert", "issue", "proxy.example.com")
     (found,) = guarded.data_dir.rglob("proxy.example.com*.pem")
     return found
 
 
 def set_first_factor(service: RunningService, kind: str, port: int, certificate: Path) -> None:
-    """Let the domain of that kind ask a server at a port of loopback."""
+    """Configure the first factor of the domain `kind` with a server at a loopback port."""
     if kind == "ldap":
         options = ["ldap", "--ldap-server", f"ldap://127.0.0.1:{port}", "--base-dn", "dc=example"]
     elif kind == "radsec":
@@ -44,19 +44,19 @@ def set_first_factor(service: RunningService, kind: str, port: int, certificate:
 
 
 def tried(service: RunningService, kind: str, port: int, certificate: Path) -> list[str]:
-    """Return the steps of CheckFirstFactor with a server at a port of loopback."""
+    """Return the steps of CheckFirstFactor with a server at a loopback port."""
     set_first_factor(service, kind, port, certificate)
     domain_id = next(
         row["domainId"] for row in json.loads(service.ok("domain", "list", "--json")) if row["domainName"] == kind
     )
     body = {"orgId": 1, "tenantId": 1, "domainId": domain_id, "userName": "ann", "password": "hello"}
-    told = service.post("/ad/CheckFirstFactor", body)
-    return [str(step).replace(str(port), "PORT") for step in told["steps"]]
+    result = service.post("/ad/CheckFirstFactor", body)
+    return [str(step).replace(str(port), "PORT") for step in result["steps"]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_tenant_cannot_scan_ports(guarded: RunningService, certificate: Path, kind: str) -> None:
-    """An open and a closed port of this machine read the same, and the open one gets no connection."""
+    """An open and a closed port of this machine give the same answer, and the open port gets no connection."""
     with closing(socket.create_server(("127.0.0.1", 0))) as there, closing(socket.socket()) as gone:
         gone.bind(("127.0.0.1", 0))
         there.setblocking(False)
@@ -78,6 +78,6 @@ def test_the_command_line_names_the_network_to_add(guarded: RunningService, cert
 
 
 def test_the_doctor_checks_addresses_of_radius_servers(guarded: RunningService, certificate: Path) -> None:
-    """A RADIUS server whose address is not allowed is a problem, though it is not connected to."""
+    """A RADIUS server whose address is not allowed is a problem, although the doctor does not connect to it."""
     set_first_factor(guarded, "radius", 1645, certificate)
     assert f"RADIUS server: 127.0.0.1 port 1645: {ADVICE}" in guarded.cli("doctor").stdout

@@ -16,31 +16,31 @@ from tests.radius_client import RadiusClient
 
 @pytest.fixture
 def domain(service: Service, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The id of a domain of the test's own."""
+    """Yield the ID of a new domain."""
     yield add_domain(service, request.node.name)
 
 
 def table(text: str) -> list[dict[str, str]]:
-    """The rows of a CSV."""
+    """Return the rows of CSV text."""
     return list(csv.DictReader(io.StringIO(text)))
 
 
 def file(service: Service, text: str, name: str = "file.csv") -> str:
-    """A file with that text."""
+    """Write a file with that text and return its path."""
     path = Path(service.directory) / name
     path.write_text(text, encoding="utf-8", newline="")
     return str(path)
 
 
 def plan(service: Service, kind: str, path: str, domain: str, *options: str) -> list[tuple[int, str, str]]:
-    """What an import says of each row: line, action, and changes or reason."""
+    """Return line, action, and changes or reason of each row of an import."""
     done = service.cli(kind, "import", path, "--domain", domain, "--json", *options)
     rows = json.loads(done.stdout)["rows"]
     return [(row["line"], row["action"], row["reason"] or ", ".join(row["changes"])) for row in rows]
 
 
-def test_an_instance_comes_and_goes(service: Service, domain: str) -> None:
-    """Added with an id on standard output, listed, found by a part of its address, removed."""
+def test_an_instance_is_added_listed_and_removed(service: Service, domain: str) -> None:
+    """`add` prints the ID; `list` finds a part of an address; invalid values are refused with their option."""
     made = service.ok("instance", "add", "web", "--domain", domain, "--os", "1", "--private-ip", "10.0.0.1")
     assert made.isdecimal()
     again = service.cli("instance", "add", "WEB", "--domain", domain)
@@ -61,8 +61,8 @@ def test_an_instance_comes_and_goes(service: Service, domain: str) -> None:
         assert refused.returncode == 1 and f'{wrong[0]}: "hunter2" is not understood' in refused.stderr
 
 
-def test_users_of_an_instance(service: Service, domain: str) -> None:
-    """Assigned and taken away by name, all or none, again without an error."""
+def test_users_are_assigned_to_an_instance(service: Service, domain: str) -> None:
+    """Users are assigned and removed by name, all or none; repeating an assignment is no error."""
     service.ok("instance", "add", "web", "--domain", domain)
     for name in ("ann", "ben"):
         add_user(service, domain, name)
@@ -73,19 +73,19 @@ def test_users_of_an_instance(service: Service, domain: str) -> None:
     for _ in range(2):
         service.ok("instance", "assign", "WEB", "--domain", domain, "--user", "ann", "--user", "Ben")
         assert total() == 2
-    for arguments, told in (
+    for arguments, message in (
         (("web", "--user", "eve"), 'user "eve" not found; see: sallyport user list'),
         (("x", "--user", "ann"), 'instance "x" not found'),
     ):
         refused = service.cli("instance", "assign", *arguments, "--user", "ben", "--remove", "--domain", domain)
-        assert refused.returncode == 1 and told in refused.stderr
+        assert refused.returncode == 1 and message in refused.stderr
     assert total() == 2
     service.ok("instance", "assign", "web", "--domain", domain, "--user", "ann", "--remove")
     assert total() == 1
 
 
-def test_a_group_comes_and_goes(service: Service, domain: str) -> None:
-    """With its users, instances and status; all or none of what is assigned."""
+def test_a_group_is_added_assigned_and_removed(service: Service, domain: str) -> None:
+    """`list` shows its users and status; an assignment with an unknown user changes nothing."""
     made = service.ok("group", "add", "staff", "--domain", domain, "--ou", "People")
     service.ok("instance", "add", "web", "--domain", domain)
     add_user(service, domain, "ann")
@@ -108,8 +108,8 @@ def test_a_group_comes_and_goes(service: Service, domain: str) -> None:
     assert service.cli("group", "assign", "staff", "--domain", domain).returncode == 2
 
 
-def test_instances_go_out_and_come_in(service: Service, domain: str) -> None:
-    """What is exported can be imported elsewhere, in both forms, also a name that a spreadsheet would run."""
+def test_exported_instances_can_be_imported(service: Service, domain: str) -> None:
+    """CSV and JSON keep every field, also a name that looks like a formula."""
     fields = ("--os", "2", "--public-ip", "192.0.2.1", "--host-name", "w.example", "--auth-type", "ssh,did")
     service.ok("instance", "add", "web, the first", "--domain", domain, *fields)
     service.ok("instance", "add", "=1+1", "--domain", domain)
@@ -124,7 +124,7 @@ def test_instances_go_out_and_come_in(service: Service, domain: str) -> None:
 
 
 def test_a_dry_run_changes_nothing(service: Service, domain: str) -> None:
-    """It names what would change; the import itself does that and nothing else."""
+    """A dry run lists the changes; the import makes exactly those."""
     service.ok("instance", "add", "old", "--domain", domain, "--public-ip", "192.0.2.1")
     path = file(service, "Instance_Name,os_id,PUBLICIP\nOld,2,\nnew,,192.0.2.2\n")
     expected = [(2, "changed", "name, os_id"), (3, "new", "")]
@@ -137,7 +137,7 @@ def test_a_dry_run_changes_nothing(service: Service, domain: str) -> None:
 
 
 def test_refused_lines_are_named(service: Service, domain: str) -> None:
-    """With line and reason, never with the value; nothing is imported, unless they are to be left out."""
+    """A refused row has its line and reason, but not its value; nothing is imported without --skip-refused."""
     path = file(service, "instanceName,publicIp\ngood,\nbad,hunter2\n,192.0.2.1\nGOOD,192.0.2.9\n")
     expected = [
         (2, "new", ""),
@@ -155,7 +155,7 @@ def test_refused_lines_are_named(service: Service, domain: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("instanceName,colour\na,red\n", "unknown column colour"),
         ("instanceName,osId\na\n", "line 2 has more or fewer cells"),
@@ -168,15 +168,15 @@ def test_refused_lines_are_named(service: Service, domain: str) -> None:
         ('[{"instanceName": ', "Expecting value"),
     ],
 )
-def test_what_is_no_file(service: Service, domain: str, text: str, told: str) -> None:
-    """One line on standard error says where and why, and nothing is done."""
+def test_a_malformed_file_is_refused(service: Service, domain: str, text: str, message: str) -> None:
+    """One line on standard error names the place and the cause, and nothing is imported."""
     done = service.cli("instance", "import", file(service, text), "--domain", domain)
     assert (done.returncode, done.stdout) == (1, "")
-    assert told in done.stderr and done.stderr.count("\n") == 1
+    assert message in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_users_come_in_and_log_in(service: Service, domain: str) -> None:
-    """With their passwords, keys, instances and groups; a changed password holds for the next login."""
+def test_imported_users_can_log_in(service: Service, domain: str) -> None:
+    """Passwords, keys, instances and groups are imported; a changed password applies to the next login."""
     add_client(service, f"gate {domain}", "127.7.0.77", domain)
     service.ok("instance", "add", "web", "--domain", domain)
     service.ok("group", "add", "staff", "--domain", domain)
@@ -194,12 +194,12 @@ def test_users_come_in_and_log_in(service: Service, domain: str) -> None:
 
 
 def instances_file(service: Service, names: Sequence[str]) -> str:
-    """A file of instances."""
+    """Write a file of instances and return its path."""
     return file(service, json.dumps([{"instanceName": name} for name in names]), "instances.json")
 
 
-def test_an_export_of_users_holds_no_secret(service: Service, domain: str) -> None:
-    """Neither a password nor a seed; the rest comes in elsewhere as it went out, in both forms."""
+def test_an_export_of_users_has_no_secret(service: Service, domain: str) -> None:
+    """The export has neither password nor seed; the other fields can be imported in both formats."""
     instances = ["web", 'a, "b"', "=1+1"]
     service.ok("instance", "import", instances_file(service, instances), "--domain", domain)
     row = {"userName": "bob", "password": "hunter2", "motp": "JBSWY3DPEHPK3PXP", "instances": instances}
@@ -215,12 +215,11 @@ def test_an_export_of_users_holds_no_secret(service: Service, domain: str) -> No
         (listed,) = json.loads(service.ok("user", "export", "--domain", other, "--json"))
         assert listed["instances"] == instances
         assert service.ok("user", "export", "--domain", other, *form) == exported
-    (told,) = table(service.ok("user", "export", "--domain", domain))
-    assert (told["userName"], told["userType"], told["sshKey"]) == ("bob", "Admin", keys)
+    (exported_row,) = table(service.ok("user", "export", "--domain", domain))
+    assert (exported_row["userName"], exported_row["userType"], exported_row["sshKey"]) == ("bob", "Admin", keys)
 
 
-def test_a_long_file(service: Service, domain: str) -> None:
-    """Longer than what is asked for at once, in and out."""
+def test_a_file_of_several_pages_is_imported_and_exported(service: Service, domain: str) -> None:
     names = [f"host-{number:04}" for number in range(1203)]
     path = file(service, "\n".join(["instanceName", *names]))
     done = service.cli("instance", "import", path, "--domain", domain)

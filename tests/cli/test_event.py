@@ -1,4 +1,4 @@
-"""`sallyport event`: the log of logins as a list and as a file, with a running service and without."""
+"""`sallyport event`: the log of logins as a list and as a file, with and without a running service."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ EVENT = (
 
 @pytest.fixture(scope="module")
 def domain(service: Service) -> Iterator[str]:
-    """A domain with three logins: a good one, a wrong one of a user called like a formula, a hostile device's."""
+    """Yield a domain with three logins: an accepted one, one with a formula as user name, one from a hostile device."""
     made = add_domain(service, "gate")
     add_client(service, "door", "127.9.0.1", "gate")
     add_user(service, "gate", "ann")
@@ -44,13 +44,13 @@ def domain(service: Service) -> Iterator[str]:
 
 
 def listed(service: RunningService, *options: str) -> list[dict[str, object]]:
-    """The events of a list."""
+    """Return the events of a list."""
     rows: list[dict[str, object]] = json.loads(service.ok("event", "list", "--json", *options))
     return rows
 
 
 def write(service: RunningService, count: int, days: int) -> None:
-    """Put events into the store of a service that does not run: u0, u1 ..., a second apart, so many days old."""
+    """Store `count` events of users u0, u1 ... of a stopped service, one second apart, `days` days old."""
     service.ok("db", "migrate")
     first = now_us() - days * 86_400 * SECOND
     with closing(sqlite3.connect(service.data_dir / "sallyport.db")) as connection, connection:
@@ -59,7 +59,7 @@ def write(service: RunningService, count: int, days: int) -> None:
 
 
 def test_the_list_is_newest_first(service: Service, domain: str) -> None:
-    """With the names of GetAuthLog in JSON, by the domain's name or id, and as a table."""
+    """JSON has the field names of GetAuthLog; the domain is given by name or ID."""
     rows = listed(service, "--domain", "gate")
     assert [row["user"] for row in rows] == ["ann", FORMULA, "ann"]
     assert rows[0] | {"domain": "gate", "decision": "reject", "reason": "wrong password", "method": "pap"} == rows[0]
@@ -67,8 +67,8 @@ def test_the_list_is_newest_first(service: Service, domain: str) -> None:
     assert "wrong password" in service.ok("event", "list", "--domain", "gate")
 
 
-def test_the_list_is_narrowed(service: Service, domain: str) -> None:
-    """By a search, a stretch of time and a number."""
+def test_the_list_is_filtered(service: Service, domain: str) -> None:
+    """The list is filtered by search text, time and number of events."""
     newest, middle, oldest = listed(service, "--domain", "gate")
     assert listed(service, "--domain", "gate", "--search", "CMD") == [middle]
     assert listed(service, "--domain", "gate", "--limit", "2") == [newest, middle]
@@ -83,16 +83,16 @@ def test_the_list_is_narrowed(service: Service, domain: str) -> None:
         (("--domain", "gate", "--to", "2026-13-01"), 2), ((), 2),
     ],
 )  # fmt: skip
-def test_what_cannot_be_asked(service: Service, domain: str, options: tuple[str, ...], status: int) -> None:
-    """An unknown domain is refused, a missing domain is wrong usage; so is a malformed time."""
+def test_invalid_options_are_refused(service: Service, domain: str, options: tuple[str, ...], status: int) -> None:
+    """The exit status is 1 for an unknown domain, and 2 for a missing domain or a malformed time."""
     for command in ("list", "export"):
         done = service.cli("event", command, *options)
         assert (done.returncode, done.stdout) == (status, "")
     assert service.cli("event", "list", "--domain", "gate", "--limit", "0").returncode == 2
 
 
-def test_csv_is_read_by_a_spreadsheet_as_text(service: Service, domain: str) -> None:
-    """A line of names, a line for each event, oldest first, and no cell that begins like a formula."""
+def test_csv_has_no_formulas(service: Service, domain: str) -> None:
+    """CSV has a header line and a line for each event, oldest first; no cell starts like a formula."""
     rows = list(csv.DictReader(io.StringIO(service.ok("event", "export", "--domain", "gate"))))
     assert tuple(rows[0]) == ALL_COLUMNS
     assert [row["user"] for row in rows] == ["ann", f"'{FORMULA}", "ann"]
@@ -100,8 +100,8 @@ def test_csv_is_read_by_a_spreadsheet_as_text(service: Service, domain: str) -> 
     assert not any(sign in json.dumps(row, ensure_ascii=False).encode() for row in rows for sign in RED)
 
 
-def test_json_lines_hold_what_was_sent(service: Service, domain: str) -> None:
-    """One object a line, as the list has it, in octets that command no terminal."""
+def test_json_lines_have_the_values_as_sent(service: Service, domain: str) -> None:
+    """Each line is an object as in the list, without control characters."""
     text = service.ok("event", "export", "--domain", "gate", "--format", "jsonl")
     rows = [json.loads(line) for line in text.split("\n")]
     assert rows == list(reversed(listed(service, "--domain", "gate")))
@@ -109,15 +109,15 @@ def test_json_lines_hold_what_was_sent(service: Service, domain: str) -> None:
     assert not any(sign in text.encode() for sign in RED)
 
 
-def test_an_empty_export_has_its_line_of_names(service: Service, domain: str) -> None:
-    """Where no event is in the stretch, CSV has the names and JSON lines nothing."""
+def test_an_empty_csv_export_has_its_header(service: Service, domain: str) -> None:
+    """If no event matches, CSV has the header line and JSON lines are empty."""
     assert service.ok("event", "export", "--domain", "gate", "--to", "2001-01-01").strip() == ",".join(ALL_COLUMNS)
     assert service.ok("event", "export", "--domain", "gate", "--to", "2001-01-01", "--format", "jsonl") == ""
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_a_file_holds_what_standard_output_would(service: Service, domain: str, tmp_path: Path, form: str) -> None:
-    """Octet for octet, readable by its owner alone; standard output stays empty, and an older file is replaced."""
+def test_an_exported_file_equals_standard_output(service: Service, domain: str, tmp_path: Path, form: str) -> None:
+    """The file has mode 0600 and replaces an older one; standard output stays empty."""
     file = tmp_path / "events"
     file.write_text("old")
     asked = ("event", "export", "--domain", "gate", "--format", form)
@@ -127,8 +127,8 @@ def test_a_file_holds_what_standard_output_would(service: Service, domain: str, 
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_an_export_that_fails_leaves_the_file_alone(service: Service, domain: str, tmp_path: Path) -> None:
-    """What was there is still there, and nothing half done lies beside it."""
+def test_a_failed_export_keeps_the_file(service: Service, domain: str, tmp_path: Path) -> None:
+    """The export leaves no temporary file."""
     file = tmp_path / "events"
     file.write_text("old")
     assert service.cli("event", "export", "--domain", "nowhere", "--output", str(file)).returncode == 1
@@ -137,8 +137,8 @@ def test_an_export_that_fails_leaves_the_file_alone(service: Service, domain: st
     assert (refused.returncode, "No such file" in refused.stderr) == (1, True)
 
 
-def test_a_link_stays_one_and_a_pipe_is_written_to(service: Service, domain: str, tmp_path: Path) -> None:
-    """A name that leads elsewhere is followed; what is no ordinary file is never replaced by one."""
+def test_an_export_follows_links_and_writes_to_pipes(service: Service, domain: str, tmp_path: Path) -> None:
+    """Only an ordinary file is replaced."""
     link, target, pipe = tmp_path / "link", tmp_path / "target", tmp_path / "pipe"
     target.write_text("old")
     link.symlink_to(target)
@@ -153,8 +153,8 @@ def test_a_link_stays_one_and_a_pipe_is_written_to(service: Service, domain: str
     assert pipe.is_fifo()
 
 
-def test_more_events_than_a_page(stopped: RunningService) -> None:
-    """Every event once and in order without a running service, and the same with one."""
+def test_an_export_of_several_pages_is_complete(stopped: RunningService) -> None:
+    """The export has every event once and in order, both with and without a running service."""
     write(stopped, 1234, days=1)
     users = [f"u{number}" for number in range(1234)]
     asked = ("event", "export", "--domain", "default", "--format", "jsonl")
@@ -167,8 +167,8 @@ def test_more_events_than_a_page(stopped: RunningService) -> None:
     assert stopped.ok(*asked) == alone
 
 
-def test_a_running_service_forgets(stopped: RunningService) -> None:
-    """What is older than event_days is gone soon after the start."""
+def test_expired_events_are_deleted_after_the_start(stopped: RunningService) -> None:
+    """The service deletes events older than event_days."""
     write(stopped, 3, days=91)
     assert len(stopped.rows("select id from events")) == 3
     stopped.start()

@@ -1,4 +1,4 @@
-"""Where a command finds the installation, that it waits for a service that is starting, and that it makes nothing."""
+"""How a command finds the installation and waits for a starting service, without creating anything."""
 
 import json
 import os
@@ -27,7 +27,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="files of another user ne
 
 
 class Clock:
-    """A clock that sleeping sets forward."""
+    """A clock that is advanced by sleeping."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -41,7 +41,7 @@ class Clock:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty working directory, and an environment that names no installation."""
+    """Yield an empty working directory; the environment names no installation."""
     for name in [name for name in os.environ if name.startswith("SALLYPORT_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
@@ -49,7 +49,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def sallyport(directory: Path, *words: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-    """Run the program in a directory, with the environment's variables and these."""
+    """Run the program in a directory, with the environment and these variables."""
     whole = {**os.environ, **BINDS, "SALLYPORT_DISK_RESERVE_MIB": "0", **environ}
     return subprocess.run(
         [PROGRAM, *words], cwd=directory, env=whole, capture_output=True, text=True, timeout=60, check=False
@@ -57,8 +57,8 @@ def sallyport(directory: Path, *words: str, **environ: str) -> "subprocess.Compl
 
 
 @pytest.mark.parametrize("first", ["serve", "command"])
-def test_serve_and_a_command_pasted_together_work(tmp_path: Path, first: str) -> None:
-    """The command of ten pastes is done by the service or on the store, and the service becomes ready each time."""
+def test_a_command_and_serve_can_start_together(tmp_path: Path, first: str) -> None:
+    """Each of ten commands succeeds, in the service or on the store, and each service becomes ready."""
     add = ("client", "add", "nas", "--address", "192.0.2.1", *TENANT)
     for turn in range(10):
         service = RunningService(tmp_path / str(turn), {}, fresh=True)
@@ -73,11 +73,11 @@ def test_serve_and_a_command_pasted_together_work(tmp_path: Path, first: str) ->
         try:
             if command is None:
                 done = service.program(*add)
-                status, told = done.returncode, done.stderr
+                status, error = done.returncode, done.stderr
             else:
-                _, told = command.communicate(timeout=60)
+                _, error = command.communicate(timeout=60)
                 status = command.returncode
-            assert status == 0, (turn, told)
+            assert status == 0, (turn, error)
             assert json.loads(service.program("client", "list", "--json").stdout)[0]["name"] == "nas"
             assert service.program("log", "level").stdout == "info\n", service.log()
         finally:
@@ -85,16 +85,16 @@ def test_serve_and_a_command_pasted_together_work(tmp_path: Path, first: str) ->
             assert serving.wait(30) == 0
 
 
-def test_a_command_in_another_directory_makes_nothing(here: Path) -> None:
-    """It says what to set, after another look, and leaves no directory, lock or socket."""
+def test_a_command_without_an_installation_creates_nothing(here: Path) -> None:
+    """The message names the settings that select an installation; no directory, lock or socket is created."""
     done = sallyport(here, "client", "list")
-    told = "sallyport: no Sallyport installation in ./sallyport-data; set SALLYPORT_DATA_DIR or --config\n"
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
+    message = "sallyport: no Sallyport installation in ./sallyport-data; set SALLYPORT_DATA_DIR or --config\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
     assert not list(here.iterdir())
 
 
-def test_a_named_directory_without_an_installation_is_left_alone(here: Path) -> None:
-    """The message names the directory and where it was named, and nothing is made in it."""
+def test_a_named_directory_without_an_installation_stays_empty(here: Path) -> None:
+    """The message has the directory and the setting that names it."""
     (here / "data").mkdir()
     done = sallyport(here, "domain", "add", "x", *TENANT, SALLYPORT_DATA_DIR="data")
     assert (done.returncode, done.stdout) == (1, "")
@@ -102,8 +102,9 @@ def test_a_named_directory_without_an_installation_is_left_alone(here: Path) -> 
     assert not list((here / "data").iterdir())
 
 
-def test_a_change_names_the_installation_that_was_found(here: Path) -> None:
-    """A command that changes something names it on standard error; lists and --json, and a named one, are quiet."""
+def test_a_change_names_the_installation_it_found(here: Path) -> None:
+    """The name is on standard error. It is not printed for commands that only read, or if the installation was
+    given."""
     assert sallyport(here, "db", "migrate").returncode == 0
     found = "using the installation in ./sallyport-data\n"
     added = sallyport(here, "domain", "add", "x", *TENANT)
@@ -113,8 +114,9 @@ def test_a_change_names_the_installation_that_was_found(here: Path) -> None:
     assert sallyport(here, "domain", "add", "y", *TENANT, SALLYPORT_DATA_DIR="./sallyport-data").stderr == ""
 
 
-def test_precedence(here: Path) -> None:
-    """The option goes before the environment, that before the file here, and that before the directory here."""
+def test_the_option_precedes_the_environment_and_the_file(here: Path) -> None:
+    """The order is --config, environment, file in this directory, directory here. With both, the environment sets the
+    data directory."""
     (here / "other.toml").write_text('data_dir = "optional"')
     assert [str(each.settings.data_dir) for each in places(None, {}).places][:1] == ["sallyport-data"]
     (here / "sallyport.toml").write_text('data_dir = "written"\nreject_delay_s = 3')
@@ -131,8 +133,9 @@ def test_precedence(here: Path) -> None:
 @as_root
 @pytest.mark.parametrize("name", ["sallyport-data", "sallyport.toml"])
 @pytest.mark.parametrize("is_link", [False, True], ids=["itself", "link"])
-def test_what_another_user_owns_does_not_count(here: Path, name: str, is_link: bool) -> None:
-    """In a directory such as /tmp another user cannot direct root's commands; the caller is told of it."""
+def test_files_of_another_user_are_ignored(here: Path, name: str, is_link: bool) -> None:
+    """In a directory such as /tmp, another user must not control root's commands. The message names the ignored
+    file."""
     path, target = here / name, here / "target"
     if name == "sallyport.toml":
         target.write_text('data_dir = "elsewhere"')
@@ -153,8 +156,8 @@ def test_what_another_user_owns_does_not_count(here: Path, name: str, is_link: b
     assert NOTHING_HERE in done.stderr
 
 
-def test_looking_again_ends() -> None:
-    """A missing installation is looked for 3 s, a lock waited for 10 s; the last error is raised."""
+def test_retries_have_a_time_limit() -> None:
+    """A missing installation is retried for 3 s and a held lock for 10 s; then the last error is raised."""
     for error, seconds in ((Absent("nothing"), 3.0), (Locked("held"), 10.0)):
         clock = Clock()
 
@@ -166,8 +169,8 @@ def test_looking_again_ends() -> None:
         assert seconds <= clock.time < seconds + 0.1
 
 
-def test_a_service_waits_for_a_command(tmp_path: Path) -> None:
-    """`serve` gets the lock once a command gives it back, and logs that it waits if that takes long."""
+def test_serve_waits_for_the_lock_of_a_command(tmp_path: Path) -> None:
+    """`serve` starts when the command releases the lock, and logs a long wait."""
     settings, clock = Settings(data_dir=tmp_path), Clock()
     descriptor = open_data_directory(tmp_path)
 
@@ -183,8 +186,8 @@ def test_a_service_waits_for_a_command(tmp_path: Path) -> None:
     assert 5 < clock.time < 6
 
 
-def test_a_service_does_not_wait_for_ever(tmp_path: Path) -> None:
-    """It ends after half a minute, with the reason."""
+def test_serve_stops_waiting_after_30_s(tmp_path: Path) -> None:
+    """The error names the holder of the lock."""
     clock = Clock()
     descriptor = open_data_directory(tmp_path)
     with pytest.raises(Locked, match=r"in use by .*; it answers no command: wait until it ends, or stop it"):
@@ -195,8 +198,8 @@ def test_a_service_does_not_wait_for_ever(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("has_key", [True, False], ids=["with the key", "without a key"])
 def test_a_backup_is_restored_into_an_empty_directory(stopped: RunningService, has_key: bool) -> None:
-    """After the loss of a disk: the master key and a backup make an installation, and the token of the backup counts.
-    Without the key nothing is made."""
+    """With the master key, `db restore` creates an installation, and the backup's token is valid. Without the key it
+    creates nothing."""
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "kept", *TENANT)
     stopped.ok("db", "backup", "copy.db")
@@ -219,8 +222,8 @@ def test_a_backup_is_restored_into_an_empty_directory(stopped: RunningService, h
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_that_changes_something_does_not_pass_as_reading(command: str) -> None:
-    """The names of commands that read end in what they give; others name the installation first."""
+def test_commands_that_only_read_are_recognized(command: str) -> None:
+    """Commands that only read end in the name of their result; other commands print the installation first."""
     verbs = ("add", "create", "revoke", "set", "restore", "break_glass", "import", "unlatch", "backup", "migrate",
-             "rotate-key", "init", "issue", "renew", "remove", "import_ldif", "erase", "level")  # fmt: skip
+             "rotate-key", "copy", "init", "issue", "renew", "remove", "import_ldif", "erase", "level")  # fmt: skip
     assert bool(READING.search(command)) is not command.endswith(verbs)

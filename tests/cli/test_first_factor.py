@@ -1,36 +1,41 @@
-"""`sallyport domain first-factor` and `sallyport domain check`: set, shown, tried out."""
+"""`sallyport domain first-factor` and `sallyport domain check`: set, show and test a first factor."""
 
 import json
+import ssl
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
+from sallyport.base.clock import from_iso, now_us
 from tests.cli import Service, add_domain, add_user
 from tests.login.first.ldap.checkers import needs_bonsai
+from tests.peers.authority import Authority
 from tests.service import RunningService
 
 
 @pytest.fixture(scope="module")
 def corp(service: Service) -> str:
-    """A domain with a user."""
+    """Return the name of a domain with a user."""
     add_domain(service, "corp")
     add_user(service, "corp", "ann")
     return "corp"
 
 
 def shown(service: Service, domain: str) -> dict[str, object]:
-    """What is set."""
-    told: dict[str, object] = json.loads(service.ok("domain", "first-factor", domain))
-    return told
+    """Return the first factor of a domain as it is shown."""
+    settings: dict[str, object] = json.loads(service.ok("domain", "first-factor", domain))
+    return settings
 
 
-def test_without_a_kind_it_is_shown(service: Service, corp: str) -> None:
-    """A new domain has its own users' passwords."""
+def test_the_default_first_factor_is_local(service: Service, corp: str) -> None:
+    """Without a kind, the command shows the setting."""
     assert shown(service, corp) == {"domainId": service.domains()["corp"]["domainId"], "firstFactor": "local"}
 
 
 @needs_bonsai
-def test_a_directory(service: Service) -> None:
-    """Every option is a field; the password comes from standard input, and is not shown."""
+def test_an_ldap_first_factor_is_set(service: Service) -> None:
+    """Every option is stored in its field; the password is read from standard input and is not shown."""
     domain = add_domain(service, "ldap")
     service.ok(
         "domain", "first-factor", str(domain), "ldap", "--ldap-server", "ldap://dc1.example.com", "--ldap-server",
@@ -39,17 +44,35 @@ def test_a_directory(service: Service) -> None:
         "--winbind", "--winbind-domain", "CORP", "--code-digits", "8",
         input="t0psecret\n",
     )  # fmt: skip
-    told = shown(service, str(domain))
-    assert told["firstFactor"] == "ldap"
-    assert told["ldap"] == {
+    settings = shown(service, str(domain))
+    assert settings["firstFactor"] == "ldap"
+    assert settings["ldap"] == {
         "servers": ["ldap://dc1.example.com", "ldaps://dc2.example.com:3269"], "startTls": True,
         "baseDN": "dc=example,dc=com", "bindDN": "cn=s", "userFilter": "(uid={user})", "cacheSeconds": 60,
         "timeoutSeconds": 7, "winbind": True, "winbindDomain": "CORP", "codeDigits": 8,
     }  # fmt: skip
 
 
-def test_a_radius_server(service: Service) -> None:
-    """With a port or without, and with an IPv6 address; one secret for all."""
+@needs_bonsai
+def test_a_certificate_is_shown_by_its_content(service: Service, tmp_path: Path) -> None:
+    """The output has the subject, the fingerprint and the end time of a certificate in place of its PEM."""
+    authority = Authority("The directory's CA")
+    file = tmp_path / "ca.pem"
+    file.write_text(authority.pem * 2)
+    servers = ("--ldap-server", "ldaps://dc1.example.com", "--base-dn", "dc=example,dc=com")
+    domain = add_domain(service, "trusting")
+    service.ok("domain", "first-factor", str(domain), "ldap", *servers, "--ca-certificate", str(file))
+    ldap = shown(service, str(domain))["ldap"]
+    assert isinstance(ldap, dict)
+    digest = sha256(ssl.PEM_cert_to_DER_cert(authority.pem)).hexdigest()
+    one, other = ldap["caCertificate"]
+    assert one == other and (one["subject"], one["sha256"]) == (authority.subject, digest)
+    assert from_iso(one["notAfter"]) > now_us()
+
+
+def test_a_radius_first_factor_is_set(service: Service) -> None:
+    """A server is a name, an IPv4 or an IPv6 address, with or without port; all servers have the same secret, which is
+    not shown."""
     domain = add_domain(service, "radius")
     servers = (
         "--radius-server",
@@ -60,9 +83,9 @@ def test_a_radius_server(service: Service) -> None:
         "[2001:db8::7]:1812",
     )
     service.ok("domain", "first-factor", str(domain), "radius", *servers, "--radius-secret", "-", input="t0psecret\n")
-    told = json.dumps(shown(service, str(domain)))
-    assert '"r1.example.com"' in told and '"2001:db8::7"' in told and "1645" in told
-    assert "t0psecret" not in told
+    settings = json.dumps(shown(service, str(domain)))
+    assert '"r1.example.com"' in settings and '"2001:db8::7"' in settings and "1645" in settings
+    assert "t0psecret" not in settings
 
 
 @pytest.mark.parametrize(
@@ -76,39 +99,43 @@ def test_a_radius_server(service: Service) -> None:
         (("ldap", "--ldap-server", "dc1", "--base-dn", "dc=x"), 1, '--ldap-server: "dc1"'),
     ],
 )
-def test_wrong_usage(service: Service, corp: str, arguments: tuple[str, ...], status: int, text: str) -> None:
-    """Options of another kind, a password on the command line, and values that the service refuses change nothing."""
+def test_invalid_options_are_refused(
+    service: Service, corp: str, arguments: tuple[str, ...], status: int, text: str
+) -> None:
+    """Options of another kind, a password as argument, and invalid values change nothing."""
     done = service.cli("domain", "first-factor", corp, *arguments)
     assert (done.returncode, text in done.stderr) == (status, True), done.stderr
     assert shown(service, corp)["firstFactor"] == "local"
 
 
-def test_a_trial(service: Service, corp: str) -> None:
-    """Exit status 0 reports a right password; wrong usage is 2, an unknown domain 1."""
+def test_check_accepts_a_right_password(service: Service, corp: str) -> None:
+    """The exit status is 0 for a right password, 1 for an unknown domain, and 2 for wrong usage."""
     right = service.cli("domain", "check", corp, "--user", "ann", "--password", "-", input="hello\n")
     assert (right.returncode, right.stdout.splitlines()[-1]) == (0, "the password is right")
-    assert service.cli("domain", "check", corp, "--user", "ann", input="hello\n").returncode == 2
+    piped = service.cli("domain", "check", corp, "--user", "ann", input="hello\n")
+    assert piped.returncode == 2
+    assert "standard input is no terminal: add --password - to read the password from it" in piped.stderr
     assert service.cli("domain", "check", "nowhere", "--user", "a", "--password", "-", input="x\n").returncode == 1
 
 
 @pytest.mark.parametrize(
     ("user", "typed", "reason"), [("ann", "nothello", "wrong password"), ("nobody", "hello", "unknown user")]
 )
-def test_a_trial_that_fails(service: Service, corp: str, user: str, typed: str, reason: str) -> None:
-    """Exit status 1 and the reason, without the password."""
+def test_check_reports_why_a_login_is_refused(service: Service, corp: str, user: str, typed: str, reason: str) -> None:
+    """The exit status is 1, and the output has the reason but not the password."""
     wrong = service.cli("domain", "check", corp, "--user", user, "--password", "-", input=typed + "\n")
     assert (wrong.returncode, wrong.stdout.splitlines()[-1]) == (1, f"refused: {reason}")
     assert "nothello" not in wrong.stdout + wrong.stderr
 
 
 @needs_bonsai
-def test_without_a_service(stopped: RunningService) -> None:
-    """A trial works on the store alone too, and tells that nobody listens there."""
+def test_check_works_without_a_service(stopped: RunningService) -> None:
+    """The check reports that it cannot connect to the LDAP server."""
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "corp", "--org", "1", "--tenant", "1")
     directory = ("--ldap-server", "ldap://127.0.0.1:1", "--base-dn", "dc=x")
     stopped.ok("domain", "first-factor", "corp", "ldap", *directory)
-    told = stopped.cli("domain", "check", "corp", "--user", "ann", "--password", "-", input="hello\n")
-    assert told.returncode == 1
-    assert told.stdout.splitlines()[-1] == "refused: first factor unreachable"
-    assert "127.0.0.1 port 1: no connection" in told.stdout
+    done = stopped.cli("domain", "check", "corp", "--user", "ann", "--password", "-", input="hello\n")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "refused: first factor unreachable"
+    assert "127.0.0.1 port 1: no connection" in done.stdout

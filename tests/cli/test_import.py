@@ -1,4 +1,4 @@
-"""`sallyport client import`: a clients.conf becomes clients, all or none, and nothing before it is asked for."""
+"""`sallyport client import`: the clients of a clients.conf are imported all or none."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ BETTER = "another-Secret-of-octets"
 
 
 def conf(service: RunningService, *clients: tuple[str, str, str], more: str = "") -> Path:
-    """A clients.conf of (name, address, secret)."""
+    """Write a clients.conf of (name, address, secret) and return its path."""
     path = service.directory / "clients.conf"
     sections = [
         f"client {name} {{\n  ipaddr = {address}\n  secret = {secret}\n{more}}}\n" for name, address, secret in clients
@@ -25,19 +25,19 @@ def conf(service: RunningService, *clients: tuple[str, str, str], more: str = ""
 
 
 def names(service: RunningService) -> dict[str, str]:
-    """The clients that are there, with their addresses."""
+    """Return the names and addresses of the clients."""
     return {name: str(each["address"]) for name, each in service.clients().items()}
 
 
 def plan(service: RunningService, path: Path, *options: str) -> dict[str, tuple[str, str]]:
-    """What an import says of each client: (action, changes or reason)."""
+    """Return (action, changes or reason) of each client in an import."""
     done = service.cli("client", "import", str(path), *TENANT, "--json", *options)
     rows = json.loads(done.stdout)["clients"]
     return {row["name"]: (row["action"], row["reason"] or ", ".join(row["changes"])) for row in rows}
 
 
 def test_a_dry_run_shows_the_plan_and_changes_nothing(service: Service) -> None:
-    """New, unchanged, changed; and the clients are those of before."""
+    """The plan marks each client as new, changed or unchanged."""
     service.ok(
         "client", "import", str(conf(service, ("kept", "127.3.0.1", GOOD), ("moved", "127.3.0.2", GOOD))), *TENANT
     )
@@ -54,8 +54,8 @@ def test_a_dry_run_shows_the_plan_and_changes_nothing(service: Service) -> None:
     assert names(service) == before
 
 
-def test_an_import_holds_at_once_and_again_changes_nothing(service: Service) -> None:
-    """The next packet is answered with the file's secret, and a second import finds everything unchanged."""
+def test_an_import_applies_at_once_and_can_be_repeated(service: Service) -> None:
+    """The next packet is answered with the file's secret; a second import finds every client unchanged."""
     add_user(service, add_domain(service, "imported"), "ann", "pw")
     path = conf(service, ("gate", "127.3.0.10", GOOD))
     service.ok("client", "import", str(path), *TENANT, "--domain", "imported")
@@ -67,24 +67,25 @@ def test_an_import_holds_at_once_and_again_changes_nothing(service: Service) -> 
         assert client.login("ann", "pw") == ACCESS_ACCEPT
 
 
-def test_a_thousand_at_once(service: Service) -> None:
-    """They are judged beside logins, and each is in the audit trail; what is wrong is told as for one."""
+def test_a_thousand_clients_are_imported(service: Service) -> None:
+    """Each client is in the audit trail, without its secret. An invalid value is refused with the field of its
+    client."""
     clients = [(f"many-{number}", f"127.5.{number >> 8}.{number & 255}", GOOD) for number in range(1000)]
     service.ok("client", "import", str(conf(service, *clients)), *TENANT)
     assert sum(name.startswith("many-") for name in names(service)) == 1000
-    told = service.rows(
+    entries = service.rows(
         "select target, changes from audit_trail where action = 'client.add' and target like '% many-%'"
     )
-    assert len({target for target, _ in told}) == 1000
-    assert not any(GOOD in changes for _, changes in told)
+    assert len({target for target, _ in entries}) == 1000
+    assert not any(GOOD in changes for _, changes in entries)
     settings = {"require_message_authenticator": "auto", "limit_proxy_state": "auto"}
     rows = [{"name": name, "address": "nowhere", "secret": "x", **settings} for name, *_ in clients[:100]]
     with pytest.raises(AssertionError, match=r"invalid address; clients\.0\.address: an IP address"):
         service.call("client.import", org=1, tenant=1, clients=rows)
 
 
-def test_what_the_file_does_not_say_stays(service: Service) -> None:
-    """An update keeps domains, product and what the client has shown, where the file is silent about them."""
+def test_fields_that_the_file_lacks_are_kept(service: Service) -> None:
+    """An update keeps domains, product and latch of a client."""
     add_domain(service, "own")
     add_client(service, "ise", "127.3.0.20", "own", secret=GOOD, product="Cisco ISE")
     with RadiusClient(service.ports.auth, GOOD, source="127.3.0.20") as client:
@@ -99,8 +100,8 @@ def test_what_the_file_does_not_say_stays(service: Service) -> None:
     assert row() == before
 
 
-def test_one_refusal_keeps_everything_back(service: Service) -> None:
-    """All or none: what can be imported waits for what cannot, until it is left out on purpose."""
+def test_one_refused_client_stops_the_import(service: Service) -> None:
+    """Without --skip-refused, nothing is imported if a client is refused."""
     add_client(service, "owner", "127.3.0.30")
     path = conf(
         service,
@@ -123,7 +124,7 @@ def test_one_refusal_keeps_everything_back(service: Service) -> None:
 
 
 def test_another_tenants_range_is_refused(service: Service) -> None:
-    """An import cannot take addresses away from another tenant, from outside or from inside."""
+    """Addresses inside and around another tenant's range are refused."""
     add_client(service, "theirs", "127.4.0.0/24", org=9, tenant=4)
     for address in ("127.4.0.7", "127.4.0.0/16"):
         done = service.cli("client", "import", str(conf(service, ("grab", address, GOOD))), *TENANT)
@@ -131,31 +132,31 @@ def test_another_tenants_range_is_refused(service: Service) -> None:
         assert "another tenant" in done.stdout
 
 
-def test_weak_duplicate_and_overlapping_entries_are_named(service: Service) -> None:
-    """Findings go to standard error, each with its client and its place in the file."""
+def test_weak_and_overlapping_entries_are_warned_about(service: Service) -> None:
+    """Each warning on standard error has its client and its place in the file."""
     path = conf(service, ("lan", "127.5.0.0/16", "testing123"), ("inner", "127.5.0.9", GOOD))
-    told = service.cli("client", "import", str(path), *TENANT, "--dry-run").stderr
-    assert "one that everybody knows" in told
-    assert "never becomes yes for a range" in told
-    assert "contains 'inner'" in told
-    assert "clients.conf:1" in told
+    errors = service.cli("client", "import", str(path), *TENANT, "--dry-run").stderr
+    assert "one that everybody knows" in errors
+    assert "never becomes yes for a range" in errors
+    assert "contains 'inner'" in errors
+    assert "clients.conf:1" in errors
 
 
 def test_secrets_are_never_printed(service: Service) -> None:
-    """Neither plan nor findings nor log hold a secret or its octets in hex."""
+    """Neither the plan nor the warnings nor the log have a secret, also not in hexadecimal."""
     path = conf(service, ("quiet", "127.3.0.40", GOOD), ("loud", "127.3.0.41", "testing123-7"), more="  junk = 1\n")
-    told = service.log()
+    output = service.log()
     for options in (("--dry-run",), ("--json",), ()):
         done = service.cli("client", "import", str(path), *TENANT, *options)
-        told += done.stdout + done.stderr
+        output += done.stdout + done.stderr
     for secret in (GOOD, "testing123-7"):
-        assert secret not in told
-        assert secret.encode().hex() not in told
+        assert secret not in output
+        assert secret.encode().hex() not in output
 
 
 @pytest.mark.parametrize(("text", "status"), [("client lan {\n ipaddr = 10.0.0.1\n", 1), (None, 2), ("# nothing\n", 0)])
-def test_files_that_are_none(service: Service, text: str | None, status: int) -> None:
-    """A broken file is told with its line, a missing one is wrong usage, an empty one is done at once."""
+def test_broken_missing_and_empty_files_are_reported(service: Service, text: str | None, status: int) -> None:
+    """The exit status is 1 for a broken file, with its line, 2 for a missing file, and 0 for an empty one."""
     path = service.directory / "other.conf"
     path.unlink(missing_ok=True)
     if text is not None:
@@ -165,8 +166,7 @@ def test_files_that_are_none(service: Service, text: str | None, status: int) ->
     assert status == 2 or "other.conf:" in done.stderr or "no clients" in done.stderr
 
 
-def test_without_a_service(stopped: RunningService) -> None:
-    """The import works on the store itself."""
+def test_clients_are_imported_without_a_service(stopped: RunningService) -> None:
     stopped.ok("db", "migrate")
     stopped.ok("client", "import", str(conf(stopped, ("early", "127.3.0.1", GOOD))), *TENANT)
     assert [row["name"] for row in json.loads(stopped.ok("client", "list", "--json"))] == ["early"]

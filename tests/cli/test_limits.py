@@ -1,4 +1,4 @@
-"""The setting `limits` of a running service: refusals over HTTP and on the command line, and what the doctor says."""
+"""The setting `limits` of a running service: refusals over HTTP and on the command line, and the doctor's warning."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,35 +12,35 @@ TENANT = {"orgId": 1, "tenantId": 1}
 
 
 def refusal(name: str) -> str:
-    """The message of a refused operation."""
+    """Return the message of a refused operation."""
     return f"limit reached: {name}; delete some, or let the installation raise the setting limits.{name}"
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service with small limits, whose tenant 1 has as many domains as it may have."""
+    """Yield a service with small limits; its tenant 1 has reached the limit of domains."""
     limits = ", ".join(f"{name}={most}" for name, most in LIMITS.items())
     with running_service(tmp_path_factory.mktemp("small"), {"SALLYPORT_LIMITS": limits}) as service:
         service.ok("domain", "add", "second", "--org", "1", "--tenant", "1")
         yield service
 
 
-def test_a_domain_too_many(small: RunningService) -> None:
-    """The error body of domain operations has 409 and names the limit and the setting."""
+def test_a_domain_over_the_limit_is_refused(small: RunningService) -> None:
+    """The error body of domain operations has code 409 and names the limit and the setting."""
     answer = small.post("/ad/AddDomain", {**TENANT, "domainName": "third"}, status=409)
     assert answer == {"error": refusal("domains"), "code": 409}
 
 
-def test_an_endpoint_user_too_many(small: RunningService) -> None:
-    """The error body of other operations has 409 and names the limit and the setting."""
+def test_an_endpoint_user_over_the_limit_is_refused(small: RunningService) -> None:
+    """The error body of other operations has code 409 and names the limit and the setting."""
     path, user = "/api/v1/endpointUsers/addEpmUserInfo", {"domainId": 1}
     small.post(path, {**user, "userName": "ann"})
     answer = small.post(path, {**user, "userName": "bob"}, status=409)
     assert (answer["code"], answer["status"], answer["message"]) == (409, "Failure", refusal("endpoint_users"))
 
 
-def test_the_command_line_is_limited_too(small: RunningService) -> None:
-    """A command of the installation is refused with the same message and exit code 1."""
+def test_the_limit_applies_to_the_command_line(small: RunningService) -> None:
+    """A command of the installation is refused with the same message and exit status 1."""
     done = small.cli("domain", "add", "third", "--org", "1", "--tenant", "1")
     assert (done.returncode, refusal("domains") in done.stderr) == (1, True)
 
@@ -48,8 +48,8 @@ def test_the_command_line_is_limited_too(small: RunningService) -> None:
 LDIF = b"dn: uid=ann,dc=x\nobjectClass: person\nuid: ann\n"
 
 
-def test_an_upload_that_would_wait_too_many(small: RunningService) -> None:
-    """An import over the limit of waiting imports is refused, and its file is not kept."""
+def test_an_upload_over_the_limit_of_imports_is_refused(small: RunningService) -> None:
+    """The uploaded file is not kept."""
     form = {"orgId": "1", "tenantId": "1", "domainId": "1"}
     path, files = "/api/v1/integrations/directory/importLdif", {"file": ("people.ldif", LDIF)}
     answer = small.request("POST", path, data=form, files=files)
@@ -57,8 +57,8 @@ def test_an_upload_that_would_wait_too_many(small: RunningService) -> None:
     assert kept_files(small) == []
 
 
-def test_an_import_of_the_command_line_that_would_wait_too_many(small: RunningService, tmp_path: Path) -> None:
-    """A refused import of the command line leaves no copy of the file."""
+def test_a_command_over_the_limit_of_imports_is_refused(small: RunningService, tmp_path: Path) -> None:
+    """No copy of the file is left."""
     file = tmp_path / "people.ldif"
     file.write_bytes(LDIF)
     done = small.cli("directory", "import-ldif", str(file), "--domain", "default")
@@ -71,12 +71,12 @@ def kept_files(service: RunningService) -> list[Path]:
     return list((service.data_dir / "directory").glob("*"))
 
 
-def test_another_tenant_has_its_own_rows(small: RunningService) -> None:
-    """A tenant at its limit does not keep another tenant from adding a domain."""
+def test_each_tenant_has_its_own_limit(small: RunningService) -> None:
+    """A tenant at its limit does not stop another tenant from adding a domain."""
     small.ok("domain", "add", "theirs", "--org", "1", "--tenant", "2")
 
 
-def test_the_doctor_warns_of_a_full_tenant(small: RunningService) -> None:
-    """A tenant that has used 90 % of a limit is named, with the limit and the setting."""
-    told = small.cli("doctor").stdout
-    assert "organization 1, tenant 1: 2 of 2 domains; raise the setting limits.domains, or remove some" in told
+def test_the_doctor_warns_of_a_tenant_near_its_limit(small: RunningService) -> None:
+    """A tenant that uses 90 % of a limit is named, with the limit and the setting."""
+    output = small.cli("doctor").stdout
+    assert "organization 1, tenant 1: 2 of 2 domains; raise the setting limits.domains, or remove some" in output

@@ -1,4 +1,4 @@
-"""The store in this process: what ends its thread is told to who works with it."""
+"""The store in the command's process: an error that ends the store's thread is raised to the caller."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from sallyport.cli.local import Local
 
 @pytest.fixture
 def local(tmp_path: Path) -> Local:
-    """The store of a new data directory, open."""
+    """Return the open store of a new data directory."""
     return Local(Settings(data_dir=tmp_path / "data", disk_reserve_mib=0), {})
 
 
-def end(local: Local) -> None:
-    """End the store's thread by an error."""
+def fail_store(local: Local) -> None:
+    """End the store's thread with an error."""
 
     async def fail() -> None:
         raise OSError("the disk is gone")
@@ -24,9 +24,9 @@ def end(local: Local) -> None:
     trio.from_thread.run_sync(trio.lowlevel.spawn_system_task, fail, trio_token=local._trio)
 
 
-def test_a_call_raises_what_ended_the_store(local: Local) -> None:
-    """The error itself and not its consequence; closing afterwards has nothing to add."""
-    end(local)
+def test_a_call_raises_the_error_that_ended_the_store(local: Local) -> None:
+    """The original error is raised, not one that it caused; closing afterwards raises nothing."""
+    fail_store(local)
     with pytest.raises(trio.TrioInternalError) as raised:
         while True:
             local.call({"command": "tenant.list"})
@@ -34,8 +34,8 @@ def test_a_call_raises_what_ended_the_store(local: Local) -> None:
     local.close()
 
 
-def test_closing_raises_what_no_call_has(local: Local) -> None:
+def test_closing_raises_an_error_that_no_call_raised(local: Local) -> None:
     """An error after the last call is not lost."""
-    end(local)
+    fail_store(local)
     with pytest.raises(trio.TrioInternalError):
         local.close()

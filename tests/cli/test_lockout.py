@@ -15,7 +15,7 @@ SECRET = "a long secret"
 
 @pytest.fixture
 def nas(service: Service) -> Iterator[RadiusClient]:
-    """A client of the domain vault, which has the user kim; made by the first test."""
+    """Yield a client of the domain vault with the user kim, which the first test makes."""
     if "vault" not in service.domains():
         service.ok("domain", "add", "vault", "--org", "1", "--tenant", "1")
         service.ok("user", "add", "kim", "--domain", "vault", "--password", "-", input="hello\n")
@@ -26,14 +26,14 @@ def nas(service: Service) -> Iterator[RadiusClient]:
 
 
 def lock_out(nas: RadiusClient) -> None:
-    """Ten wrong passwords of kim's, and the right one is refused."""
+    """Send ten wrong passwords for kim, and assert that the right one is then refused."""
     for number in range(10):
         assert nas.login("kim", f"wrong {number}") == REJECT
     assert nas.login("kim", "hello") == REJECT
 
 
-def test_list_and_remove(service: Service, nas: RadiusClient) -> None:
-    """Who is locked out is listed, and gets in once it is removed; the second time it is told that nobody was."""
+def test_a_lockout_is_listed_and_removed(service: Service, nas: RadiusClient) -> None:
+    """The user can log in after `remove`; a second `remove` reports that there was no lockout."""
     assert json.loads(service.ok("lockout", "list", "--json")) == []
     lock_out(nas)
     (row,) = json.loads(service.ok("lockout", "list", "--json"))
@@ -45,8 +45,8 @@ def test_list_and_remove(service: Service, nas: RadiusClient) -> None:
     assert (done.returncode, done.stderr) == (0, "was not locked out\n")
 
 
-def test_a_restore_brings_back_who_was_locked_out(service: Service, nas: RadiusClient, tmp_path: Path) -> None:
-    """And nobody else: the store that is restored is what holds, at once."""
+def test_a_restore_restores_the_lockouts(service: Service, nas: RadiusClient, tmp_path: Path) -> None:
+    """The lockouts of the restored store apply at once, and no others."""
     before, locked = str(tmp_path / "before.db"), str(tmp_path / "locked.db")
     service.ok("db", "backup", before)
     lock_out(nas)
@@ -59,8 +59,8 @@ def test_a_restore_brings_back_who_was_locked_out(service: Service, nas: RadiusC
     assert nas.login("kim", "hello") == ACCEPT
 
 
-def test_wrong_usage(service: Service) -> None:
-    """Neither a user nor a station, or both; an unknown domain."""
+def test_invalid_arguments_are_refused(service: Service) -> None:
+    """`remove` takes either a user or a station; an unknown domain is refused."""
     assert service.cli("lockout", "remove", "--domain", "default").returncode == 2
     assert service.cli("lockout", "remove", "--domain", "default", "--user", "a", "--station", "b").returncode == 2
     assert service.cli("lockout", "list", "--domain", "nowhere").returncode == 1

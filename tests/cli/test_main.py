@@ -1,4 +1,4 @@
-"""The program as a whole: its list of commands, exit codes, what it imports, and how it finds the service."""
+"""The program as a whole: its list of commands, exit statuses, imports, and how it finds the service."""
 
 import fcntl
 import json
@@ -28,8 +28,8 @@ COMMANDS = {name: entry for listed in SECTIONS.values() for name, entry in liste
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_is_there_and_explains_itself(service: Service, name: str) -> None:
-    """The list imports nothing, so each entry must name a command that exists; each has a line in the help."""
+def test_every_listed_command_exists_and_has_help(service: Service, name: str) -> None:
+    """The list imports nothing, so that each entry must name an existing command."""
     module, _, attribute = COMMANDS[name][0].partition(":")
     assert getattr(import_module(module), attribute).name == name
     assert f"  {name} " in service.ok("--help")
@@ -38,21 +38,22 @@ def test_every_command_is_there_and_explains_itself(service: Service, name: str)
 
 @pytest.mark.parametrize("sections", [SECTIONS, AGENT_SECTIONS], ids=["root", "agent"])
 def test_every_command_is_under_one_heading(sections: Sections) -> None:
-    """A command is declared under its heading, and under no other one."""
     names = [name for listed in sections.values() for name in listed]
     assert len(names) == len(set(names))
 
 
 def test_the_help_has_the_headings_in_order(service: Service) -> None:
-    """The help starts with the work of the first day; each heading has its most used command first."""
-    told = service.ok("--help").splitlines()
-    assert [each[:-1] for each in told if each.endswith(":") and each[:1].strip() and each != "Options:"] == [*HEADINGS]
-    firsts = {each[:-1]: after.split()[0] for each, after in pairwise(told) if each[:-1] in HEADINGS}
+    """The help starts with the first day's work; each heading has its most used command first."""
+    lines = service.ok("--help").splitlines()
+    assert [each[:-1] for each in lines if each.endswith(":") and each[:1].strip() and each != "Options:"] == [
+        *HEADINGS
+    ]
+    firsts = {each[:-1]: after.split()[0] for each, after in pairwise(lines) if each[:-1] in HEADINGS}
     assert firsts == {heading: next(iter(listed)) for heading, listed in SECTIONS.items()}
 
 
 def groups(group: click.Command = root) -> Iterator[click.Group]:
-    """Every group of the tree."""
+    """Yield every group of the tree."""
     if isinstance(group, click.Group):
         yield group
         context = click.Context(group)
@@ -63,8 +64,8 @@ def groups(group: click.Command = root) -> Iterator[click.Group]:
 
 
 @pytest.mark.parametrize("group", list(groups()), ids=lambda group: group.name)
-def test_a_group_lists_its_commands_in_the_order_of_their_use(group: click.Group) -> None:
-    """Every group keeps its order and has no name twice, and what it puts first exists."""
+def test_a_group_lists_its_commands_in_order_of_use(group: click.Group) -> None:
+    """Every group keeps its order and has no name twice; the commands that it puts first exist."""
     assert isinstance(group, Group)
     assert set(group.first) <= group.commands.keys()
     names = group.list_commands(click.Context(group))
@@ -72,35 +73,35 @@ def test_a_group_lists_its_commands_in_the_order_of_their_use(group: click.Group
 
 
 @pytest.mark.parametrize("name", ["client", "domain", "directory", "token", "user", "rule"])
-def test_the_help_of_a_group_starts_with_what_is_done_first(service: Service, name: str) -> None:
-    """The help does not sort by name: what makes a thing comes first, then the list."""
-    told = service.ok(name, "--help").partition("Commands:\n")[2]
-    assert told.split()[0] in ("add", "create", "list")
+def test_the_help_of_a_group_starts_with_add_create_or_list(service: Service, name: str) -> None:
+    """The help is not sorted by name."""
+    commands = service.ok(name, "--help").partition("Commands:\n")[2]
+    assert commands.split()[0] in ("add", "create", "list")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("tokn",), 'There is no command "tokn". Did you mean "token"?'),
         (("token", "creat"), 'There is no command "creat". Did you mean "create"?'),
         (("token", "x"), 'There is no command "x". Commands: create, list, revoke.'),
     ],
 )
-def test_an_unknown_command_names_the_nearest(service: Service, words: tuple[str, ...], told: str) -> None:
-    """The message has the command that was meant, or all of the group."""
-    assert told in service.cli(*words).stderr
+def test_an_unknown_command_names_the_nearest(service: Service, words: tuple[str, ...], message: str) -> None:
+    """The message has the nearest command, or all commands of the group."""
+    assert message in service.cli(*words).stderr
 
 
 @pytest.mark.parametrize("words", LISTS)
 def test_every_list_has_json(service: Service, words: tuple[str, ...]) -> None:
-    """`--json` gives an array, with a service and in scripts that parse it."""
+    """`--json` prints an array."""
     name, *options = words
     assert isinstance(json.loads(service.ok(name, "list", "--json", *options)), list)
 
 
 @pytest.mark.parametrize("words", [("token", "list"), ("domain", "list"), ("client", "list"), ("device", "list")])
-def test_a_running_service_is_asked_without_ado(service: Service, words: tuple[str, ...]) -> None:
-    """No event loop, web framework or database is imported where the service does the work."""
+def test_a_running_service_is_asked_without_heavy_imports(service: Service, words: tuple[str, ...]) -> None:
+    """The command line imports no event loop, web framework or database if the service does the work."""
     code = (
         "import sys; from sallyport.cli.main import root; root(sys.argv[1:], standalone_mode=False); "
         f"print('heavy:', [name for name in {HEAVY} if name in sys.modules])"
@@ -112,14 +113,14 @@ def test_a_running_service_is_asked_without_ado(service: Service, words: tuple[s
 
 
 @pytest.mark.parametrize("arguments", [("nonsense",), ("token", "nonsense"), ("token", "list", "--nonsense"), ("--x",)])
-def test_what_is_not_understood_ends_with_2(service: Service, arguments: tuple[str, ...]) -> None:
-    """Nothing is on standard output then."""
+def test_wrong_usage_has_exit_status_2(service: Service, arguments: tuple[str, ...]) -> None:
+    """Standard output is empty."""
     done = service.program(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
 
 
-def test_a_store_that_is_held_is_not_touched(stopped: RunningService) -> None:
-    """Where another process has the lock and nobody answers, a command fails with one line."""
+def test_a_held_lock_without_a_service_is_an_error(stopped: RunningService) -> None:
+    """If another process has the lock and does not answer, a command fails with one line."""
     stopped.ok("db", "migrate")
     descriptor = os.open(stopped.data_dir / "lock", os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -132,16 +133,16 @@ def test_a_store_that_is_held_is_not_touched(stopped: RunningService) -> None:
     assert f"is in use by {process_name(os.getpid())}; it answers no command: wait until it ends" in done.stderr
 
 
-def test_the_socket_of_a_killed_service_is_no_obstacle(stopped: RunningService) -> None:
-    """After a crash the store is opened, although the socket is still there."""
+def test_the_socket_of_a_killed_service_is_ignored(stopped: RunningService) -> None:
+    """After a crash the store is opened, although the socket still exists."""
     stopped.start()
     stopped.kill()
     assert (stopped.data_dir / "control.sock").exists()
     assert json.loads(stopped.ok("domain", "list", "--json"))[0]["domainName"] == "default"
 
 
-def test_a_service_that_goes_away_is_told(stopped: RunningService) -> None:
-    """A peer that closes without an answer ends with 1: nobody knows whether it was done."""
+def test_a_connection_closed_without_an_answer_is_an_error(stopped: RunningService) -> None:
+    """The exit status is 1, since it is unknown whether the operation was done."""
     stopped.data_dir.mkdir()
     (stopped.data_dir / "lock").touch()
     with socket.socket(socket.AF_UNIX) as listener:
@@ -153,13 +154,13 @@ def test_a_service_that_goes_away_is_told(stopped: RunningService) -> None:
             connection, _ = listener.accept()
             connection.recv(4096)
             connection.close()
-            _, told = process.communicate(timeout=20)
+            _, error = process.communicate(timeout=20)
     assert process.returncode == 1
-    assert "gave no answer" in told
+    assert "gave no answer: if it has ended, look whether the change was made before you repeat it" in error
 
 
-def test_settings_that_cannot_be_read_end_with_1(stopped: RunningService) -> None:
-    """One line, which names the key."""
+def test_invalid_settings_have_exit_status_1(stopped: RunningService) -> None:
+    """One line on standard error names the key."""
     path = stopped.directory / "other.toml"
     path.write_text("http_bnid = 1\n")
     done = stopped.cli("--config", str(path), "token", "list")
@@ -169,16 +170,15 @@ def test_settings_that_cannot_be_read_end_with_1(stopped: RunningService) -> Non
 
 
 @pytest.mark.parametrize("words", [("log", "level", "debug"), ("client", "unknown"), ("client", "unknown", "--json")])
-def test_what_a_running_service_alone_knows(stopped: RunningService, words: tuple[str, ...]) -> None:
-    """Without one that is told, in place of an answer that nobody has given."""
+def test_commands_that_need_a_service_fail_without_one(stopped: RunningService, words: tuple[str, ...]) -> None:
     stopped.ok("db", "migrate")
     done = stopped.cli(*words)
     assert (done.returncode, done.stdout) == (1, "")
     assert "no service runs in" in done.stderr
 
 
-def test_the_config_file_says_where_the_service_is(service: Service) -> None:
-    """`--config` finds the service of another directory, from anywhere, and long paths are no obstacle."""
+def test_the_config_file_selects_the_service(service: Service) -> None:
+    """`--config` finds the service of another directory, also from a directory with a long path."""
     folder = service.directory / ("d" * 100)
     folder.mkdir()
     path = folder / "sallyport.toml"
@@ -191,7 +191,7 @@ def test_the_config_file_says_where_the_service_is(service: Service) -> None:
 
 
 def test_a_second_service_does_not_start(service: Service) -> None:
-    """The data directory has one owner: the other ends with 1 and one line, and the first goes on."""
+    """The second service prints one line with the owner of the lock, and the first service still answers."""
     done = service.program("serve")
     assert done.returncode == 1
     held = f"is in use by {process_name(service.process_id)}, which is a running service: stop it first, or set "
@@ -199,31 +199,30 @@ def test_a_second_service_does_not_start(service: Service) -> None:
     assert service.request("GET", "/readyz").status_code == 200
 
 
-def test_a_terminal_that_cannot_show_a_name_is_no_error(service: Service) -> None:
-    """Where the encoding lacks a character, it is escaped."""
+def test_a_character_that_the_terminal_lacks_is_escaped(service: Service) -> None:
     add_domain(service, "\u65e5\u672c")
     environ = {**service.environ, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([PROGRAM, "domain", "list"], env=environ, capture_output=True, text=True, check=True)
     assert "\\u65e5" in done.stdout
 
 
-def test_a_reader_that_has_seen_enough_is_no_error_to_tell(service: Service) -> None:
+def test_a_closed_pipe_prints_no_traceback(service: Service) -> None:
     """`sallyport client list | head -1` prints no traceback."""
     command = f'"{PROGRAM}" client list --json | true'
     done = subprocess.run(command, shell=True, env=service.environ, capture_output=True, text=True, check=False)  # noqa: S602
     assert "Traceback" not in done.stderr
 
 
-def test_a_message_is_harmless_to_a_terminal(service: Service) -> None:
-    """What the service repeats of a name cannot command the terminal."""
+def test_a_message_has_no_control_characters(service: Service) -> None:
+    """A name in a message is printed without its control characters."""
     done = service.cli("client", "remove", "\x1b[31mred", *TENANT)
     assert done.returncode == 1
     assert "\x1b" not in done.stderr
 
 
 @pytest.mark.parametrize("words", [("token", "list", "--json"), ("demo", "--once")])
-def test_a_reader_that_closes_early_is_no_error(service: Service, words: tuple[str, ...]) -> None:
-    """`sallyport ... | head` ends with 1, without a message and without a traceback."""
+def test_a_closed_pipe_has_exit_status_1_and_no_message(service: Service, words: tuple[str, ...]) -> None:
+    """`sallyport ... | head` prints nothing on standard error."""
     read, write = os.pipe()
     os.close(read)
     try:

@@ -1,4 +1,4 @@
-"""Messages of the command line: each names the option that was given, its value and the accepted values."""
+"""Messages of the command line: each names the option, the value that was given and the accepted values."""
 
 import ast
 import re
@@ -15,6 +15,7 @@ from tests.cli import TENANT, Service
 
 TYPED = (click.Choice, click.IntRange, click.FloatRange, Time, click.types.IntParamType, click.types.FloatParamType)
 SECRETS = re.compile(r"--.*(password|secret)$")
+SECRET_OPTION = re.compile(r"--(.*-)?(secret|password|token|key|code|pin|seed)$")
 WRONG = "wr0ng v@lue"
 DOTTED = re.compile(r"[A-Za-z]\.(\d+|[a-z]+[A-Z]\w*)\b")
 DOMAIN = ("--domain", "default")
@@ -23,27 +24,37 @@ REMEDY = re.compile(
     r"fetch|decrypt|give it|register it|have it signed|check the|switch the|enough|make it one|remove)\b"
 )
 THEIR_OWN = re.compile(r"\{(remedy|text|each\['weakness'\]|missing|how|LOCKED)\}")
-"""Texts that come with a remedy of their own."""
+"""Placeholders of texts that contain a remedy."""
 
 
-def options(group: click.Group = root, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Option]]:
-    """Every option of the tree that has a choice or a converter, with the words of its command."""
+def all_options(
+    group: click.Group = root, before: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command, click.Option]]:
+    """Yield every option of the tree that takes a value, with its command and the command's words."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):
-            yield from options(command, (*before, name))
+            yield from all_options(command, (*before, name))
             continue
         for each in command.params:
-            is_typed = isinstance(each.type, TYPED) or (isinstance(each.type, click.Path) and each.type.exists)
-            if isinstance(each, click.Option) and is_typed and not each.is_flag:
-                yield (*before, name), each
+            if isinstance(each, click.Option) and not each.is_flag:
+                yield (*before, name), command, each
+
+
+def options() -> Iterator[tuple[tuple[str, ...], click.Option]]:
+    """Yield every option that has a choice or a converter, with the words of its command."""
+    for words, _, each in all_options():
+        if isinstance(each.type, TYPED) or (isinstance(each.type, click.Path) and each.type.exists):
+            yield words, each
 
 
 @pytest.mark.parametrize(("words", "option"), [pytest.param(w, o, id=" ".join((*w, o.opts[0]))) for w, o in options()])
-def test_a_wrong_value_is_named(service: Service, words: tuple[str, ...], option: click.Option) -> None:
-    """The message has the option as it was typed and the value, and no path of a body. A secret is not repeated."""
+def test_a_message_names_the_option_and_the_wrong_value(
+    service: Service, words: tuple[str, ...], option: click.Option
+) -> None:
+    """The message has the option as typed and no path of a body; it does not repeat a secret."""
     done = service.cli(*words, option.opts[0], WRONG)
     first = done.stderr.splitlines()[0]
     assert (done.returncode, done.stdout) == (2, "")
@@ -54,7 +65,7 @@ def test_a_wrong_value_is_named(service: Service, words: tuple[str, ...], option
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (
             ("client", "add", "x", *TENANT, "--address", "10.0.0.300"),
@@ -107,6 +118,10 @@ def test_a_wrong_value_is_named(service: Service, words: tuple[str, ...], option
         (("domain", "mode", "default", "montor"), 'MODE: "montor" is not understood; give monitor or enforce'),
         (("session", "change", "1", "--set", "x"), '--set: "x" is not understood; give NAME=VALUE'),
         (("rule", "add", "r", "--action", "block", *DOMAIN, "--reply", "x"), '--reply: "x" is not understood'),
+        (
+            ("rule", "add", "r", "--action", "block", *DOMAIN, "--reply", "Nope=1"),
+            '--reply: "Nope": no RADIUS attribute of this name',
+        ),
         (("check", "radius", "h:x", "--secret", "s", "--status"), 'HOST[:PORT]: "h:x" is not understood; give a host'),
         (
             ("policy", "add", "x", *TENANT, "--min-length", "8", "--max-length", "3"),
@@ -128,18 +143,20 @@ def test_a_wrong_value_is_named(service: Service, words: tuple[str, ...], option
         (("db", "backup", "/no/such/file"), "/no/such/file: No such file or directory"),
         (("client", "add", "x"), "--org is missing: orgId of the client."),
         (("rule", "add", "x", *DOMAIN), "--action is missing; give allow, block or mfa_required"),
+        (("event", "list", *DOMAIN, "--since", "24h"), "no option --since. Options: --domain, --search, --from"),
+        (("event", "list", *DOMAIN, "--serch", "x"), 'There is no option --serch. Did you mean "--search"?'),
         (("db", "restore", "/no/such/file"), "FILE: '/no/such/file' does not exist."),
     ],
 )
-def test_a_refused_value_names_its_option(service: Service, words: tuple[str, ...], told: str) -> None:
-    """What the service refuses is told by the option or argument that it came from, with the accepted values."""
+def test_a_refused_value_names_its_option(service: Service, words: tuple[str, ...], message: str) -> None:
+    """If the service refuses a value, the message names the option or argument it came from and the accepted values."""
     done = service.cli(*words)
-    assert told in done.stderr
+    assert message in done.stderr
     assert not DOTTED.search(done.stderr)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("rule", "remove", "99", *DOMAIN), 'rule "99" not found; see: sallyport rule list --domain default'),
         (("user", "remove", "nope", *DOMAIN), 'user "nope" not found; see: sallyport user list --domain default'),
@@ -153,15 +170,15 @@ def test_a_refused_value_names_its_option(service: Service, words: tuple[str, ..
         (("token", "revoke", "spt_pasted"), "token not found; see: sallyport token list"),
     ],
 )
-def test_what_does_not_exist_is_named_with_its_list(service: Service, words: tuple[str, ...], told: str) -> None:
-    """The message has the name that was given and the command that shows those that exist; a token is not repeated."""
+def test_a_missing_object_is_named_with_its_list(service: Service, words: tuple[str, ...], message: str) -> None:
+    """The message has the given name and the command that lists the existing ones; it does not repeat a token."""
     done = service.cli(*words)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"sallyport: {told}\n"
+    assert done.stderr == f"sallyport: {message}\n"
 
 
-def test_a_secret_is_never_repeated(service: Service) -> None:
-    """A password that the service refuses is told by its option alone."""
+def test_a_message_never_repeats_a_secret(service: Service) -> None:
+    """The message has the option of a refused password or secret, but not its value."""
     done = service.cli("user", "add", "x", *DOMAIN, "--password", "-", input="hunter2" * 100 + "\n")
     assert done.returncode == 1
     assert "--password" in done.stderr and "hunter2" not in done.stderr
@@ -173,9 +190,38 @@ def test_a_secret_is_never_repeated(service: Service) -> None:
     assert "--field" in done.stderr and "hunter2" not in done.stderr
 
 
+def secret_options() -> Iterator[tuple[tuple[str, ...], click.Option]]:
+    """Yield every option that takes a secret, with a complete command line before it."""
+    for words, command, option in all_options():
+        is_secret = option.metavar != "FILE" and any(SECRET_OPTION.search(each) for each in option.opts)
+        if is_secret and not isinstance(option.type, click.Path):
+            others = [each for each in command.params if each.required and each is not option]
+            yield (*words, *(word for each in others for word in filled(each))), option
+
+
+def filled(parameter: click.Parameter) -> tuple[str, ...]:
+    """Return a required parameter with a value of its type."""
+    value = "127.0.0.1:1" if "HOST" in (parameter.metavar or "") else "1"
+    if isinstance(parameter.type, click.Choice):
+        value = str(parameter.type.choices[0])
+    return (value,) if isinstance(parameter, click.Argument) else (parameter.opts[0], value)
+
+
+@pytest.mark.parametrize("value", ["hunter2 ü", "hunter2" * 100], ids=["short", "long"])
+@pytest.mark.parametrize(
+    ("words", "option"), [pytest.param(w, o, id=" ".join((*w, o.opts[0]))) for w, o in secret_options()]
+)
+def test_no_command_repeats_a_secret(
+    service: Service, words: tuple[str, ...], option: click.Option, value: str
+) -> None:
+    """A secret that is given as an argument is in no message, whether the command takes it there or not."""
+    done = service.cli(*words, option.opts[0], value)
+    assert "hunter2" not in done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("kind", ["instance", "group"])
-def test_the_names_that_exist_are_given(service: Service, kind: str) -> None:
-    """A wrong name is answered with the names of the same domain that are most like it."""
+def test_a_missing_object_is_answered_with_similar_names(service: Service, kind: str) -> None:
+    """The names are those of the same domain."""
     service.ok(kind, "add", "server-1", *DOMAIN)
     service.ok(kind, "add", "other", *DOMAIN)
     done = service.cli(kind, "assign", "servr-1", *DOMAIN, "--user", "x")

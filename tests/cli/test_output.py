@@ -1,4 +1,4 @@
-"""Tables, JSON and CSV: what people and programs get, and what a terminal never gets."""
+"""Tables, JSON and CSV, and the characters that are never printed to a terminal."""
 
 import csv
 import io
@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from sallyport.cli.output import print_json, print_rows, safe
 
 
-def test_a_table_has_the_columns_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """Lists, booleans and nothing are words; numbers stay as they are."""
+def test_a_table_has_the_given_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """Lists and booleans are printed as words, None as nothing, and numbers unchanged."""
     print_rows([{"a_name": "x", "b": [1, 2], "c": True, "d": None, "e": "007", "f": "unseen"}], ("a_name", *"bcde"))
     head, _, line = capsys.readouterr().out.splitlines()
     assert head.split() == ["a", "name", "b", "c", "d", "e"]
     assert line.split() == ["x", "1,", "2", "yes", "007"]
 
 
-def test_json_comes_entry_by_entry(capsys: pytest.CaptureFixture[str]) -> None:
-    """Entries of a generator make one array; no entries make an empty one."""
+def test_json_of_a_generator_is_one_array(capsys: pytest.CaptureFixture[str]) -> None:
+    """A list without entries is an empty array."""
     rows = [{"a": 1, "b": {"c": ["\u00e9"]}}, {"a": 2}]
     print_rows(iter(rows), ("a",), "json")
     printed = capsys.readouterr().out
@@ -30,8 +30,8 @@ def test_json_comes_entry_by_entry(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "[]\n"
 
 
-def test_csv_has_the_columns_even_without_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    """The first line does not depend on what is there; no cell is a formula."""
+def test_csv_has_its_header_even_without_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    """No cell is a formula."""
     print_rows([], ("a", "b"), "csv")
     print_rows([{"b": "x,y", "a": -1, "c": 3}], ("a", "b"), "csv")
     print_rows([{"a": "=1", "b": ["=1", "x"]}], ("a", "b"), "csv")
@@ -40,14 +40,14 @@ def test_csv_has_the_columns_even_without_rows(capsys: pytest.CaptureFixture[str
 
 
 @given(st.text())
-def test_nothing_that_a_terminal_obeys_is_printed(text: str) -> None:
-    """Only line ends are left of what is not printable."""
+def test_safe_text_has_no_control_characters(text: str) -> None:
+    """Line ends are the only characters that are not printable."""
     assert all(each.isprintable() or each == "\n" for each in safe(text))
 
 
 @given(st.text())
-def test_json_escapes_what_a_terminal_obeys(text: str) -> None:
-    """The octets printed are harmless, and they still mean the text."""
+def test_json_escapes_control_characters(text: str) -> None:
+    """The output is printable, and it parses to the same text."""
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdout", out)

@@ -1,4 +1,4 @@
-"""What every command says where this user may not read or write: no traceback, and "permission denied" by its name."""
+"""Messages of every command about files that this user may not read or write."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.service import RunningService
 
 ROOT = Path(__file__).parents[2]
 SITUATIONS = ("directory", "settings", "argument", "unreadable argument", "read-only", "socket")
-COMMANDS = [" ".join(words) for words, _ in leaves() if words != ("demo",)]  # which is in a directory of its own
+COMMANDS = [" ".join(words) for words, _ in leaves() if words != ("demo",)]  # it uses a directory of its own
 READABLE = """
 set -eu
 top=$1 prefix=$2; shift 2
@@ -28,19 +28,19 @@ if [ "$top" != "$prefix" ]; then
 fi
 exec "$@"
 """
-"""Gives other users this Python, if it is in a private directory, and hides the rest of that directory meanwhile."""
+"""Gives other users access to this Python if it is in a private directory, and hides the rest of that directory."""
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="another user's files need root")
 
 
 def private(path: Path) -> Path:
-    """The first directory above a path that other users may not enter; the path itself if there is none."""
+    """Return the first directory in a path that other users may not enter, else the path itself."""
     return next((each for each in reversed(path.parents) if not each.stat().st_mode & 0o001), path)
 
 
 @pytest.fixture(scope="module")
 def outcomes() -> Iterator[dict[str, tuple[int, str]]]:
-    """Exit status and output of each command, by situation and name."""
+    """Yield exit status and output of each command, by situation and name."""
     prefix = Path(sys.base_prefix)
     with tempfile.TemporaryDirectory() as folder:
         command = [
@@ -65,26 +65,27 @@ def outcomes() -> Iterator[dict[str, tuple[int, str]]]:
 
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_missing_permission_is_told(outcomes: dict[str, tuple[int, str]], command: str, situation: str) -> None:
-    """The command ends by itself with a message; nothing that exists is said to be missing."""
-    status, told = outcomes[f"{situation}: {command}"]
-    assert status in (0, 1, 2), told
-    assert "Traceback" not in told
-    assert "does not exist" not in told
-    assert "No such file" not in told
+def test_a_missing_permission_is_reported(outcomes: dict[str, tuple[int, str]], command: str, situation: str) -> None:
+    """The command ends with a message and without a signal; the message does not say that an existing file is
+    missing."""
+    status, output = outcomes[f"{situation}: {command}"]
+    assert status in (0, 1, 2), output
+    assert "Traceback" not in output
+    assert "does not exist" not in output
+    assert "No such file" not in output
 
 
-def foreign(service: RunningService) -> Path:
-    """Return the data directory, which is another user's."""
+def foreign_data_directory(service: RunningService) -> Path:
+    """Create a data directory that belongs to another user, and return it."""
     service.data_dir.mkdir(mode=0o700)
     os.chown(service.data_dir, NOBODY, NOBODY)
     service.ok("db", "migrate")
     return service.data_dir
 
 
-def test_root_leaves_files_to_the_owner_of_the_data_directory(stopped: RunningService) -> None:
-    """What root's commands make there belongs to its owner: the store, keys, certificates, backups and exports."""
-    data = foreign(stopped)
+def test_files_that_root_creates_belong_to_the_owner_of_the_data_directory(stopped: RunningService) -> None:
+    """The store, keys, certificates, backups and exports get the owner of the data directory."""
+    data = foreign_data_directory(stopped)
     stopped.ok("cert", "init", "--host", "radius.example.org")
     bundles = ("--p12", str(data / "laptop.p12"), "--mobileconfig", str(data / "laptop.mobileconfig"))
     stopped.ok("cert", "issue", "laptop", *bundles)
@@ -95,9 +96,9 @@ def test_root_leaves_files_to_the_owner_of_the_data_directory(stopped: RunningSe
     assert {path.lstat().st_uid for path in data.rglob("*")} == {NOBODY}
 
 
-def test_a_link_in_a_data_directory_leads_root_nowhere(stopped: RunningService) -> None:
-    """The directory's owner cannot have root write to a place where the owner may not write."""
-    data, target = foreign(stopped), stopped.directory / "target"
+def test_root_does_not_follow_a_link_in_a_data_directory(stopped: RunningService) -> None:
+    """The owner of the directory cannot have root write to a place where the owner may not write."""
+    data, target = foreign_data_directory(stopped), stopped.directory / "target"
     target.mkdir()
     (data / "certs").symlink_to(target)
     refused = stopped.cli("cert", "init", "--host", "radius.example.org")
@@ -106,20 +107,20 @@ def test_a_link_in_a_data_directory_leads_root_nowhere(stopped: RunningService) 
     assert not list(target.iterdir())
 
 
-def test_the_doctor_names_what_the_owner_cannot_read() -> None:
-    """A file of root in the service's directory is a problem, with the command that mends it."""
+def test_the_doctor_names_files_that_the_owner_cannot_read() -> None:
+    """A file of root in the service's directory is a problem; the finding has the command that fixes it."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         service = RunningService(Path(folder))
-        os.chown(foreign(service) / "sallyport.db", 0, 0)
+        os.chown(foreign_data_directory(service) / "sallyport.db", 0, 0)
         done = service.cli("doctor", "--json")
     (found,) = [row["finding"] for row in json.loads(done.stdout) if row["check"] == "files"]
     assert "sallyport.db: Permission denied; chown nobody" in found
 
 
 def test_a_service_whose_user_cannot_read_the_program_is_refused(stopped: RunningService) -> None:
-    """Root's `serve` would give up root and fail at its next import: the message names the file and the remedy."""
-    foreign(stopped)
+    """Root's `serve` gives up root and would fail at its next import. The message names the file and the remedy."""
+    foreign_data_directory(stopped)
     hidden = stopped.directory / "hidden"
     hidden.mkdir(mode=0o700)
     (hidden / "sallyport").symlink_to(Path(sallyport.__file__).parent)
@@ -129,6 +130,6 @@ def test_a_service_whose_user_cannot_read_the_program_is_refused(stopped: Runnin
         env={**stopped.environ, "PYTHONPATH": str(hidden)}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    (told,) = done.stderr.splitlines()
-    assert f"the service runs as user nobody, who owns {stopped.data_dir} and cannot read " in told
-    assert told.endswith(": install the program where that user can read it, such as /opt/sallyport")
+    (message,) = done.stderr.splitlines()
+    assert f"the service runs as user nobody, who owns {stopped.data_dir} and cannot read " in message
+    assert message.endswith(": install the program where that user can read it, such as /opt/sallyport")

@@ -1,4 +1,4 @@
-"""`sallyport policy`: what it prints, and what it keeps."""
+"""`sallyport policy`: password policies and the instances that they are assigned to."""
 
 import json
 from typing import Any
@@ -20,19 +20,19 @@ VALUES = ("server", "8", "16", "digit", "yes", "no", "yes", "9", "-1", "-2", "1"
 
 
 def policies(service: RunningService, *tenant: str) -> dict[str, dict[str, Any]]:
-    """The policies of a tenant by name."""
+    """Return the policies of a tenant by name."""
     found = json.loads(service.ok("policy", "list", *(tenant or TENANT), "--json"))
     return {each["policyName"]: each for each in found}
 
 
 def add(service: RunningService, name: str, *options: str) -> str:
-    """A policy; its id."""
+    """Add a policy and return its ID."""
     return service.ok("policy", "add", name, *TENANT, *options).strip()
 
 
 @pytest.fixture(scope="module")
 def machine(service: Service) -> str:
-    """A machine of the first tenant."""
+    """Return the ID of an instance of the first tenant."""
     made = service.call("token.create", org=1, tenant=1, role="operator")
     answer = httpx.post(
         f"http://127.0.0.1:{service.ports.http}/api/v1/instances/addInstance",
@@ -44,7 +44,7 @@ def machine(service: Service) -> str:
 
 
 def test_add_prints_the_id_alone(service: Service) -> None:
-    """Standard output is the policyId and a line end; the list has it, in this tenant alone."""
+    """Standard output is the policyId and a line end; only this tenant's list has the policy."""
     added = service.program("policy", "add", "printed", *TENANT)
     assert (added.returncode, added.stderr) == (0, "")
     assert added.stdout == f"{policies(service)['printed']['policyId']}\n"
@@ -52,8 +52,8 @@ def test_add_prints_the_id_alone(service: Service) -> None:
     assert policies(service, *OTHER_TENANT) == {}
 
 
-def test_every_option_is_kept_and_cleared(service: Service) -> None:
-    """Under the name that the API has for it; what update does not name stays, what is empty is taken away."""
+def test_every_option_is_stored_and_cleared(service: Service) -> None:
+    """`update` keeps fields that are not given and clears those with an empty value."""
     options = [text for pair in zip((f"--{name}" for name in RULES), VALUES, strict=True) for text in pair]
     policy = add(service, "all", *options)
     kept = {"policyName": "all", **dict(zip(RULES.values(), VALUES, strict=True))}
@@ -69,23 +69,23 @@ def test_every_option_is_kept_and_cleared(service: Service) -> None:
 
 
 @pytest.mark.parametrize("old", ["--min-len", "--minlen", "--dcredit"])
-def test_a_spelling_that_could_be_both_is_refused(service: Service, old: str) -> None:
-    """A length is the interface's or libpwquality's; the message names the nearest options."""
+def test_an_ambiguous_option_name_is_refused(service: Service, old: str) -> None:
+    """Sallyport and libpwquality both have a minimum length; the message names the nearest options."""
     refused = service.cli("policy", "add", "old", *TENANT, old, "8")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "'--min-length'" in refused.stderr or "'--pwq-" in refused.stderr
+    assert 'Did you mean "--min-length"?' in refused.stderr or 'Did you mean "--pwq-' in refused.stderr
 
 
-def test_the_help_tells_both_lengths_apart(service: Service) -> None:
-    """Each option has a text of its own, and the command says how both kinds act together."""
+def test_the_help_explains_both_lengths(service: Service) -> None:
+    """Each option has its own text, and the help of the command explains how both apply together."""
     for command in ("add", "update"):
-        told = " ".join(service.ok("policy", command, "--help").split())
-        assert "Fewest characters, in any script." in told and "Shortest length after credits" in told
-    assert "Both lengths hold" in " ".join(service.ok("policy", "add", "--help").split())
+        text = " ".join(service.ok("policy", command, "--help").split())
+        assert "Minimum number of characters, in any script." in text and "Minimum length after credits" in text
+    assert "Both lengths apply" in " ".join(service.ok("policy", "add", "--help").split())
 
 
-def test_policies_are_assigned(service: Service, machine: str) -> None:
-    """Machines have several, and lose them again."""
+def test_policies_are_assigned_and_unassigned(service: Service, machine: str) -> None:
+    """An instance may have several policies; repeating an assignment is no error."""
     one, two = add(service, "one"), add(service, "two")
     for policy in (one, two, two):
         service.ok("policy", "assign", policy, machine, *TENANT)
@@ -96,7 +96,7 @@ def test_policies_are_assigned(service: Service, machine: str) -> None:
 
 
 def test_policies_are_removed(service: Service) -> None:
-    """Several at once, all or none; another tenant's do not exist."""
+    """`remove` removes several policies, all or none; those of another tenant are not found."""
     ids = [add(service, "first"), add(service, "second")]
     assert service.cli("policy", "remove", *ids, *OTHER_TENANT).returncode == 1
     assert service.cli("policy", "remove", *ids, "999999", *TENANT).returncode == 1
@@ -106,7 +106,8 @@ def test_policies_are_removed(service: Service) -> None:
 
 
 def test_a_password_is_validated(service: Service, machine: str) -> None:
-    """Met: exit code 0 and nothing on standard output. Not met: 1, and each rule; the password is nowhere."""
+    """The exit status is 0 for a password that meets the policy. Otherwise it is 1, and the output has each failed rule
+    but not the password."""
     validate = ("policy", "validate", machine, *TENANT, "--password", "-")
     met = service.cli(*validate, input="Abcdef1x\n")
     assert (met.returncode, met.stdout, met.stderr) == (0, "", "the password meets the policy\n")
@@ -123,7 +124,7 @@ def test_a_password_is_validated(service: Service, machine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "says"),
+    ("arguments", "status", "message"),
     [
         (("add", "x"), 2, "--org"),
         (("add", "x", *TENANT, "--min-length", "many"), 1, '--min-length: "many" is not understood; give'),
@@ -142,23 +143,22 @@ def test_a_password_is_validated(service: Service, machine: str) -> None:
         (("validate", "1", *TENANT), 2, "standard input"),
     ],
 )
-def test_refusals(service: Service, arguments: tuple[str, ...], status: int, says: str) -> None:
-    """What the service refuses is 1, what is not understood is 2; nothing on standard output."""
+def test_invalid_arguments_are_refused(service: Service, arguments: tuple[str, ...], status: int, message: str) -> None:
+    """The exit status is 1 for a refusal of the service and 2 for wrong usage; standard output is empty."""
     refused = service.cli("policy", *arguments, input="password\n")
     assert (refused.returncode, refused.stdout) == (status, "")
-    assert says in refused.stderr
+    assert message in refused.stderr
 
 
-def test_a_name_is_one_policys(service: Service) -> None:
-    """The second one is refused, in any case."""
+def test_a_policy_name_is_unique(service: Service) -> None:
+    """A second policy with the same name is refused, in any case."""
     add(service, "Taken")
     refused = service.cli("policy", "add", "TAKEN", *TENANT)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "of this name" in refused.stderr
 
 
-def test_without_a_service(stopped: RunningService) -> None:
-    """Policies can be made where the service is down, too."""
+def test_a_policy_is_added_without_a_service(stopped: RunningService) -> None:
     stopped.ok("db", "migrate")
     policy = add(stopped, "early", "--pwq-minclass", "3")
     kept = policies(stopped)["early"]

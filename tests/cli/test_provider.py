@@ -13,34 +13,33 @@ KEY = "hunter2-is-what-nobody-may-see"
 
 @pytest.fixture(scope="module")
 def guarded(service: Service) -> str:
-    """A domain without a provider."""
+    """Return the name of a domain without a provider."""
     add_domain(service, "guarded")
     return "guarded"
 
 
-def test_set_show_check_remove(service: Service, guarded: str, tmp_path: Path) -> None:
-    """The secret comes from a file or standard input, and is never shown; a check tells what is wrong."""
+def test_a_provider_is_set_shown_checked_and_removed(service: Service, guarded: str, tmp_path: Path) -> None:
+    """The secret is read from a file and never shown; `check` reports the cause of a failure."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     (tmp_path / "key").write_text(f"{KEY}\n")
     url = f"http://127.0.0.1:{port}/hook"
-    told = service.program("provider", "set", guarded, "webhook", "--url", url, "--secret", str(tmp_path / "key"))
-    assert (told.returncode, told.stdout) == (0, "")
-    assert f"sallyport provider check {guarded}" in told.stderr
+    done = service.program("provider", "set", guarded, "webhook", "--url", url, "--secret", str(tmp_path / "key"))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert f"sallyport provider check {guarded}" in done.stderr
     shown = json.loads(service.ok("provider", "show", guarded, "--json"))
     assert shown == {"provider": "webhook", "timeoutSeconds": 60, "url": url}
     checked = service.program("provider", "check", guarded)
     assert checked.returncode == 1
     assert f"port {port} is closed" in checked.stdout
-    assert KEY not in told.stdout + told.stderr + checked.stdout + checked.stderr + service.log()
+    assert KEY not in done.stdout + done.stderr + checked.stdout + checked.stderr + service.log()
     service.ok("provider", "set", guarded, "TOTP", "--timeout-seconds", "30")
     assert "codes are checked here" in service.ok("provider", "check", guarded)
     service.ok("provider", "remove", guarded)
     assert "no MFA provider" in service.cli("provider", "show", guarded).stderr
 
 
-def test_the_secret_from_standard_input(service: Service, guarded: str) -> None:
-    """It is the first line."""
+def test_the_secret_is_the_first_line_of_standard_input(service: Service, guarded: str) -> None:
     fields = ("--ikey", "DI1", "--host", "api-1.duosecurity.com", "--secret", "-")
     service.ok("provider", "set", guarded, "duo", *fields, input=f"{KEY}\nmore")
     shown = json.loads(service.ok("provider", "show", guarded, "--json"))
@@ -48,7 +47,7 @@ def test_the_secret_from_standard_input(service: Service, guarded: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("duo", "--url", "https://x.example", "--secret", "-"), "--url is no option of duo; its options are: --ikey"),
         (("duo", "--ikey", "DI1", "--host", "x.example"), "duo needs its skey: --secret - (standard input)"),
@@ -59,16 +58,16 @@ def test_the_secret_from_standard_input(service: Service, guarded: str) -> None:
     ],
     ids=["other's option", "no secret", "secret as an argument", "secret as a field", "no secret field", "installed"],
 )
-def test_wrong_usage(service: Service, guarded: str, arguments: tuple[str, ...], told: str) -> None:
-    """The option is named, with the ones that there are; a secret is never repeated."""
+def test_invalid_options_are_refused(service: Service, guarded: str, arguments: tuple[str, ...], message: str) -> None:
+    """The message names the option and the accepted ones; it does not repeat a secret."""
     refused = service.cli("provider", "set", guarded, *arguments)
     assert refused.returncode == 2
-    assert told in refused.stderr
+    assert message in refused.stderr
     assert KEY not in refused.stderr
 
 
-def test_removing_a_provider_of_a_domain_that_enforces(service: Service) -> None:
-    """It is asked for, since the fallback action then decides."""
+def test_removing_the_provider_of_an_enforcing_domain_needs_confirmation(service: Service) -> None:
+    """Without a provider, the fallback action decides."""
     add_domain(service, "strict-guard")
     service.ok("provider", "set", "strict-guard", "totp")
     service.ok("domain", "mode", "strict-guard", "enforce")

@@ -1,4 +1,4 @@
-"""Operations over the control socket: the tenant that they act in, and what the installation may do."""
+"""Operations over the control socket: their tenant, and the rights of the installation."""
 
 import json
 import os
@@ -28,18 +28,18 @@ COMMANDS = sorted(set(re.findall(r'\.(?:call|row|rows)\(\s*"([a-z_]+\.[a-z_.-]+)
 
 
 def ask(service: Service, **asked: Any) -> Any:
-    """The result of a request, or its refusal."""
+    """Send a request and return its result, or raise its refusal."""
     connection = Connection(settings=load(None, service.environ))
     return connection.call(asked)
 
 
 def tenants(service: Service) -> list[tuple[int, int]]:
-    """The tenants of the installation."""
+    """Return the tenants of the installation."""
     return [(each["org"], each["tenant"]) for each in service.call("tenant.list")]
 
 
-def test_a_domain_tells_the_tenant(service: Service) -> None:
-    """An operation on a domain of any tenant needs its name alone, or its id; the audit trail names the local user."""
+def test_an_operation_on_a_domain_needs_no_tenant(service: Service) -> None:
+    """The domain's name or ID is enough, in any tenant; the audit trail names the local user."""
     domain = add_domain(service, "far", org=9, tenant=4)
     for name in ("FAR", domain):
         changed = ask(service, path=MODE, body={"enforcementMode": "monitor", "fallbackAction": "allow"}, domain=name)
@@ -51,8 +51,8 @@ def test_a_domain_tells_the_tenant(service: Service) -> None:
     }
 
 
-def test_a_name_is_looked_for_in_the_tenant_that_is_given(service: Service) -> None:
-    """Two tenants have a domain of that name: the tenant's own is meant, and without a tenant the name is refused."""
+def test_a_domain_name_is_looked_up_in_the_given_tenant(service: Service) -> None:
+    """A name of two tenants is refused without a tenant."""
     add_domain(service, "twice")
     theirs = add_domain(service, "twice", org=9, tenant=4)
     body = {"orgId": 9, "tenantId": 4, "fallbackAction": "allow", "enforcementMode": "monitor"}
@@ -82,8 +82,8 @@ def test_a_name_is_looked_for_in_the_tenant_that_is_given(service: Service) -> N
         pytest.param({"command": "hunter2"}, "no such command", id="unknown command"),
     ],
 )  # fmt: skip
-def test_a_request_is_refused(service: Service, asked: dict[str, Any], message: str) -> None:
-    """The message names the cause and repeats no value of the body; no tenant is made."""
+def test_an_invalid_request_is_refused(service: Service, asked: dict[str, Any], message: str) -> None:
+    """The message names the cause and repeats no value of the body; no tenant is created."""
     service.call("tenant.add", org=9, tenant=4)
     before = tenants(service)
     with pytest.raises(Refused, match=message) as refused:
@@ -94,20 +94,20 @@ def test_a_request_is_refused(service: Service, asked: dict[str, Any], message: 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_every_operation_of_the_command_line_exists(service: Service, path: str) -> None:
-    """A path that the command line has is declared; it does not run without a tenant."""
+    """Each path in the command line's code is an operation; a request without tenant is refused."""
     with pytest.raises(Refused, match="a domain, or orgId and tenantId, is required"):
         ask(service, path=path)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_of_the_command_line_exists(service: Service, command: str) -> None:
-    """A name that the command line calls is a command; it does not run with an unknown argument."""
+    """Each command name in the command line's code is known; an unknown argument is refused."""
     with pytest.raises(Refused, match=r"invalid body|missing"):
         ask(service, command=command, arguments={"no such argument": 1})
 
 
 def send(service: Service, line: bytes) -> Any:
-    """The answer to a line of the control socket."""
+    """Send a line to the control socket and return the answer."""
     directory = os.open(service.data_dir, os.O_PATH | os.O_DIRECTORY)
     try:
         with socket.socket(socket.AF_UNIX) as sock:
@@ -129,37 +129,37 @@ def send(service: Service, line: bytes) -> Any:
                      "an operation takes at most 2 MiB", id="operation"),
     ],
 )  # fmt: skip
-def test_a_message_is_too_large(service: Service, line: bytes, message: str) -> None:
-    """A message is refused by its size before it holds the event loop; the whole of it is read, so that its sender
-    gets the answer."""
+def test_a_too_large_message_is_refused(service: Service, line: bytes, message: str) -> None:
+    """The message is refused by its size, so that it does not block the event loop. It is read completely, so that its
+    sender gets the answer."""
     assert send(service, line) == {"error": message, "status": 413, "fields": []}
 
 
-def test_a_list_is_too_long(service: Service) -> None:
-    """An operation takes as many entries as over HTTP; the errors of more would hold the event loop."""
+def test_a_too_long_list_is_refused(service: Service) -> None:
+    """The limit is the same as over HTTP: checking more entries would block the event loop."""
     refused = send(service, b'{"path": "/ad/AddDomain", "body": [' + b"1," * 100_000 + b"1]}")
-    assert "at most 1000 items" in refused["error"]
+    assert "at most 1000 entries" in refused["error"]
 
 
 @pytest.mark.parametrize("padding", [0, 70_000], ids=["small", "parsed in a thread"])
-def test_a_body_is_nested_too_deeply(service: Service, padding: int) -> None:
-    """Each depth is refused as a wrong request, even the depths that can be parsed and not be written again."""
+def test_a_too_deeply_nested_body_is_refused(service: Service, padding: int) -> None:
+    """The status is 400 at each depth, also at those that can be parsed but not serialized."""
     body = b'"x": "%s", "deep": ' % (b"x" * padding)
     for depth in range(900, 1000):
         asked = b'{"path": "/ad/GetAllDomains", "domain": "default", "body": {%s%s%s}}'
         assert send(service, asked % (body, b"[" * depth, b"]" * depth))["status"] == 400
 
 
-def test_a_list_names_one_tenant(service: Service) -> None:
-    """An entry of a list with another tenant's numbers is refused: it does not run in the first entry's tenant."""
+def test_a_list_with_two_tenants_is_refused(service: Service) -> None:
+    """An entry with another tenant does not run in the tenant of the first entry."""
     service.call("tenant.add", org=9, tenant=4)
     entries = [{"orgId": org, "tenantId": tenant, "DirectoryName": "x"} for org, tenant in ((1, 1), (9, 4))]
     with pytest.raises(Refused, match="scope mismatch"):
         ask(service, path="/api/v1/getImportStatus", body=entries, domain="default")
 
 
-def test_no_token_acts_as_the_installation(service: Service) -> None:
-    """A wide range beside another tenant is refused to an admin's token, and added for the local user."""
+def test_a_token_cannot_act_as_the_installation(service: Service) -> None:
+    """A wide range that contains another tenant's is refused to an admin's token, and accepted from the local user."""
     add_domain(service, "beside", org=9, tenant=4)
     body = {"orgId": 1, "tenantId": 1, **WIDE}
     for field in ({}, {"is_installation": True}, {"isInstallation": True}):
@@ -168,32 +168,31 @@ def test_no_token_acts_as_the_installation(service: Service) -> None:
 
 
 @pytest.mark.parametrize("role", ["installation", "command line", "agent", "wallet"])
-def test_no_token_has_a_role_of_its_own_kind(service: Service, role: str) -> None:
-    """A token is an admin's, an operator's or an auditor's."""
+def test_internal_roles_are_not_given_to_tokens(service: Service, role: str) -> None:
+    """The role of a token is admin, operator or auditor."""
     with pytest.raises(Refused, match="role"):
         ask(service, command="token.create", arguments={"org": 1, "tenant": 1, "role": role})
 
 
-def test_the_answer_is_that_of_the_api(service: Service) -> None:
-    """An operation gives over the socket what it gives over HTTP."""
+def test_an_operation_has_the_same_result_as_over_http(service: Service) -> None:
     body = {"orgId": 1, "tenantId": 1, "pageSize": 100}
     assert service.run(LIST, body) == service.post(LIST, body)
 
 
 @pytest.mark.parametrize(("number", "words"), [(61, ("domain", "add", "new")), (62, ("token", "create"))])
 def test_a_new_tenant_is_reported(service: Service, number: int, words: tuple[str, ...]) -> None:
-    """domain add and token create make it, and report it on standard error once."""
+    """`domain add` and `token create` create the tenant, and report it once on standard error."""
     scope = ("--org", str(number), "--tenant", "2")
     done = service.cli(*words, *scope)
-    told = f"organization {number} is new\ntenant 2 of organization {number} is new\n"
-    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, told, 1)
+    report = f"organization {number} is new\ntenant 2 of organization {number} is new\n"
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, report, 1)
     known = service.cli("domain", "add", "other", *scope)
     assert (known.returncode, known.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("words", [(" ",), ("x", "--realm", "")], ids=["name", "realm"])
-def test_a_refused_domain_makes_no_tenant(service: Service, words: tuple[str, ...]) -> None:
-    """domain add with a value that is refused leaves the tenants as they are: a second one would narrow the first."""
+def test_a_refused_domain_creates_no_tenant(service: Service, words: tuple[str, ...]) -> None:
+    """A second tenant would restrict the first one, so that a refused `domain add` must not create it."""
     refused = service.cli("domain", "add", *words, "--org", "64", "--tenant", "1")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "is new" not in refused.stderr
@@ -201,7 +200,7 @@ def test_a_refused_domain_makes_no_tenant(service: Service, words: tuple[str, ..
 
 
 def test_other_commands_refuse_an_unknown_tenant(service: Service) -> None:
-    """client add does not make the tenant."""
+    """`client add` does not create the tenant."""
     refused = service.cli("client", "add", "x", "--address", "192.0.2.99", "--org", "63", "--tenant", "1")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "organization 63 has no tenant 1" in refused.stderr

@@ -1,4 +1,4 @@
-"""`sallyport rule`: what it prints, and what it keeps."""
+"""`sallyport rule`: the rules of a domain and their test."""
 
 import json
 from typing import Any
@@ -11,18 +11,18 @@ from tests.service import RunningService
 
 @pytest.fixture(scope="module")
 def corp(service: Service) -> str:
-    """A domain of these tests."""
+    """Return the ID of a domain."""
     return add_domain(service, "corp")
 
 
 def rules(service: Service, domain: str = "corp") -> list[dict[str, Any]]:
-    """Its rules in the order in which they are read."""
+    """Return the rules of a domain in the order in which they are evaluated."""
     found: list[dict[str, Any]] = json.loads(service.ok("rule", "list", "--domain", domain, "--json"))
     return found
 
 
 def test_add_prints_the_id_alone(service: Service, corp: str) -> None:
-    """Standard output is the ruleId and a line end; the API lists the rule under it."""
+    """Standard output is the ruleId and a line end; the API lists the rule with that ID."""
     add_domain(service, "printed")
     add_user(service, "printed", "ann")
     added = service.program("rule", "add", "staff", "--domain", "printed", "--action", "block", "--user", "ann")
@@ -37,8 +37,8 @@ def test_add_prints_the_id_alone(service: Service, corp: str) -> None:
     )
 
 
-def test_every_option_is_kept(service: Service, corp: str) -> None:
-    """Each scope may be repeated; a time is days, from and until, and a zone."""
+def test_every_option_is_stored(service: Service, corp: str) -> None:
+    """Each scope can be repeated; a time has days, start, end and time zone."""
     service.ok(
         "rule", "add", "all", "--domain", corp, "--action", "mfa_required", "--priority", "7", "--disabled",
         "--user", "a", "--user", "b", "--group", "g", "--ou", "OU=x", "--kind", "Machine", "--client", "192.0.2.0/24",
@@ -62,8 +62,8 @@ def test_every_option_is_kept(service: Service, corp: str) -> None:
     assert "vlan 20, Filter-Id=x=y" in table
 
 
-def test_update_keeps_and_clears(service: Service, corp: str) -> None:
-    """What is not given stays, an empty value clears; the others of the domain stay as they are."""
+def test_update_keeps_fields_and_clears_empty_ones(service: Service, corp: str) -> None:
+    """A field that is not given is kept, and an empty value clears it."""
     rule = service.ok(
         "rule", "add", "old", "--domain", corp, "--action", "allow", "--user", "ann", "--time", "mon", "--vlan", "5",
         "--reply", "Class=a",
@@ -84,8 +84,9 @@ def test_update_keeps_and_clears(service: Service, corp: str) -> None:
     assert next(each for each in rules(service) if each["ruleId"] == int(rule))["enabled"]
 
 
-def test_everyone_needs_its_option(service: Service, corp: str) -> None:
-    """The refusal names the options of the command line; with --everyone the rule is kept, and the doctor names it."""
+def test_a_rule_for_everyone_needs_confirmation(service: Service, corp: str) -> None:
+    """The refusal names the options of the command line. With --everyone the rule is stored, and the doctor names
+    it."""
     add_domain(service, "open")
     add = ("rule", "add", "all", "--domain", "open", "--action", "allow")
     refused = service.cli(*add)
@@ -99,8 +100,8 @@ def test_everyone_needs_its_option(service: Service, corp: str) -> None:
     assert "has no scope" not in service.cli("doctor", "--json").stdout
 
 
-def test_unknown_names_are_told(service: Service, corp: str) -> None:
-    """Standard output is the ruleId alone; each unknown name is a warning with the nearest spelling."""
+def test_unknown_names_are_warned_about(service: Service, corp: str) -> None:
+    """Each warning has the nearest existing name; standard output is the ruleId alone."""
     add_domain(service, "named")
     add_user(service, "named", "rosalind")
     add_client(service, "vpn-west", "198.51.100.9")
@@ -116,8 +117,8 @@ def test_unknown_names_are_told(service: Service, corp: str) -> None:
     assert changed.stderr.splitlines()[1:] == ["warning: no user 'rosalint' in this domain yet; nearest: rosalind"]
 
 
-def test_a_rule_is_tested(service: Service) -> None:
-    """A table of the rules that are read, then the outcome of each step; the client tells the domain."""
+def test_rule_test_prints_each_rule_and_the_decision(service: Service) -> None:
+    """A table has the rules that are read; then each step has a line. The client selects the domain."""
     add_domain(service, "tested")
     add_user(service, "tested", "ann")
     add_client(service, "tested nas", "198.51.100.44", "tested")
@@ -150,7 +151,7 @@ AT = "2026-01-05T12:00:00Z"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "says"),
+    ("arguments", "status", "message"),
     [
         (("--user", "ann"), 2, "--domain or --client"),
         (("--user", "ann", "--client", "no such"), 1, 'RADIUS client "no such" not found'),
@@ -160,17 +161,17 @@ AT = "2026-01-05T12:00:00Z"
         (("--user", "ann", "--domain", "corp", "--nas", "x"), 1, "nas"),
     ],
 )
-def test_a_test_that_is_refused(
-    service: Service, corp: str, arguments: tuple[str, ...], status: int, says: str
+def test_rule_test_refuses_invalid_options(
+    service: Service, corp: str, arguments: tuple[str, ...], status: int, message: str
 ) -> None:
-    """The option is named; nothing is on standard output."""
+    """The message names the option, and standard output is empty."""
     refused = service.cli("rule", "test", *arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
-    assert says in refused.stderr
+    assert message in refused.stderr
 
 
-def test_the_list_is_in_reading_order(service: Service) -> None:
-    """The most specific first, then by priority."""
+def test_the_list_is_in_order_of_evaluation(service: Service) -> None:
+    """The most specific rule is first, then the one with the lowest priority number."""
     add_domain(service, "ordered")
     for name, options in (("all", ()), ("first of all", ("--priority", "1")), ("ann", ("--user", "ann"))):
         service.ok("rule", "add", name, "--domain", "ordered", "--action", "block", *options)
@@ -179,7 +180,7 @@ def test_the_list_is_in_reading_order(service: Service) -> None:
 
 
 def test_rules_are_removed(service: Service) -> None:
-    """Several at once, all or none; another domain's does not exist."""
+    """`remove` removes several rules, all or none; a rule of another domain is not found."""
     add_domain(service, "removed")
     ids = [service.ok("rule", "add", "r", "--domain", "removed", "--action", "block").strip() for _ in range(2)]
     assert service.cli("rule", "remove", *ids, "999999", "--domain", "removed").returncode == 1
@@ -189,7 +190,7 @@ def test_rules_are_removed(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "says"),
+    ("arguments", "status", "message"),
     [
         (
             ("add", "r", "--action", "allow", "--domain", "nowhere"),
@@ -200,7 +201,7 @@ def test_rules_are_removed(service: Service) -> None:
         (("add", "r", "--domain", "corp"), 2, "--action"),
         (("add", "r", "--action", "allow"), 2, "--domain"),
         (("add", "r", "--action", "block", "--domain", "corp", "--reply", "Class"), 2, "NAME=VALUE"),
-        (("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"), 1, "State is not set by a rule"),
+        (("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"), 1, "a rule cannot set State"),
         (
             ("add", "r", "--action", "block", "--domain", "corp", "--time", "mon Mars/Base"),
             1,
@@ -211,15 +212,16 @@ def test_rules_are_removed(service: Service) -> None:
         (("remove", "--domain", "corp"), 2, "RULE_IDS"),
     ],
 )
-def test_refusals(service: Service, corp: str, arguments: tuple[str, ...], status: int, says: str) -> None:
-    """What the service refuses is 1, what is not understood is 2; nothing on standard output."""
+def test_invalid_arguments_are_refused(
+    service: Service, corp: str, arguments: tuple[str, ...], status: int, message: str
+) -> None:
+    """The exit status is 1 for a refusal of the service and 2 for wrong usage; standard output is empty."""
     refused = service.cli("rule", *arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
-    assert says in refused.stderr
+    assert message in refused.stderr
 
 
-def test_without_a_service(stopped: RunningService) -> None:
-    """Rules can be made where the service is down, too."""
+def test_a_rule_is_added_without_a_service(stopped: RunningService) -> None:
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "early", *TENANT)
     rule = stopped.ok("rule", "add", "r", "--domain", "early", "--action", "block").strip()

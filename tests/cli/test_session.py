@@ -1,4 +1,4 @@
-"""`sallyport session`: who is connected, in every form, and what their devices are asked."""
+"""`sallyport session`: the accounting sessions in every format, and requests to their devices."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ START, STOP = 1, 2
 
 @pytest.fixture(scope="module")
 def domain(service: Service) -> Iterator[str]:
-    """A domain with two live sessions and a past one."""
+    """Yield a domain with two live sessions and a stopped one."""
     made = add_domain(service, "lobby")
     add_client(service, "ap", "127.8.3.1", "lobby")
     records = [(START, "s1", "ann"), (START, "s2", HOSTILE), (START, "s3", "cid"), (STOP, "s3", "cid")]
@@ -32,12 +32,12 @@ def domain(service: Service) -> Iterator[str]:
 
 
 def users(service: Service, *options: str) -> list[object]:
-    """The users of a list, newest session first."""
+    """Return the users of a list, newest session first."""
     return [each["userName"] for each in json.loads(service.ok("session", "list", "--json", *options))]
 
 
-def test_what_is_listed(service: Service, domain: str) -> None:
-    """Of a domain by name or id, live ones, those of a user; without a domain those of all."""
+def test_sessions_are_listed_and_filtered(service: Service, domain: str) -> None:
+    """The list is filtered by domain, user and state; without a domain it has those of all domains."""
     assert users(service, "--domain", "lobby") == ["cid", HOSTILE, "ann"]
     assert users(service, "--domain", domain, "--live") == [HOSTILE, "ann"]
     assert users(service, "--domain", domain, "--user", "CID") == ["cid"]
@@ -46,8 +46,8 @@ def test_what_is_listed(service: Service, domain: str) -> None:
     assert (row["domain"], row["device_name"], row["state"]) == ("lobby", "ap-1", "live")
 
 
-def test_nothing_hostile_reaches_a_terminal_or_a_spreadsheet(service: Service, domain: str) -> None:
-    """Text from a device is shown without control characters, in the table and as CSV."""
+def test_a_session_list_has_no_control_characters(service: Service, domain: str) -> None:
+    """Text from a device is printed without them, in the table and in CSV."""
     asked = ("session", "list", "--domain", domain)
     table, text = service.ok(*asked), service.ok(*asked, "--csv")
     assert "\x1b" not in table + text and "\x07" not in table + text
@@ -57,8 +57,9 @@ def test_nothing_hostile_reaches_a_terminal_or_a_spreadsheet(service: Service, d
     ]  # fmt: skip
 
 
-def test_a_device_is_asked(service: Service, domain: str) -> None:
-    """To end a session, all of a user's, or to change one: its answer is printed, and a no is a failure."""
+def test_a_session_is_disconnected_or_changed(service: Service, domain: str) -> None:
+    """The device gets a Disconnect-Request or a CoA-Request. Its answer is printed, and the exit status is 1 for a
+    NAK."""
     address = "127.8.3.2"
     with thread_nas(lambda request, _: [answer(request, request[0] + 1, secret=SECRET.encode())], address) as nas:
         add_client(service, "wlc", address, "lobby", coaPort=nas.port)
@@ -83,25 +84,23 @@ def test_a_device_is_asked(service: Service, domain: str) -> None:
 @pytest.mark.parametrize(
     "wrong", [(), ("1", "--user", "ann"), ("--user", "ann"), ("1", "--domain", "lobby"), ("x",), ("0",)]
 )
-def test_whose_session_must_be_said(service: Service, wrong: tuple[str, ...]) -> None:
-    """By its id, or by user and domain."""
+def test_disconnect_needs_an_id_or_user_and_domain(service: Service, wrong: tuple[str, ...]) -> None:
     assert service.cli("session", "disconnect", *wrong).returncode == 2
 
 
 @pytest.mark.parametrize("words", [("disconnect", "99999"), ("change", "99999", "--set", "Filter-Id=x")])
-def test_an_unknown_session(service: Service, words: tuple[str, ...]) -> None:
-    """It is reported in one line."""
+def test_an_unknown_session_is_reported(service: Service, words: tuple[str, ...]) -> None:
+    """The message is one line."""
     done = service.cli("session", *words)
     assert (done.returncode, done.stderr) == (1, 'sallyport: session "99999" not found; see: sallyport session list\n')
 
 
 def test_an_attribute_needs_a_value(service: Service) -> None:
-    """NAME=VALUE is wrong usage without a value."""
+    """`--set` without a value is wrong usage."""
     assert service.cli("session", "change", "1", "--set", "Filter-Id").returncode == 2
 
 
-def test_an_unknown_domain(service: Service, domain: str) -> None:
-    """Is told in a line."""
+def test_an_unknown_domain_is_reported(service: Service, domain: str) -> None:
     done = service.cli("session", "list", "--domain", "nowhere")
     assert done.returncode == 1
     assert "nowhere" in done.stderr

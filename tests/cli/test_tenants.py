@@ -1,4 +1,4 @@
-"""Which commands make a tenant, and that a typing error in --org or --tenant makes none."""
+"""Commands that create a tenant, and commands that refuse an unknown one."""
 
 from pathlib import Path
 
@@ -17,11 +17,11 @@ MORE = {
     "client set": ("--name", "other"),
     "policy validate": ("--password", "-"),
 }
-"""What a command needs beside its required parameters."""
+"""Arguments of a command beyond its required parameters."""
 
 
 def scoped(command: click.Command) -> bool:
-    """Whether a command takes --org and --tenant."""
+    """Return whether a command takes --org and --tenant."""
     return set(NUMBERS) <= {option for each in command.params for option in each.opts}
 
 
@@ -29,13 +29,13 @@ COMMANDS = {" ".join(words): command for words, command in leaves() if scoped(co
 
 
 def tenants(service: RunningService) -> set[tuple[int, int]]:
-    """The tenants of the installation."""
+    """Return the tenants of the installation."""
     return {(each["org"], each["tenant"]) for each in service.call("tenant.list")}
 
 
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - set(MAKERS)))
-def test_a_tenant_that_does_not_exist_is_refused(service: Service, tmp_path: Path, name: str) -> None:
-    """The command fails with one line that names the tenant or what it does not have; it makes no tenant."""
+def test_an_unknown_tenant_is_refused(service: Service, tmp_path: Path, name: str) -> None:
+    """The exit status is 1, and no tenant is created."""
     before, file = tenants(service), tmp_path / "input"
     file.write_text("")
     given = arguments(COMMANDS[name], str(tmp_path / "new" if name.startswith("cert ") else file))
@@ -49,8 +49,8 @@ def test_a_tenant_that_does_not_exist_is_refused(service: Service, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_new_tenant_is_named(service: Service, name: str) -> None:
-    """A token and a domain may be the first of a tenant, which is said on standard error."""
+def test_a_new_tenant_is_reported(service: Service, name: str) -> None:
+    """`token create` and `domain add` create the tenant, and report it on standard error."""
     org = str(100 + MAKERS.index(name))
     done = service.cli(*name.split(), *["new"] * (name == "domain add"), "--org", org, "--tenant", "3")
     assert done.returncode == 0
@@ -58,8 +58,8 @@ def test_a_new_tenant_is_named(service: Service, name: str) -> None:
     assert (int(org), 3) in tenants(service)
 
 
-def test_a_refused_domain_leaves_no_tenant(tmp_path: Path) -> None:
-    """The domain and its tenant are made together: a tenant with too many domains is not made either."""
+def test_a_refused_domain_creates_no_tenant(tmp_path: Path) -> None:
+    """The domain and its tenant are created together: no tenant is created if its domain is over the limit."""
     service = RunningService(tmp_path, {"SALLYPORT_LIMITS": "domains=1"})
     service.ok("db", "migrate")
     before = service.ok("domain", "list", "--json")

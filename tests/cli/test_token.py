@@ -1,4 +1,4 @@
-"""`sallyport token`: what it prints, and that it holds at once."""
+"""`sallyport token`: tokens are printed once, and are valid or revoked at once."""
 
 import json
 import re
@@ -12,29 +12,30 @@ TOKEN = re.compile(r"sp_[A-Za-z0-9_-]{43}\n")
 
 
 def allows(service: RunningService, token: str, org: int = 1, tenant: int = 1) -> int:
-    """The status of a request with a token."""
+    """Return the status of a request with a token."""
     body = {"orgId": org, "tenantId": tenant, "pageId": 1, "pageSize": 10}
     return service.request("POST", "/ad/GetAllDomains", token=token.strip(), json=body).status_code
 
 
 def test_create_prints_the_token_alone(service: Service) -> None:
-    """Standard output is the token and a line end, so that a script can take it."""
+    """Standard output is the token and a line end, so that a script can read it."""
     made = service.program("token", "create", *TENANT, "--role", "auditor", "--name", "reporting")
     assert made.returncode == 0
     assert TOKEN.fullmatch(made.stdout)
     assert made.stderr == ""
 
 
-def test_a_new_token_holds_at_once_in_a_new_tenant(service: Service) -> None:
-    """Organization and tenant are made if they are new, and the next request is let in."""
+def test_a_new_token_is_valid_at_once_in_a_new_tenant(service: Service) -> None:
+    """`token create` creates a new organization and tenant; the next request is accepted there and refused
+    elsewhere."""
     token = service.ok("token", "create", "--org", "7", "--tenant", "3")
     assert allows(service, token, org=7, tenant=3) == 200
     assert allows(service, token, org=1, tenant=1) == 403
 
 
 @pytest.mark.parametrize("field", ["name", "id"])
-def test_revoke_holds_for_the_next_request(service: Service, field: str) -> None:
-    """A token that was just used is refused once `revoke` has returned."""
+def test_a_revoked_token_is_refused_at_the_next_request(service: Service, field: str) -> None:
+    """The token is selected by name or ID."""
     token = service.ok("token", "create", *TENANT, "--name", f"by-{field}")
     assert allows(service, token) == 200
     rows = json.loads(service.ok("token", "list", "--json"))
@@ -45,7 +46,7 @@ def test_revoke_holds_for_the_next_request(service: Service, field: str) -> None
 
 
 def test_list_shows_states_and_no_token(service: Service) -> None:
-    """The list has role, scope, state and expiry; the tokens themselves are nowhere."""
+    """The list has role, status and expiry, but not the token."""
     token = service.ok("token", "create", *TENANT, "--name", "for-90-days", "--expires", "90d", "--role", "operator")
     table = service.ok("token", "list")
     found = service.ok("token", "list", "--json", "--org", "1")
@@ -57,8 +58,7 @@ def test_list_shows_states_and_no_token(service: Service) -> None:
     assert token not in table + found
 
 
-def test_refusals_end_with_1_and_wrong_usage_with_2(service: Service) -> None:
-    """Exit codes tell a script whether the service said no or the command was not understood."""
+def test_the_exit_status_is_1_for_refusals_and_2_for_wrong_usage(service: Service) -> None:
     assert service.cli("token", "revoke", "nobody").returncode == 1
     assert service.cli("token", "create", *TENANT, "--expires", "soon").returncode == 2
     assert service.cli("token", "create", *TENANT, "--role", "wizard").returncode == 2
@@ -67,7 +67,7 @@ def test_refusals_end_with_1_and_wrong_usage_with_2(service: Service) -> None:
 
 
 def test_an_ambiguous_name_is_refused(service: Service) -> None:
-    """Two active tokens of one name: neither is revoked, and their ids are told."""
+    """If two active tokens have the same name, neither is revoked; the message asks for the ID."""
     for _ in range(2):
         service.ok("token", "create", *TENANT, "--name", "twins")
     revoked = service.cli("token", "revoke", "twins")
@@ -75,8 +75,8 @@ def test_an_ambiguous_name_is_refused(service: Service) -> None:
     assert "by id" in revoked.stderr
 
 
-def test_without_a_service_the_store_is_opened(stopped: RunningService) -> None:
-    """Standard output is the token alone there too; a service that starts later knows it."""
+def test_a_token_is_created_without_a_service(stopped: RunningService) -> None:
+    """Standard output is the token alone; a service that is started later accepts it."""
     stopped.ok("db", "migrate")
     made = stopped.cli("token", "create", *TENANT, "--name", "early")
     assert TOKEN.fullmatch(made.stdout), made

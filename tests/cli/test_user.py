@@ -1,4 +1,4 @@
-"""`sallyport user`: passwords are octets from standard input, and changes hold for the next login."""
+"""`sallyport user`: passwords are octets from standard input, and changes apply to the next login."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.service import PROGRAM, RunningService
 
 @pytest.fixture(scope="module")
 def gate(service: Service) -> Iterator[RadiusClient]:
-    """A RADIUS client of the domain `people`."""
+    """Yield a RADIUS client of the domain `people`."""
     add_domain(service, "people")
     add_client(service, "gate", "127.7.0.1", "people")
     with RadiusClient(service.ports.auth, SECRET, source="127.7.0.1") as client:
@@ -37,15 +37,14 @@ def gate(service: Service) -> Iterator[RadiusClient]:
 def test_a_password_is_the_octets_of_the_first_line(
     service: Service, gate: RadiusClient, name: str, given: bytes, password: bytes
 ) -> None:
-    """Nothing is decoded, stripped or added; the user logs in at once, and with nothing else."""
+    """Nothing is decoded, stripped or added; the user can log in at once, and only with this password."""
     added = service.program("user", "add", name, "--domain", "people", "--password", "-", input=given)
     assert (added.returncode, added.stdout) == (0, "")
     assert gate.login(name, password) == ACCESS_ACCEPT
     assert gate.login(name, password + b"x") == ACCESS_REJECT
 
 
-def test_a_removed_user_is_rejected_next(service: Service, gate: RadiusClient) -> None:
-    """The login before `remove` is let in, the one after it is not."""
+def test_a_removed_user_is_rejected_at_the_next_login(service: Service, gate: RadiusClient) -> None:
     add_user(service, "people", "leaver")
     assert gate.login("leaver", "hello") == ACCESS_ACCEPT
     removed = service.cli("user", "remove", "Leaver", "--domain", "people")
@@ -54,9 +53,9 @@ def test_a_removed_user_is_rejected_next(service: Service, gate: RadiusClient) -
     assert service.cli("user", "remove", "leaver", "--domain", "people").returncode == 1
 
 
-def test_another_password_holds_at_once(service: Service, gate: RadiusClient) -> None:
-    """The one before does no more; one that the policies of the user's machines refuse is not kept, nor one that RADIUS
-    cannot carry, nor an empty one."""
+def test_a_changed_password_applies_at_once(service: Service, gate: RadiusClient) -> None:
+    """The former password is rejected. A password is refused if a policy of the user's instances refuses it, if it is
+    empty, or if it is too long for RADIUS."""
     organization = ("--org", "1", "--tenant", "1")
     policy = service.ok("policy", "add", "long", *organization, "--min-length", "9")
     machine = service.ok("instance", "add", "desk", "--domain", "people")
@@ -72,16 +71,16 @@ def test_another_password_holds_at_once(service: Service, gate: RadiusClient) ->
     assert gate.login("changer", "hello") == ACCESS_ACCEPT
     assert given(b"long gr\xfcn\n") == (0, "user Changer has another password\n")
     assert (gate.login("changer", "hello"), gate.login("changer", b"long gr\xfcn")) == (ACCESS_REJECT, ACCESS_ACCEPT)
-    for octets, told in ((b"hunter2\n", "minLen"), (b"x" * 129, "128 octets"), (b"\n", "empty")):
+    for octets, message in ((b"hunter2\n", "minLen"), (b"x" * 129, "128 octets"), (b"\n", "empty")):
         status, error = given(octets)
-        assert status in (1, 2) and told in error and "hunter2" not in error
+        assert status in (1, 2) and message in error and "hunter2" not in error
     assert gate.login("changer", b"long gr\xfcn") == ACCESS_ACCEPT
     found = json.loads(service.ok("user", "list", "--domain", "people", "--search", "HANGE", "--json"))
     assert [row["userName"] for row in found] == ["changer"]
 
 
 def test_list_shows_names_and_no_passwords(service: Service, gate: RadiusClient) -> None:
-    """The list of one domain holds its users; nobody's password is in it, nor in the log."""
+    """The list of a domain has its users; no password is in the list or in the log."""
     service.ok("user", "add", "listed", "--domain", "people", "--password", "-", input="my-own-words")
     table, text = (
         service.ok("user", "list", "--domain", "people"),
@@ -90,9 +89,9 @@ def test_list_shows_names_and_no_passwords(service: Service, gate: RadiusClient)
     assert "listed" in {row["userName"] for row in json.loads(text)}
     assert "listed" in table
     assert json.loads(service.ok("user", "list", "--domain", "default", "--json")) == []
-    for told in (table, text, service.log()):
-        assert "my-own-words" not in told
-        assert b"my-own-words".hex() not in told
+    for output in (table, text, service.log()):
+        assert "my-own-words" not in output
+        assert b"my-own-words".hex() not in output
 
 
 @pytest.mark.parametrize(
@@ -107,8 +106,10 @@ def test_list_shows_names_and_no_passwords(service: Service, gate: RadiusClient)
         (("nowhere", "--password", "-"), b"hello", 2),
     ],
 )
-def test_refusals(service: Service, gate: RadiusClient, arguments: tuple[str, ...], given: bytes, status: int) -> None:
-    """A taken name, an unknown domain or an impossible password is told without repeating the password."""
+def test_invalid_users_are_refused_without_printing_the_password(
+    service: Service, gate: RadiusClient, arguments: tuple[str, ...], given: bytes, status: int
+) -> None:
+    """A taken name, an unknown domain and an invalid password are refused."""
     if not any(row["userName"] == "taken" for row in service.users("people")):
         add_user(service, "people", "taken")
     refused = service.cli("user", "add", *arguments, input=given)
@@ -117,15 +118,15 @@ def test_refusals(service: Service, gate: RadiusClient, arguments: tuple[str, ..
     assert not given.strip() or given.decode() not in refused.stderr
 
 
-def test_at_a_terminal_the_password_is_asked_for_and_not_shown(service: Service, gate: RadiusClient) -> None:
-    """Typed twice, never echoed, and it is the user's password."""
+def test_a_terminal_is_asked_for_the_password_without_echo(service: Service, gate: RadiusClient) -> None:
+    """The password is typed twice."""
     shown = typed_at_a_terminal(service, "secret-words\n", "user", "add", "typist", "--domain", "people")
     assert b"secret-words" not in shown
     assert gate.login("typist", "secret-words") == ACCESS_ACCEPT
 
 
 def typed_at_a_terminal(service: RunningService, answer: str, *args: str) -> bytes:
-    """Run a command on a terminal of its own, answer each prompt, and return what the terminal showed."""
+    """Run a command on its own terminal, answer each prompt, and return the terminal's output."""
     master, slave = os.openpty()
     name = os.ttyname(slave)
     command = ["sh", "-c", f'exec "$@" <{name} >{name} 2>&1', "sh", str(PROGRAM), *args]
@@ -148,8 +149,7 @@ def typed_at_a_terminal(service: RunningService, answer: str, *args: str) -> byt
     return shown
 
 
-def test_without_a_service(stopped: RunningService) -> None:
-    """A user that was added to the store is in the list there."""
+def test_a_user_is_added_without_a_service(stopped: RunningService) -> None:
     stopped.ok("db", "migrate")
     stopped.ok("user", "add", "early", "--domain", "default", "--password", "-", input="hello")
     assert [row["userName"] for row in json.loads(stopped.ok("user", "list", "--domain", "default", "--json"))] == [

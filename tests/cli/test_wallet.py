@@ -1,4 +1,4 @@
-"""`sallyport wallet`: a holder over HTTP, whose key is in a file of its own."""
+"""`sallyport wallet`: the commands of a holder over HTTP, with the key in a file, and those of an admin."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ SCHEMA = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "ob
 
 
 class Corp:
-    """A domain with an issuer, and ann, who has a wallet at `path`."""
+    """A domain with an issuer, and the user ann with a wallet at `path`."""
 
     def __init__(self, service: Service, name: str, path: Path) -> None:
         self.service = service
@@ -38,16 +38,19 @@ class Corp:
         self.address = address
 
     def ask(self, path: str, **body: Any) -> Any:
-        """An operation by the admin."""
+        """Run an operation as admin."""
         return self.service.post(path, body)
 
     def run(self, *words: str, secrets: bool = False) -> "subprocess.CompletedProcess[str]":
-        """`sallyport wallet WORDS` with ann's file. secrets: walletKey and token on standard input."""
+        """Run `sallyport wallet WORDS` with ann's file.
+
+        secrets: whether walletKey and token are given on standard input.
+        """
         given = f"{self.wallet['walletKey']}\n{self.wallet['token']}\n" if secrets else ""
         return self.service.cli("wallet", *words, "--file", str(self.path), input=given.encode())
 
     def init(self, *words: str) -> str:
-        """Make ann's wallet, and its DID known to the service; the DID."""
+        """Create ann's wallet, register its DID with the service, and return the DID."""
         url = f"http://127.0.0.1:{self.service.ports.http}"
         named = ("--service", url, "--email", self.address, "--wallet-id", str(self.wallet["walletId"]))
         done = self.run("init", "--json", *named, *words, secrets=True)
@@ -60,7 +63,7 @@ class Corp:
         return str(made["did"])
 
     def issue(self, holder: str) -> int:
-        """A credential in ann's wallet."""
+        """Issue a credential into ann's wallet and return its ID."""
         body = {"domainId": self.domain, "issuerDid": self.issuer, "holderDid": holder, "schemaId": self.schema}
         made = self.ask(
             "/api/v1/credential/createCredential", **body, credentialName="Badge", metadata={"epmUsername": "ann"}
@@ -72,19 +75,20 @@ class Corp:
 
 @pytest.fixture
 def corp(service: Service, tmp_path: Path, request: pytest.FixtureRequest) -> Corp:
-    """A domain of the test's own."""
+    """Return a new domain with an issuer and a wallet."""
     name = "".join(each for each in request.node.name if each.isalnum()).lower()[:40]
     return Corp(service, name, tmp_path / "wallet")
 
 
-def test_a_login_answered_at_a_terminal(corp: Corp) -> None:
-    """init makes a key, poll shows the credential, accept takes it, and present lets a waiting login in."""
+def test_a_login_is_answered_by_the_wallet_command(corp: Corp) -> None:
+    """`init` makes a key, `poll` shows the credential, `accept` accepts it, and `present` accepts or declines a pending
+    login."""
     holder = corp.init("--curve", "P-256")
     credential = corp.issue(holder)
     polled = json.loads(corp.run("poll", "--json").stdout)
     assert [(each["credentialId"], each["status"]) for each in polled] == [(credential, "Assigned")]
     assert corp.run("accept", str(credential)).returncode == 0
-    assert corp.run("present", "--yes").returncode == 1  # nothing is asked yet
+    assert corp.run("present", "--yes").returncode == 1  # no login is pending
     add_client(corp.service, "nas", "127.8.1.1", str(corp.domain))
     scope = {"orgId": 1, "tenantId": 1, "domainId": corp.domain}
     corp.ask("/ad/SetMFAProvider", **scope, provider="wallet", issuerDid=corp.issuer)
@@ -101,8 +105,8 @@ def test_a_login_answered_at_a_terminal(corp: Corp) -> None:
             assert watching.poll() is None
         finally:
             watching.terminate()
-            _, told = watching.communicate(timeout=30)
-        assert told.count(b"Login of ann at") == 2
+            _, output = watching.communicate(timeout=30)
+        assert output.count(b"Login of ann at") == 2
         packet = client.packet("ann", "hello")
         client.send(packet)
         deadline = time.monotonic() + 30
@@ -111,15 +115,14 @@ def test_a_login_answered_at_a_terminal(corp: Corp) -> None:
         assert client.receive(packet)[0] == ACCESS_REJECT
 
 
-def test_what_is_ignored_opens_nothing(corp: Corp) -> None:
-    """An ignored credential is not shown, and presenting says that there is none."""
+def test_an_ignored_credential_is_not_shown(corp: Corp) -> None:
     credential = corp.issue(corp.init())
     assert corp.run("ignore", str(credential)).returncode == 0
     assert json.loads(corp.run("poll", "--json").stdout) == []
 
 
-def test_a_key_that_the_service_keeps(corp: Corp) -> None:
-    """With --did the file holds no key, and the service signs for the walletKey."""
+def test_the_service_can_keep_the_key(corp: Corp) -> None:
+    """With --did the file has no key, and the service signs for the walletKey."""
     holder = corp.ask(
         "/api/v1/did/createHolderDid",
         domainId=corp.domain,
@@ -137,8 +140,8 @@ def test_a_key_that_the_service_keeps(corp: Corp) -> None:
     assert json.loads(corp.path.read_text())["key"] == ""
 
 
-def test_the_credential_of_another_did_is_not_shown(corp: Corp) -> None:
-    """A wallet with two DIDs shows the credential of the one that is in the file, though the other's came first."""
+def test_present_uses_the_credential_of_its_did(corp: Corp) -> None:
+    """A wallet with two DIDs presents the credential of the DID in its file, although the other credential is older."""
     body = {"domainId": corp.domain, "method": "jwk", "walletUserId": corp.wallet["walletId"]}
     corp.issue(corp.ask("/api/v1/did/createHolderDid", **body, name="other")["id"])
     holder = corp.init()
@@ -150,24 +153,23 @@ def test_the_credential_of_another_did_is_not_shown(corp: Corp) -> None:
 
 
 class Starting(BaseHTTPRequestHandler):
-    """A service that is not ready yet. again: it was asked twice."""
+    """A service that is not ready yet; `again` is set at its second request."""
 
     again = Event()
     asked = 0
 
     def do_POST(self) -> None:
-        """503, as a proxy says it."""
+        """Send status 503, as a proxy would."""
         Starting.asked += 1
         if Starting.asked > 1:
             self.again.set()
         self.send_error(503)
 
     def log_message(self, *_: object) -> None:
-        """Nowhere."""
+        """Discard the message."""
 
 
-def test_a_watch_outlives_a_restart(corp: Corp) -> None:
-    """A service that does not answer for a while is asked again."""
+def test_watch_retries_while_the_service_is_unavailable(corp: Corp) -> None:
     corp.init()
     with ThreadingHTTPServer(("127.0.0.1", 0), Starting) as server:
         Thread(target=server.serve_forever, daemon=True).start()
@@ -179,14 +181,14 @@ def test_a_watch_outlives_a_restart(corp: Corp) -> None:
             assert Starting.again.wait(30)
         finally:
             watching.terminate()
-            _, told = watching.communicate(timeout=30)
+            _, output = watching.communicate(timeout=30)
             server.shutdown()
-    assert b"waiting: " in told and watching.returncode != 1
+    assert b"waiting: " in output and watching.returncode != 1
     assert corp.run("present", "--yes").returncode == 1
 
 
-def test_what_goes_wrong_is_told_in_a_line(corp: Corp) -> None:
-    """No file, a wrong walletKey, a service that is not there; no secret is in what is told."""
+def test_errors_are_reported_without_secrets(corp: Corp) -> None:
+    """The exit status is 1 for a missing file, a wrong walletKey, an unreachable service and an existing file."""
     missing = corp.run("poll")
     assert missing.returncode == 1 and "wallet init" in missing.stderr
     corp.init()
@@ -197,18 +199,18 @@ def test_what_goes_wrong_is_told_in_a_line(corp: Corp) -> None:
     corp.path.write_text(json.dumps({**held, "service": "http://127.0.0.1:9"}))
     away = corp.run("present")
     assert away.returncode == 1 and "no answer" in away.stderr
-    told = missing.stderr + wrong.stderr + away.stderr
-    assert not any(secret in told for secret in (held["wallet_key"], held["token"], held["key"], "wk_somebody_elses"))
+    output = missing.stderr + wrong.stderr + away.stderr
+    assert not any(secret in output for secret in (held["wallet_key"], held["token"], held["key"], "wk_somebody_elses"))
     again = corp.run("init", "--service", "x", "--email", "x", "--wallet-id", "1", secrets=True)
-    assert again.returncode == 1 and "is there already" in again.stderr
+    assert again.returncode == 1 and "exists: give another --file" in again.stderr
 
 
-# --- what an admin runs -----------------------------------------------------------------------------------------------
+# --- commands of an admin ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def bare(service: Service, request: pytest.FixtureRequest) -> str:
-    """A domain of the test's own with the user ann; its name."""
+    """Add a new domain with the user ann, and return its name."""
     name = "".join(each for each in request.node.name if each.isalnum()).lower()[:40]
     add_domain(service, name)
     add_user(service, name, "ann")
@@ -216,12 +218,12 @@ def bare(service: Service, request: pytest.FixtureRequest) -> str:
 
 
 def admin(service: Service, *words: str) -> Any:
-    """The JSON of `sallyport wallet WORDS --json`."""
+    """Return the JSON of `sallyport wallet WORDS --json`."""
     return json.loads(service.ok("wallet", *words, "--json"))
 
 
-def test_a_wallet_from_the_admin_to_its_holder_and_back(service: Service, bare: str, tmp_path: Path) -> None:
-    """`register` prints walletKey and token for `init`, whose output makes the DID known; then `list` shows it."""
+def test_a_wallet_is_registered_with_its_did(service: Service, bare: str, tmp_path: Path) -> None:
+    """`register` prints walletKey and token for `init`. The output of `init` registers the DID, and `list` shows it."""
     path, public = tmp_path / "wallet", tmp_path / "did.json"
     registered = service.cli("wallet", "register", "ann", "--domain", bare, "--email", "ann@x.example")
     assert registered.returncode == 0 and len(registered.stdout.splitlines()) == 2
@@ -246,8 +248,9 @@ def test_a_wallet_from_the_admin_to_its_holder_and_back(service: Service, bare: 
     assert not any(secret in service.ok("wallet", "list") for secret in (*registered.stdout.split(), key))
 
 
-def test_what_the_service_keeps(service: Service, bare: str) -> None:
-    """With --service-key the wallet and its DID are made at once; if the DID fails, what is shown once is shown."""
+def test_a_wallet_with_a_service_key_is_registered(service: Service, bare: str) -> None:
+    """With --service-key the wallet and its DID are created together. If the DID fails, the walletKey and token are
+    still printed."""
     words = ("register", "bob", "--domain", bare, "--email")
     made = admin(service, *words, "bob@x.example", "--service-key")
     assert made["did"].startswith("did:key:") and made["walletKey"] and made["token"]
@@ -265,8 +268,8 @@ def test_what_the_service_keeps(service: Service, bare: str) -> None:
     assert renewed["walletId"] == made["walletId"] and renewed["walletKey"] != made["walletKey"]
 
 
-def test_a_wallet_is_assigned(corp: Corp) -> None:
-    """Credentials go into a wallet; wallet and credential go to users, beside what they have or in its place."""
+def test_credentials_are_assigned_to_a_wallet_and_users(corp: Corp) -> None:
+    """`assign` adds a credential to a wallet or to a user; --replace replaces the user's credentials."""
     holder, domain = corp.init(), str(corp.domain)
     body = {"domainId": corp.domain, "issuerDid": corp.issuer, "holderDid": holder, "schemaId": corp.schema}
     numbers = [
@@ -293,7 +296,7 @@ def test_a_wallet_is_assigned(corp: Corp) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "message"),
     [
         (("register", "ann"), 2, "--email is missing: give it for a new wallet"),
         (
@@ -316,14 +319,16 @@ def test_a_wallet_is_assigned(corp: Corp) -> None:
         (("list", "--file", "f"), 2, "--file excludes --domain and --search"),
     ],
 )
-def test_an_admin_is_refused(service: Service, words: tuple[str, ...], status: int, told: str) -> None:
-    """Each is told in a line, and makes nothing."""
+def test_invalid_admin_arguments_are_refused(
+    service: Service, words: tuple[str, ...], status: int, message: str
+) -> None:
+    """The message is one line, and no wallet is created."""
     refused = service.cli("wallet", *words, "--domain", "default")
-    assert (refused.returncode, refused.stdout) == (status, "") and told in refused.stderr, refused.stderr
+    assert (refused.returncode, refused.stdout) == (status, "") and message in refused.stderr, refused.stderr
     assert "\x1b" not in refused.stderr and admin(service, "list", "--domain", "default") == []
 
 
-def test_an_assignment_of_strangers(service: Service, corp: Corp) -> None:
+def test_assigning_across_domains_is_refused(service: Service, corp: Corp) -> None:
     """A credential, a wallet or a user of another domain is not found, and nothing is assigned."""
     credential = corp.issue(corp.init())
     made = admin(service, "register", "eve", "--domain", "default", "--email", "eve@x.example")

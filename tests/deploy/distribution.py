@@ -1,6 +1,6 @@
-"""`make dist`: build the wheel and the source distribution, check both, and log in through the installed wheel.
+"""`make dist`: build the wheel and the source distribution, check both, and test a login with the installed wheel.
 
-python -m tests.deploy.distribution [DIRECTORY]    # dist/ unless given; what it holds of an earlier version goes
+python -m tests.deploy.distribution [DIRECTORY]    # default: dist/; earlier distributions in it are deleted
 """
 
 import subprocess
@@ -51,7 +51,7 @@ def expected() -> set[str]:
 
 
 def check_wheel(wheel: Path) -> None:
-    """The wheel has each file of the package and no other, the command, the license, and the project's metadata."""
+    """Assert that the wheel has exactly the package's files, the command, the license, and the project's metadata."""
     about = f"{NAME}.dist-info"
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -60,12 +60,18 @@ def check_wheel(wheel: Path) -> None:
     assert {name for name in names if not name.startswith(f"{about}/")} == expected()
     assert f"{about}/licenses/LICENSE" in names
     assert commands[:2] == ["[console_scripts]", "sallyport = sallyport.cli.main:main"]
-    wanted = {"Name: sallyport-radius", f"Version: {__version__}", "Requires-Python: >=3.11", "Provides-Extra: ldap"}
+    wanted = {
+        "Name: sallyport-radius",
+        f"Version: {__version__}",
+        "Requires-Python: >=3.11",
+        "Provides-Extra: ldap",
+        "Provides-Extra: postgres",
+    }
     assert wanted <= set(metadata), metadata
 
 
 def check_source(archive: Path) -> None:
-    """The source distribution has what the wheel is made of, and nothing that git ignores."""
+    """Assert that the source distribution has all sources of the wheel, and no file that git ignores."""
     with tarfile.open(archive) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
     wanted = {f"src/{name}" for name in expected() if not name.startswith("sallyport/dictionaries/")}
@@ -76,9 +82,7 @@ def check_source(archive: Path) -> None:
 
 
 def install(wheel: Path, interpreter: Path, directory: Path) -> Path:
-    """Install the wheel into an empty environment with the versions of requirements.lock; return its
-    command's path.
-    """
+    """Install the wheel into an empty environment with the versions of requirements.lock; return its command's path."""
     run(interpreter, "-m", "venv", directory, cwd=directory.parent)
     pip = (directory / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
     run(*pip, "install", "--quiet", "--require-hashes", "-r", ROOT / "requirements.lock", cwd=directory)
@@ -88,7 +92,7 @@ def install(wheel: Path, interpreter: Path, directory: Path) -> Path:
 
 
 def log_in(program: Path, directory: Path) -> None:
-    """Run the service by a program, and log in by RADIUS through it. directory: an empty one."""
+    """Run the service with a program, and log in over RADIUS. directory: an empty one."""
     service = RunningService(directory, program=program)
     service.start()
     try:

@@ -1,4 +1,4 @@
-"""The compose file agrees with the project: ports, paths, names, and the files that the containers read."""
+"""The compose file matches the project: ports, paths, names, and the mounted files."""
 
 import re
 import subprocess
@@ -29,8 +29,8 @@ def read(path: str) -> Any:
     return yaml.safe_load((HERE / path).read_text(encoding="utf-8"))
 
 
-def test_each_mounted_path_is_there() -> None:
-    """A mount is a read-only path of the source tree, or a named volume."""
+def test_each_mounted_path_exists() -> None:
+    """A mount is a read-only path of the source tree or a named volume."""
     for name in SERVICES:
         for mount in SERVICES[name]["volumes"]:
             here, _, options = mount.split(":") if mount.count(":") == 2 else (*mount.split(":"), "")
@@ -66,10 +66,8 @@ def test_the_ports_are_those_of_the_service() -> None:
     assert SERVICES["grafana"]["ports"] == ["127.0.0.1:3000:3000/tcp"]
 
 
-def test_the_service_is_held_as_the_container_file_says() -> None:
-    """The service's data are in a volume, the rest is read-only, the stop timeout allows a drain, and there is a
-    health check.
-    """
+def test_the_service_is_restricted_like_the_container_file() -> None:
+    """Only the data volume is writable, the stop timeout allows a drain, and there is a health check."""
     service = SERVICES["sallyport"]
     assert mounts("sallyport") == {environment()["SALLYPORT_DATA_DIR"]: "data"}
     assert service["read_only"] is True
@@ -80,8 +78,9 @@ def test_the_service_is_held_as_the_container_file_says() -> None:
 
 @needs("promtool")
 @pytest.mark.peer
-def test_prometheus_takes_its_files(tmp_path: Path) -> None:
-    """promtool checks configuration and rules, laid out as in the container; the target is the service's container."""
+def test_prometheus_accepts_its_files(tmp_path: Path) -> None:
+    """promtool checks configuration and rules at their paths in the container; the target is the service's
+    container."""
     for there, here in mounts("prometheus").items():
         if here.startswith("."):
             place = tmp_path / there.removeprefix("/etc/prometheus/")
@@ -99,7 +98,7 @@ def test_prometheus_takes_its_files(tmp_path: Path) -> None:
 
 
 def test_grafana_finds_its_data_source_and_dashboards() -> None:
-    """The files are where Grafana looks, name Prometheus' container, and the directory that holds the dashboards."""
+    """The files are at Grafana's paths and name Prometheus' container and the directory of the dashboards."""
     found = mounts("grafana")
     data_source = read(found["/etc/grafana/provisioning/datasources/sallyport.yaml"])
     plain = yaml.safe_load((ROOT / "grafana/provisioning/datasources/sallyport.yaml").read_text())

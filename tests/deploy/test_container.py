@@ -1,4 +1,4 @@
-"""The container file, as far as it can be checked by reading. test_image.py builds and runs the image."""
+"""Static checks of the container file; test_image.py builds and runs the image."""
 
 import json
 import re
@@ -38,15 +38,15 @@ def environment() -> dict[str, str]:
 
 def probe() -> list[str]:
     """Return the command of the health check."""
-    (said,) = of_kind("HEALTHCHECK")
-    command: list[str] = json.loads(said.partition("CMD ")[2])
+    (instruction,) = of_kind("HEALTHCHECK")
+    command: list[str] = json.loads(instruction.partition("CMD ")[2])
     return command
 
 
-def test_it_runs_as_an_ordinary_user() -> None:
-    """The user is a number, so that a cluster can see that it is not root.
+def test_the_image_runs_as_an_ordinary_user() -> None:
+    """The user is a number, so that a cluster can check that it is not root.
 
-    It owns the volume alone, and no later step runs as root.
+    The user owns only the volume, and no later step runs as root.
     """
     words = [word for word, _ in last_stage()]
     assert of_kind("USER") == ["10001:10001"]
@@ -57,7 +57,7 @@ def test_it_runs_as_an_ordinary_user() -> None:
     assert of_kind("VOLUME") == of_kind("WORKDIR") == [environment()["SALLYPORT_DATA_DIR"]]
 
 
-def test_nothing_of_the_build_is_left() -> None:
+def test_the_final_stage_has_nothing_of_the_build() -> None:
     """The compiler is in another stage, images have a version, and no layer has a secret."""
     assert len([word for word, _ in instructions() if word == "FROM"]) == 2
     assert [rest for word, rest in instructions() if word == "FROM"] == ["${BASE} AS build", "${BASE}"]
@@ -68,28 +68,28 @@ def test_nothing_of_the_build_is_left() -> None:
 
 
 def test_signals_reach_the_service() -> None:
-    """The service is process 1 without a shell, and the stop signal is the one that drains it."""
+    """The service is process 1 without a shell, and the stop signal starts its drain."""
     assert json.loads(of_kind("ENTRYPOINT")[0]) == ["/opt/sallyport/bin/sallyport"]
     assert json.loads(of_kind("CMD")[0]) == ["serve"]
     assert of_kind("STOPSIGNAL") == ["SIGTERM"]
 
 
-def test_its_variables_are_settings() -> None:
+def test_the_variables_of_the_image_are_settings() -> None:
     """Each variable is a setting with a valid value."""
     assert unknown_environment(environment()) == []
     assert load(Path("/dev/null"), environment()).http_bind.port == 8080
 
 
 def test_the_ports_are_those_of_the_service() -> None:
-    """The exposed ports are the defaults, RadSec's and the API's."""
+    """The exposed ports are the default RADIUS ports, RadSec's and the API's."""
     settings, http = Settings(), load(Path("/dev/null"), environment()).http_bind.port
     radius = {f"{address.port}/udp" for address in (*settings.radius_auth_bind, *settings.radius_acct_bind)}
     assert set(of_kind("EXPOSE")[0].split()) == radius | {"2083/tcp", f"{http}/tcp"}
     assert f"http://127.0.0.1:{http}/readyz" in probe()[-1]
 
 
-def test_the_locks_are_what_is_installed() -> None:
-    """Packages come from the two lock files, which have hashes, and from nowhere else."""
+def test_only_locked_packages_are_installed() -> None:
+    """All packages come from the two lock files, which have hashes."""
     installed = [
         words for word, rest in instructions() if word == "RUN" for words in re.findall(r"pip install ([^&]*)", rest)
     ]
@@ -98,9 +98,7 @@ def test_the_locks_are_what_is_installed() -> None:
     assert sources == ["requirements.lock", "requirements-ldap.lock", "."]
 
 
-def test_the_health_check(tmp_path: Path) -> None:
-    """The health check succeeds at a ready service and fails without one."""
-
+def test_the_health_check_succeeds_only_at_a_ready_service(tmp_path: Path) -> None:
     def healthy(port: int) -> bool:
         program = probe()[2].replace(":8080/", f":{port}/")
         return subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0

@@ -1,15 +1,18 @@
 """`sallyport server install` and `uninstall` on a clean Debian with systemd, with the wheel in /opt/sallyport."""
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyotp
 import pytest
 
 from sallyport.base.systemd import ADMIN_UNITS, BACKUP_TIMER, CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNIT, UNITS, USER
 from sallyport.deploy.settings_file import settings_file
+from tests.docs.commands import blocks
 from tests.peers.booted import PACKAGES, BootedHost, needs_boot
 from tests.peers.isolated import base
 
@@ -19,7 +22,29 @@ PROGRAM = f"{VENV}/bin/sallyport"
 TEMPLATES = f"{VENV}/lib/python3.11/site-packages/sallyport/deploy/systemd"
 TRIO = f"{VENV}/lib/python3.11/site-packages/trio"
 THERE = "is there already"
+FOUND = f"using the installation in {DATA_DIR} ({CONFIG_FILE})\n"
+LOGIN = """
+import sys
+from sallyport.cli.radius import RadiusClient
+from sallyport.radius.attributes import STATE, push_attribute
+secret, password, state = sys.argv[1:]
+with RadiusClient(("127.0.0.1", 1812), secret.encode()) as client:
+    attributes = push_attribute(STATE, bytes.fromhex(state)) if state else b""
+    answer = client.login(b"alice", password.encode(), attributes)
+print(answer.code, answer.attributes.get(STATE, b"").hex())
+"""
+"""Arguments: the secret, the password, and the State of a challenge in hex. It prints the answer's code and State."""
 pytestmark = [pytest.mark.peer, pytest.mark.system, *needs_boot]
+
+STATUS = """
+import sys, urllib.error, urllib.request
+headers = {"X-Authorization": sys.argv[1], "Content-Type": "application/json"}
+try:
+    urllib.request.urlopen(urllib.request.Request("http://127.0.0.1:8080/network_device/ListDevices", b"{}", headers))
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
+"""Argument: an access token. It prints the status of a request with it."""
 
 
 def pip(*arguments: str | Path) -> None:
@@ -59,7 +84,7 @@ def installed(host: BootedHost, *options: str) -> "subprocess.CompletedProcess[s
 
 
 def refused(host: BootedHost, program: str = PROGRAM) -> str:
-    """Return the message of a refused `server install`, which must have changed nothing."""
+    """Assert that `server install` is refused and changes nothing, and return its message."""
     done = host.run(program, "server", "install", check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert host.run("getent", "passwd", USER, check=False).stdout == ""
@@ -90,13 +115,13 @@ def owners(host: BootedHost) -> set[str]:
     return set(host.shell(f"find {DATA_DIR} -printf '%u:%g\\n'").split())
 
 
-def test_it_is_installed_and_serves(host: BootedHost) -> None:
-    """Owners and modes are right, each step and the next one are reported, and the service answers a login."""
-    told = installed(host)
+def test_an_installed_service_answers_a_login(host: BootedHost) -> None:
+    """Owners and modes are right, and each step and the next one are printed."""
+    done = installed(host)
     for name in (f"user {USER}", CONFIG_FILE, DATA_DIR, *(ADMIN_UNITS / unit for unit in UNITS)):
-        assert f"{name} is made\n" in told.stdout
-    assert f"sudo systemctl enable --now {UNIT} {BACKUP_TIMER}\n" in told.stderr
-    assert f"sudo {PROGRAM} client add " in told.stderr
+        assert f"{name} is made\n" in done.stdout
+    assert f"sudo systemctl enable --now {UNIT} {BACKUP_TIMER}\n" in done.stderr
+    assert f"sudo {PROGRAM} client add " in done.stderr
     modes = host.shell(f"stat -c '%n %U:%G %a' {CONFIG_DIR} {CONFIG_FILE} {DATA_DIR} {ADMIN_UNITS / UNIT}").splitlines()
     assert modes == [
         f"{CONFIG_DIR} root:root 755",
@@ -114,43 +139,43 @@ def test_it_is_installed_and_serves(host: BootedHost) -> None:
     assert owners(host) == {f"{USER}:{USER}"}
 
 
-def test_a_second_run_changes_nothing(host: BootedHost) -> None:
-    """A second run reports the present installation. A changed settings file and changed data stay."""
+def test_a_second_installation_changes_nothing(host: BootedHost) -> None:
+    """The output reports the existing installation; a changed settings file and changed data are kept."""
     installed(host)
     host.shell(f"echo 'event_days = 7' >> {CONFIG_FILE}.new; cat {CONFIG_FILE} >> {CONFIG_FILE}.new")
     host.shell(f"cat {CONFIG_FILE}.new > {CONFIG_FILE}; rm {CONFIG_FILE}.new")
     listed = f"stat -c '%n %Y %i %U %a' {CONFIG_FILE} {DATA_DIR}/* {ADMIN_UNITS}/sallyport*"
     before = host.shell(listed)
-    told = installed(host).stdout.splitlines()
-    assert [line for line in told if THERE not in line] == []
+    lines = installed(host).stdout.splitlines()
+    assert [line for line in lines if THERE not in line] == []
     assert host.shell(listed) == before
 
 
 def test_a_unit_of_another_version_is_updated(host: BootedHost) -> None:
-    """The former text stays beside it, and a running service is named."""
+    """The former text is kept beside it, and the message names the running service that needs a restart."""
     installed(host, "--start")
     host.shell(f"sed -i 's/^RestartSec=.*/RestartSec=9/' {ADMIN_UNITS / UNIT}")
-    told = installed(host)
-    assert f"{ADMIN_UNITS / UNIT} is updated; the former is in {UNIT}.old\n" in told.stdout
-    assert f"sudo systemctl restart {UNIT}\n" in told.stderr
+    done = installed(host)
+    assert f"{ADMIN_UNITS / UNIT} is updated; the former is in {UNIT}.old\n" in done.stdout
+    assert f"sudo systemctl restart {UNIT}\n" in done.stderr
     assert "RestartSec=1\n" in host.shell(f"systemctl cat {UNIT}")
     assert "RestartSec=9\n" in host.shell(f"cat {ADMIN_UNITS / UNIT}.old")
 
 
 def test_uninstall_keeps_the_data_for_the_next_installation(host: BootedHost) -> None:
-    """The units are gone; after another installation the old client and user log in, with data of root's command."""
+    """The units are deleted. After another installation, the same client and user can log in."""
     installed(host, "--start")
     secret = set_up(host)
-    told = host.run(PROGRAM, "server", "uninstall")
-    assert "--purge" in told.stderr
+    done = host.run(PROGRAM, "server", "uninstall")
+    assert "--purge" in done.stderr
     assert host.run("systemctl", "is-active", UNIT, check=False).stdout == "inactive\n"
     assert host.shell(f"ls {ADMIN_UNITS} {ADMIN_UNITS}/*.wants | grep sallyport || true") == ""
     installed(host, "--start")
     assert "Access-Accept" in log_in(host, secret)
 
 
-def test_data_of_another_user_are_given_to_the_service(host: BootedHost) -> None:
-    """A data directory that was copied back by root, or whose user had another number, serves."""
+def test_the_data_directory_gets_the_owner_of_the_service(host: BootedHost) -> None:
+    """A data directory that was restored by root, or that has another user number, works after an installation."""
     installed(host, "--start")
     secret = set_up(host)
     host.run(PROGRAM, "server", "uninstall")
@@ -160,8 +185,8 @@ def test_data_of_another_user_are_given_to_the_service(host: BootedHost) -> None
     assert "Access-Accept" in log_in(host, secret)
 
 
-def test_purge_leaves_nothing_but_the_files_of_others(host: BootedHost) -> None:
-    """Data, settings, user and units are deleted, after a question; an agent's file in /etc/sallyport stays."""
+def test_purge_deletes_everything_but_the_agent_file(host: BootedHost) -> None:
+    """Data, settings, user and units are deleted after a confirmation; the agent's file in /etc/sallyport is kept."""
     installed(host, "--start")
     host.shell(f"install -m 600 /dev/null {CONFIG_DIR}/endpoint-agent.toml")
     asked = host.run(PROGRAM, "server", "uninstall", "--purge", stdin="n\n", check=False)
@@ -175,10 +200,10 @@ def test_purge_leaves_nothing_but_the_files_of_others(host: BootedHost) -> None:
     assert "no unit is installed" in host.run(PROGRAM, "server", "uninstall").stdout
 
 
-def test_the_unit_allows_what_the_settings_say(host: BootedHost) -> None:
-    """After another `server install` the unit allows a port below 1024 and a decisions file elsewhere.
+def test_the_unit_allows_what_the_settings_need(host: BootedHost) -> None:
+    """After another `server install`, the unit allows a port below 1024 and a decisions file elsewhere.
 
-    Without the settings it no longer does.
+    Without these settings it no longer does.
     """
     installed(host, "--start")
     secret = set_up(host)
@@ -194,18 +219,18 @@ def test_the_unit_allows_what_the_settings_say(host: BootedHost) -> None:
     assert "Access-Accept" in log_in(host, secret)
 
 
-def test_settings_that_the_service_will_not_see_are_named(host: BootedHost) -> None:
-    """A certificate in a home directory is hidden by the unit; a key of root's is not readable."""
+def test_files_that_the_service_cannot_read_are_named(host: BootedHost) -> None:
+    """The unit hides a certificate in a home directory; the service's user cannot read a key of root's."""
     installed(host)
     host.shell("touch /srv/key.pem; chmod 600 /srv/key.pem")
     host.shell(f'sed -i \'1i tls_certificate = "/home/ann/c.pem"\\ntls_key = "/srv/key.pem"\' {CONFIG_FILE}')
-    told = installed(host).stderr
-    assert "setting tls_certificate: /home/ann/c.pem is hidden" in told
-    assert f"setting tls_key: the user {USER} cannot read /srv/key.pem" in told
+    message = installed(host).stderr
+    assert "setting tls_certificate: /home/ann/c.pem is hidden" in message
+    assert f"setting tls_key: the user {USER} cannot read /srv/key.pem" in message
 
 
-def test_a_wrong_settings_file_is_refused(host: BootedHost) -> None:
-    """The message names the file and the setting, and nothing is made."""
+def test_an_invalid_settings_file_is_refused(host: BootedHost) -> None:
+    """The message names the file and the setting, and nothing is created."""
     host.shell(f"mkdir {CONFIG_DIR}; echo 'spoon = 1' > {CONFIG_FILE}")
     done = host.run(PROGRAM, "server", "install", check=False)
     assert (done.returncode, done.stdout) == (1, "")
@@ -213,8 +238,8 @@ def test_a_wrong_settings_file_is_refused(host: BootedHost) -> None:
     assert host.run("getent", "passwd", USER, check=False).stdout == ""
 
 
-def test_links_in_the_place_of_directories_and_units_are_refused(machine: BootedHost) -> None:
-    """systemd starts no service whose StateDirectory= is a link, and a masked unit stays masked."""
+def test_links_to_directories_and_units_are_refused(machine: BootedHost) -> None:
+    """systemd does not start a service with a link as StateDirectory=, and a masked unit stays masked."""
     for link, target in ((DATA_DIR, "/srv"), (ADMIN_UNITS / UNIT, "/dev/null")):
         machine.run("ln", "-s", target, str(link))
         done = machine.run(PROGRAM, "server", "install", check=False)
@@ -223,9 +248,8 @@ def test_links_in_the_place_of_directories_and_units_are_refused(machine: Booted
         machine.run("rm", str(link))
 
 
-def test_the_data_can_be_elsewhere(host: BootedHost) -> None:
-    """A new data directory is given to the service's user; the service and its backup may write there, and purging
-    leaves it."""
+def test_the_data_directory_can_be_elsewhere(host: BootedHost) -> None:
+    """The directory belongs to the service's user; the service and its backup can write there, and purging keeps it."""
     host.shell(f"mkdir {CONFIG_DIR}; echo 'data_dir = \"/srv/s p\"' > {CONFIG_FILE}")
     installed(host, "--start")
     assert host.shell("stat -c '%U %a' '/srv/s p'") == f"{USER} 700\n"
@@ -236,7 +260,7 @@ def test_the_data_can_be_elsewhere(host: BootedHost) -> None:
 
 
 def test_a_command_elsewhere_uses_the_database_of_the_service(host: BootedHost) -> None:
-    """A relative path of the settings counts from the service's working directory, for commands too."""
+    """A relative path in the settings is relative to the service's working directory, also for commands."""
     host.shell(f'mkdir {CONFIG_DIR}; printf \'data_dir = "."\ndatabase = "own.db"\n\' > {CONFIG_FILE}')
     installed(host)
     host.shell(f"cd /srv; {PROGRAM} client add here --address 127.0.0.1 --org 1 --tenant 1")
@@ -244,8 +268,8 @@ def test_a_command_elsewhere_uses_the_database_of_the_service(host: BootedHost) 
     assert host.shell(f"find /srv {DATA_DIR} -maxdepth 1 -name '*.db'") == f"{DATA_DIR}/own.db\n"
 
 
-def test_a_package_owns_its_units(host: BootedHost) -> None:
-    """Where a package has the units for this program, none is written beside them; another program is refused."""
+def test_units_of_a_package_are_kept(host: BootedHost) -> None:
+    """If a package has the units for this program, none is written; units for another program are refused."""
     package = "/usr/lib/systemd/system"
     host.shell(f"ln -s {PROGRAM} /usr/bin/sallyport; cp {TEMPLATES}/* {package}")
     host.shell(f"sed -i 's#{PROGRAM}#/usr/bin/sallyport#' {package}/sallyport*")
@@ -261,22 +285,22 @@ def test_a_package_owns_its_units(host: BootedHost) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "cause"),
     [
         pytest.param("/root/venv", "/root/venv/bin/sallyport is in /root, which the service cannot see", id="root"),
         pytest.param("/srv/private/venv", "no access to /srv/private", id="directory"),
     ],
 )
-def test_a_program_out_of_reach_is_refused(machine: BootedHost, place: str, said: str) -> None:
-    """The service's user cannot enter a directory on the way to the program: the message names it."""
+def test_an_unreachable_program_is_refused(machine: BootedHost, place: str, cause: str) -> None:
+    """The message names the directory that the service's user cannot enter."""
     machine.shell(f"mkdir -p -m 700 {Path(place).parent}; cp -a {VENV} {place}")
-    told = refused(machine, f"{place}/bin/sallyport")
-    assert said in told and f"sudo {PROGRAM} server install" in told
+    message = refused(machine, f"{place}/bin/sallyport")
+    assert cause in message and f"sudo {PROGRAM} server install" in message
     machine.run("rm", "-r", place)
 
 
-def test_an_unreadable_package_is_refused(machine: BootedHost) -> None:
-    """A dependency that was installed for root alone is found, though the program itself starts."""
+def test_an_unreadable_dependency_is_refused(machine: BootedHost) -> None:
+    """A dependency that only root can read is found, although the program starts."""
     machine.run("chmod", "700", TRIO)
     try:
         assert f"the user {USER} cannot run {PROGRAM}: " in refused(machine)
@@ -284,13 +308,13 @@ def test_an_unreadable_package_is_refused(machine: BootedHost) -> None:
         machine.run("chmod", "755", TRIO)
 
 
-def test_without_systemd(host: BootedHost) -> None:
-    """All files are made, the command that serves is printed and works, and a running service's data stay."""
+def test_it_is_installed_without_systemd(host: BootedHost) -> None:
+    """All files are created, the printed command starts the service, and the data of a running service are kept."""
     script = f"""
         mount -t tmpfs tmpfs /run
         {PROGRAM} server install --start 2>&1 && exit 1
-        {PROGRAM} server install 2>/run/told >&2
-        command=$(sed -n 's/.*start the service with: //p' /run/told)
+        {PROGRAM} server install 2>/run/messages >&2
+        command=$(sed -n 's/.*start the service with: //p' /run/messages)
         $command >/run/log 2>&1 &
         for n in $(seq 200); do grep -q ready /run/log && break; sleep 0.1; done
         {PROGRAM} server uninstall --purge --yes 2>&1 && exit 1
@@ -301,16 +325,112 @@ def test_without_systemd(host: BootedHost) -> None:
         wait $! || true
         {PROGRAM} server uninstall
     """
-    told = host.run("unshare", "--mount", "sh", "-c", script).stdout
-    assert "--start: systemd does not run on this machine" in told
-    assert "Access-Accept" in told
-    assert f"a service uses {DATA_DIR}, and systemd does not run here: stop the service first" in told
+    output = host.run("unshare", "--mount", "sh", "-c", script).stdout
+    assert "--start: systemd does not run on this machine" in output
+    assert "Access-Accept" in output
+    assert f"a service uses {DATA_DIR}, and systemd does not run here: stop the service first" in output
     assert owners(host) == {f"{USER}:{USER}"}
 
 
-def test_an_agent_was_installed_first(host: BootedHost) -> None:
-    """Its directory is private to root; the service's user can read its settings there all the same."""
+def test_the_service_can_be_installed_after_an_agent(host: BootedHost) -> None:
+    """The agent's directory is private to root. It is opened, so that the service's user can read the settings."""
     host.shell(f"install -d -m 700 {CONFIG_DIR}; install -m 600 /dev/null {CONFIG_DIR}/endpoint-agent.toml")
     installed(host, "--start")
     assert host.shell(f"stat -c %a {CONFIG_DIR} {CONFIG_DIR}/endpoint-agent.toml").split() == ["755", "600"]
     host.run("rm", f"{CONFIG_DIR}/endpoint-agent.toml")
+
+
+def test_a_command_of_root_finds_the_installation_from_any_directory(host: BootedHost) -> None:
+    """It names the installation before it changes anything there, unless the caller named it. A list names none. A
+    directory here of another user is passed over, with a note."""
+    installed(host, "--start")
+    scope = ("--org", "1", "--tenant", "1")
+    host.shell("install -d -o daemon /srv/theirs/sallyport-data; install -d /srv/empty")
+    for number, place in enumerate(("/", "/srv/empty", "/root", "/home")):
+        done = host.run("env", f"--chdir={place}", PROGRAM, "domain", "add", f"corp{number}", *scope)
+        assert done.stderr == FOUND
+        assert host.run("env", f"--chdir={place}", PROGRAM, "domain", "list").stderr == ""
+    named = ("--config", str(CONFIG_FILE))
+    assert host.run(PROGRAM, *named, "domain", "add", "named", *scope).stderr == ""
+    variable = ("env", f"SALLYPORT_DATA_DIR={DATA_DIR}")
+    assert host.run(*variable, PROGRAM, "domain", "add", "variable", *scope).stderr == ""
+    done = host.run("env", "--chdir=/srv/theirs", PROGRAM, "domain", "add", "theirs", *scope)
+    passed_over, found = done.stderr.splitlines(keepends=True)
+    assert passed_over.startswith("./sallyport-data belongs to user daemon and does not count; to use it, set ")
+    assert found == FOUND
+    names = {row["domainName"] for row in json.loads(sallyport(host, "domain", "list", "--json"))}
+    assert names >= {"corp0", "corp1", "corp2", "corp3", "named", "variable", "theirs"}
+    assert host.shell("cd /srv; find theirs empty -type f; rm -r theirs empty") == ""
+
+
+def test_an_ordinary_user_gets_one_line(host: BootedHost) -> None:
+    """The line names the denied permission, and does not call the installation missing."""
+    installed(host)
+    as_user = ("setpriv", "--reuid=daemon", "--regid=daemon", "--clear-groups", "env", "--chdir=/", PROGRAM)
+    add = ("domain", "add", "x", "--org", "1", "--tenant", "1")
+    for words in (("domain", "list"), add, ("serve",), ("--config", str(CONFIG_FILE), *add)):
+        done = host.run(*as_user, *words, check=False)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"sallyport: {CONFIG_FILE}: permission denied for user daemon; run this command as root\n"
+    done = host.run(*as_user, "doctor", check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.count("permission denied for user daemon") == 1
+
+
+def test_without_an_installation_a_command_ends(machine: BootedHost) -> None:
+    """For root and for an ordinary user: the same line, after three seconds, and nothing is made."""
+    machine.run("install", "-d", "-m", "777", "/srv/none")
+    for user in ("root", "daemon"):
+        as_user = ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups")
+        timed = (
+            f"cd /srv/none; before=$(date +%s%N); {PROGRAM} domain list; echo $((($(date +%s%N) - before) / 1000000))"
+        )
+        done = machine.run(*as_user, "sh", "-c", timed)
+        told = "sallyport: no Sallyport installation in ./sallyport-data; set SALLYPORT_DATA_DIR or --config\n"
+        assert done.stderr == told
+        assert 3000 <= int(done.stdout) < 10_000
+    assert machine.shell(f"rmdir /srv/none; ls -d {CONFIG_DIR} {DATA_DIR} 2>/dev/null || true") == ""
+
+
+def test_a_backup_of_root_is_where_root_names_it(host: BootedHost) -> None:
+    """The service has a /tmp of its own, and may not write to root's directories: a backup there is root's all the
+    same, and root can restore it."""
+    installed(host, "--start")
+    for place in ("/tmp", "/root"):  # noqa: S108  the directory that the service sees another one of
+        host.shell(f"cd {place}; {PROGRAM} db backup copy.db; {PROGRAM} db restore copy.db --yes")
+        assert host.shell(f"stat -c '%U %a' {place}/copy.db; rm {place}/copy.db") == "root 600\n"
+    assert owners(host) == {f"{USER}:{USER}"}
+
+
+def test_a_new_machine_gets_the_service_from_a_backup(host: BootedHost) -> None:
+    """The commands of the page, after everything was purged: a client and a user of the backup log in. A prompt that
+    waited when the backup was made, and the tokens of the backup, are void."""
+    installed(host, "--start")
+    secret = set_up(host)
+    sallyport(host, "cert", "init", "--host", "radius.example.org")
+    seed = json.loads(sallyport(host, "user", "totp", "alice", "--domain", "default", "--json"))["seed"]
+    sallyport(host, "user", "totp", "alice", "--domain", "default", "--code", pyotp.TOTP(seed).now())
+    sallyport(host, "provider", "set", "default", "totp")
+    sallyport(host, "domain", "mode", "default", "enforce")
+    login = (f"{VENV}/bin/python", "-c", LOGIN, secret)
+    challenge, state = host.run(*login, "correct horse battery", "").stdout.split()
+    assert challenge == "11"
+    host.run("install", "-d", "-m", "700", "/root/kept")
+    host.run(PROGRAM, "db", "backup", "/root/kept", "--keep", "3")
+    host.shell(f"cp -r {DATA_DIR}/master.key {DATA_DIR}/certs {CONFIG_FILE} /root/kept")
+    token = host.shell(f"cat {DATA_DIR}/admin.token").strip()
+    host.run(PROGRAM, "server", "uninstall", "--purge", "--yes")
+    (block,) = [each for each in blocks("docs/install/backup.md") if each[0].text.startswith("sudo install")]
+    (backup,) = host.shell("cd /root/kept; ls *.db").split()
+    for command in block:
+        text = re.sub(r"sallyport-\d+T\S+\.db", backup, command.text.removeprefix("sudo "))
+        host.shell(f"cd /root; {text}")
+    assert owners(host) == {f"{USER}:{USER}"}
+    assert host.run(*login, "000000", state).stdout.split()[0] == "3"
+    reasons = [row["reason"] for row in json.loads(sallyport(host, "event", "list", "--json", "--domain", "default"))]
+    assert reasons[0] == "the challenge is unknown, over or another's"
+    assert host.run(*login, "correct horse battery", "").stdout.split()[0] == "11"
+    sallyport(host, "domain", "mode", "default", "monitor")
+    assert "Access-Accept" in log_in(host, secret)
+    assert host.run("python3", "-c", STATUS, token).stdout == "401\n"
+    host.run("rm", "-r", "/root/kept")

@@ -1,6 +1,6 @@
-"""The image of the container file: built by buildah on a Debian made by debootstrap, and asked for a login.
+"""The image of the container file: built by buildah on a Debian from debootstrap, and tested with a login.
 
-No registry of images is needed, and at run time no network but loopback.
+The test needs no registry of images, and at run time no network but loopback.
 """
 
 import json
@@ -31,7 +31,7 @@ pytestmark = [
 
 
 class Builder:
-    """buildah with a store of its own, which needs no daemon."""
+    """buildah with its own store, without a daemon."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -39,7 +39,7 @@ class Builder:
         self.program = ("buildah", *places, "--storage-driver", "overlay")
 
     def run(self, *arguments: str) -> str:
-        """Run one command of buildah, which must succeed: its standard output."""
+        """Run a command of buildah, which must succeed, and return its output."""
         command = (*self.program, *arguments)
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=BUILD_S, check=False)
         assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
@@ -51,7 +51,7 @@ class Builder:
 
 
 def authorities(directory: Path) -> list[str]:
-    """Return the mounts by which pip in the build trusts the authorities of this machine's pip."""
+    """Return the mounts that give pip in the build the certificate authorities of this machine's pip."""
     bundle = os.environ.get("PIP_CERT", os.environ.get("SSL_CERT_FILE", ""))
     if not bundle:
         return []
@@ -61,7 +61,7 @@ def authorities(directory: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def builder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
-    """A builder that has built the image, on the base image `base`."""
+    """Yield a builder that has built the image."""
     directory = tmp_path_factory.mktemp("image")
     one = Builder(directory)
     try:
@@ -79,13 +79,13 @@ def builder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
 
 @pytest.fixture(scope="module")
 def name(builder: Builder) -> str:
-    """A container of the image."""
+    """Return the name of a container of the image."""
     return builder.run("from", "localhost/sallyport")
 
 
 @pytest.fixture
 def container(builder: Builder, name: str, tmp_path: Path) -> Iterator[tuple[Machine, tuple[str, ...]]]:
-    """The image's service, running in a network of its own, and the beginning of a command line in its container."""
+    """Yield the machine on which the image's service runs, and the start of a command line in its container."""
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
     os.chown(data, USER, USER)
@@ -102,16 +102,16 @@ def container(builder: Builder, name: str, tmp_path: Path) -> Iterator[tuple[Mac
 
 
 def first_command() -> list[str]:
-    """Return the first command of an admin, as the documentation of the container has it, for a client on loopback."""
+    """Return an admin's first command from the documentation of the container, for a client on loopback."""
     text = (ROOT / "docs" / "install" / "container.md").read_text(encoding="utf-8")
     found = re.search(r"docker compose exec sallyport (sallyport client add .+?) >", text)
     assert found is not None
     return found[1].replace("192.0.2.10", "127.0.0.1").split()
 
 
-def test_a_login_goes_through_the_image(container: tuple[Machine, tuple[str, ...]]) -> None:
-    """The admin's first command adds a RADIUS client, and a login with its secret is accepted; the image is healthy,
-    and runs as its own user with what the first factor ldap needs."""
+def test_a_service_in_the_image_accepts_a_login(container: tuple[Machine, tuple[str, ...]]) -> None:
+    """The documented first command adds a RADIUS client. The health check succeeds, the service runs as its own user,
+    and the libraries of the first factor ldap are installed."""
     machine, inside = container
     secret = machine.run(*inside, *first_command()).strip()
     machine.run(*inside, "sh", "-c", "echo correct-horse | sallyport user add ann --domain default --password -")
@@ -122,8 +122,8 @@ def test_a_login_goes_through_the_image(container: tuple[Machine, tuple[str, ...
     machine.run(*inside, "/opt/sallyport/bin/python", "-c", "import bonsai")
 
 
-def test_the_image_has_a_health_check_and_no_builder(builder: Builder, name: str) -> None:
-    """The engine asks the service how it is, and neither compiler nor build backend is in the image."""
+def test_the_image_has_a_health_check_and_no_compiler(builder: Builder, name: str) -> None:
+    """Neither compiler nor build backend is in the image."""
     described = json.loads(builder.run("inspect", "--type", "image", "localhost/sallyport"))
     assert described["Docker"]["config"]["Healthcheck"]["Test"] == ["CMD", *probe()]
     listed = "ls /usr/bin /opt/sallyport/lib/python3*/site-packages"

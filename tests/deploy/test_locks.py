@@ -1,4 +1,4 @@
-"""The lock file of an installation: complete, and the versions that the tests run with."""
+"""The lock file of an installation is complete and has the versions of the tests."""
 
 import re
 import tomllib
@@ -8,25 +8,27 @@ ROOT = Path(__file__).parents[2]
 
 
 def pinned(name: str) -> dict[str, str]:
-    """Each package of a lock file with its version and hashes."""
+    """Return each package of a lock file with its version and hashes."""
     text = re.sub(r"\\\n\s*", "", (ROOT / name).read_text(encoding="utf-8"))
     return dict(line.split("==", 1) for line in text.splitlines())
 
 
-def test_an_installation_has_what_the_tests_run_with() -> None:
-    """Each package of requirements.lock is in that of the tests, with the same version and hashes."""
+def test_an_installation_has_the_versions_of_the_tests() -> None:
+    """Each package of requirements.lock is in tests/requirements.lock, with the same version and hashes."""
     ours, theirs = pinned("requirements.lock"), pinned("tests/requirements.lock")
     assert ours.items() <= theirs.items()
     assert "pytest" in theirs.keys() - ours.keys()
 
 
-def test_the_lock_file_has_what_the_project_names() -> None:
-    """Each dependency, and what builds the wheel, is pinned with a hash."""
+def test_the_lock_file_has_every_dependency() -> None:
+    """Each dependency, and each package of the wheel's build, is pinned with a hash."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     named = [*project["project"]["dependencies"], *project["dependency-groups"]["build"]]
     lock = pinned("requirements.lock")
     for each in named:
         (name,) = re.findall(r"^[a-z0-9-]+", each)
         assert "--hash=sha256:" in lock[name]
-    for each in project["project"]["optional-dependencies"]["ldap"]:
-        assert each.partition(">")[0] in pinned("requirements-ldap.lock")
+    for extra in ("ldap", "postgres"):
+        for each in project["project"]["optional-dependencies"][extra]:
+            (name,) = re.findall(r"^[a-z0-9-]+", each)
+            assert "--hash=sha256:" in pinned(f"requirements-{extra}.lock")[name]

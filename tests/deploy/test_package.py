@@ -1,6 +1,6 @@
-"""The Debian package: built once, then installed, upgraded, removed and purged on a Debian that systemd boots.
+"""The Debian package: built once, then installed, upgraded, removed and purged on a Debian booted with systemd.
 
-The machine has what the package depends on and no network but loopback, so that nothing undeclared is needed.
+The machine has the declared dependencies and no network but loopback, so that an undeclared dependency is found.
 """
 
 import re
@@ -25,7 +25,7 @@ LATER = "99.0.0"
 
 
 def release() -> str:
-    """The code name of the system that the tests run on."""
+    """Return the code name of the system that runs the tests."""
     try:
         text = Path("/etc/os-release").read_text(encoding="utf-8")
     except OSError:
@@ -50,8 +50,7 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory for two packages: `one.deb` as `make deb` builds it from a copy of the source tree, and `two.deb`,
-    the same with a later version."""
+    """Yield a directory with two packages: `one.deb` from `make deb`, and `two.deb`, the same with a later version."""
     place = tmp_path_factory.mktemp("package")
     source, packages = place / "source", place / "packages"
     left_out = shutil.ignore_patterns(".*", "build", "dist", "__pycache__", "sallyport-data")
@@ -73,7 +72,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def host(directory: Path, tmp_path: Path) -> Iterator[BootedHost]:
-    """A clean Debian, with the packages in /srv."""
+    """Yield a clean Debian with the packages in /srv."""
     with BootedHost(base(PACKAGES), tmp_path, {"/srv": directory}) as machine:
         yield machine
 
@@ -84,7 +83,7 @@ def sallyport(host: BootedHost, *words: str, stdin: str = "") -> str:
 
 
 def login(host: BootedHost, secret: str) -> str:
-    """Return the output of a login of ann."""
+    """Log in as ann and return the output."""
     words = ("--secret", secret, "--user", "ann", "--password", "correct-horse")
     return sallyport(host, "check", "radius", "127.0.0.1:1812", *words)
 
@@ -100,7 +99,7 @@ def state(host: BootedHost, unit: str, name: str) -> str:
 
 
 def test_lintian_finds_no_error(directory: Path) -> None:
-    """lintian finds only overridden tags, and each override has a reason before it."""
+    """lintian finds only overridden tags; a comment before each override has its reason."""
     done = subprocess.run(
         ["lintian", "--fail-on=error,warning", directory / "one.deb"], capture_output=True, text=True, check=False
     )
@@ -109,7 +108,7 @@ def test_lintian_finds_no_error(directory: Path) -> None:
     assert re.fullmatch(rf"(#.+\n{NAME}: .+\n)+", text)
 
 
-def test_the_package_holds_no_path_of_its_build(directory: Path) -> None:
+def test_the_package_has_no_path_of_its_build(directory: Path) -> None:
     """The same source gives the same files in any directory."""
     names = [name for name in directory.parent.joinpath("tree/opt").rglob("*") if name.is_file()]
     assert names
@@ -117,9 +116,9 @@ def test_the_package_holds_no_path_of_its_build(directory: Path) -> None:
 
 
 def test_an_upgrade_keeps_data_and_settings(host: BootedHost) -> None:
-    """The same user logs in with the same secret before and after.
+    """The same user can log in with the same secret before and after.
 
-    Changed settings stay, the service is new, and there is a backup of the old data.
+    Changed settings are kept, the service is restarted, and there is a backup of the old data.
     """
     host.run("dpkg", "--install", "/srv/one.deb")
     assert state(host, UNIT, "ActiveState") == state(host, BACKUP_TIMER, "ActiveState") == "active"
@@ -139,7 +138,7 @@ def test_an_upgrade_keeps_data_and_settings(host: BootedHost) -> None:
 
 
 def test_a_removal_keeps_data_and_a_purge_deletes_them(host: BootedHost) -> None:
-    """After a removal another installation uses the same data. After a purge nothing of the package is left."""
+    """After a removal, another installation uses the same data. After a purge, nothing of the package is left."""
     host.run("dpkg", "--install", "/srv/one.deb")
     secret = sallyport(host, "client", "add", "here", "--address", "127.0.0.1", "--org", "1", "--tenant", "1")
     sallyport(host, "user", "add", "ann", "--domain", "default", "--password", "-", stdin="correct-horse\n")
@@ -156,7 +155,7 @@ def test_a_removal_keeps_data_and_a_purge_deletes_them(host: BootedHost) -> None
 
 
 def test_a_broken_service_can_be_upgraded(host: BootedHost) -> None:
-    """A broken service is upgraded without a backup, which the upgrade reports: the new version may be the remedy."""
+    """The upgrade continues without a backup and reports that, since the new version may be the remedy."""
     host.run("dpkg", "--install", "/srv/one.deb")
     host.run("systemctl", "stop", UNIT)
     host.shell(f"echo 'no_such_setting = 1' >>{CONFIG_FILE}")

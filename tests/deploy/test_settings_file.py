@@ -1,4 +1,4 @@
-"""The settings file that `server install` writes: complete, valid, and equal to the defaults."""
+"""The settings file of `server install` is complete and valid, and has the default values."""
 
 import re
 from itertools import pairwise
@@ -24,8 +24,8 @@ def test_only_the_data_directory_is_set(tmp_path: Path) -> None:
     assert loaded(tmp_path, settings_file()) == INSTALLED
 
 
-def test_its_comments_are_the_defaults(tmp_path: Path) -> None:
-    """Each commented setting can be uncommented: with all of them, every setting has its default."""
+def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
+    """With all settings uncommented, every setting has its default."""
     text = re.sub(r"(?m)^# (?=\[limits\]$|[a-z_]+ = )", "", settings_file())
     found = loaded(tmp_path, text)
     assert found.model_dump() == INSTALLED.model_dump()

@@ -1,4 +1,4 @@
-"""systemd units and the container file: valid, and with no more rights than the service needs."""
+"""The systemd units are valid, and have no more rights than the service needs."""
 
 import os
 import re
@@ -18,13 +18,13 @@ UNITS = sorted((DEPLOY / "systemd").iterdir())
 PAGE = (ROOT / "docs" / "install" / "systemd.md").read_text(encoding="utf-8")
 PROGRAM = Path("/opt/venvs/one two/bin/sallyport")
 EXPOSURE = 3.0
-"""What `systemd-analyze security` may find at most, of 10; a unit without hardening has 9.2."""
+"""The highest accepted exposure of `systemd-analyze security`, of 10; a unit without hardening has 9.2."""
 
 verifies = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 
 
 def in_place(unit: Path, directory: Path) -> Path:
-    """Return the unit with programs of this machine, since its own program is not installed."""
+    """Return the unit with a program of this machine, since its own program is not installed."""
     text = units.unit(unit.name, Path("/bin/true"))
     text = re.sub(r"(?m)^(User|Group)=.*\n", "", text)
     copy = directory / unit.name
@@ -34,7 +34,7 @@ def in_place(unit: Path, directory: Path) -> Path:
 
 @verifies
 @pytest.mark.peer
-def test_the_units_are_sound(tmp_path: Path) -> None:
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     """`systemd-analyze verify` knows every directive and value."""
     files = [in_place(unit, tmp_path) for unit in UNITS]
     done = subprocess.run(
@@ -64,15 +64,14 @@ def test_the_service_has_few_rights(tmp_path: Path) -> None:
     assert float(found[1]) <= EXPOSURE, done.stdout
 
 
-def test_the_watchdog_and_the_stop_fit_the_service() -> None:
-    """The unit is of type notify, has a watchdog, the reload signal of the service, and time to stop."""
+def test_the_unit_has_watchdog_reload_and_stop_timeout() -> None:
     text = (DEPLOY / "systemd" / "sallyport.service").read_text(encoding="utf-8")
     for line in ("Type=notify", "WatchdogSec=30", "ExecReload=/bin/kill -HUP $MAINPID", "TimeoutStopSec=15"):
         assert re.search(rf"(?m)^{re.escape(line)}$", text), line
 
 
-def test_what_the_container_copies_is_there() -> None:
-    """Each path that COPY names is in the repository."""
+def test_the_paths_that_the_container_copies_exist() -> None:
+    """Each path of a COPY instruction is in the repository."""
     text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
     for names in re.findall(r"(?m)^COPY (?!--from)(.+) /build/\S*$", text):
         for name in names.split():
@@ -80,12 +79,11 @@ def test_what_the_container_copies_is_there() -> None:
 
 
 def lines(name: str) -> list[str]:
-    """Return the lines of a unit as it is installed."""
+    """Return the lines of an installed unit."""
     return units.unit(name, PROGRAM).splitlines()
 
 
-def test_the_units_are_those_that_are_installed() -> None:
-    """The unit files are exactly those that `server install` writes."""
+def test_server_install_writes_exactly_the_unit_files() -> None:
     assert {unit.name for unit in UNITS} == set(systemd.UNITS)
 
 
@@ -106,7 +104,7 @@ def test_the_units_have_the_paths_of_the_installation() -> None:
 
 
 def test_the_documentation_has_the_paths_of_the_installation() -> None:
-    """The page of the systemd service names everything that is made."""
+    """The page about systemd names every path that `server install` creates."""
     for path in (systemd.CONFIG_FILE, systemd.DATA_DIR, *units.unit_paths(), units.drop_in_path(systemd.UNIT)):
         assert f"`{path}`" in PAGE
     assert f"systemctl enable --now {systemd.UNIT} {systemd.BACKUP_TIMER}" in PAGE
@@ -115,7 +113,7 @@ def test_the_documentation_has_the_paths_of_the_installation() -> None:
     assert {"ProtectHome=yes", "PrivateTmp=yes", "ProtectSystem=strict"} <= set(lines(systemd.UNIT))
 
 
-def needs(tmp_path: Path, text: str) -> dict[str, str]:
+def drop_ins_of(tmp_path: Path, text: str) -> dict[str, str]:
     """Return the drop-ins for a settings file by unit."""
     file = tmp_path / "sallyport.toml"
     file.write_text(text)
@@ -124,27 +122,29 @@ def needs(tmp_path: Path, text: str) -> dict[str, str]:
     return {names[path]: text.partition("[Service]\n")[2] for path, text in texts.items()}
 
 
-def test_the_settings_as_installed_need_no_drop_in() -> None:
+def test_the_default_settings_need_no_drop_in() -> None:
     """The unit itself allows everything that the defaults need."""
     assert set(units.drop_ins(Settings(data_dir=systemd.DATA_DIR)).values()) == {""}
 
 
-def test_the_settings_are_allowed_what_they_need(tmp_path: Path) -> None:
-    """Low ports add a capability; a data directory, database or decisions file elsewhere is made writable."""
+def test_a_drop_in_allows_what_the_settings_need(tmp_path: Path) -> None:
+    """A low port adds a capability; a data directory, database or decisions file elsewhere is made writable."""
     bind = "CapabilityBoundingSet=CAP_NET_BIND_SERVICE\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n"
-    assert needs(tmp_path, 'data_dir="/var/lib/sallyport"\nhttp_bind = "0.0.0.0:443"') == {
+    assert drop_ins_of(tmp_path, 'data_dir="/var/lib/sallyport"\nhttp_bind = "0.0.0.0:443"') == {
         systemd.UNIT: bind,
         systemd.BACKUP_UNIT: "",
     }
     elsewhere = 'data_dir="/srv/s p"\ndatabase = "/db/x.db"\nevent_outlets = "file:///var/log/s/x.jsonl udp://[::1]:1"'
     paths = 'ReadWritePaths=-"/srv/s p"\nReadWritePaths=-/db\nReadWritePaths=-/var/log/s\n'
-    assert needs(tmp_path, elsewhere) == {systemd.UNIT: paths, systemd.BACKUP_UNIT: paths}
-    assert needs(tmp_path, 'data_dir = "here"')[systemd.UNIT] == ""  # relative to the working directory of the unit
+    assert drop_ins_of(tmp_path, elsewhere) == {systemd.UNIT: paths, systemd.BACKUP_UNIT: paths}
+    assert (
+        drop_ins_of(tmp_path, 'data_dir = "here"')[systemd.UNIT] == ""
+    )  # relative to the working directory of the unit
 
 
 @verifies
 @pytest.mark.peer
-def test_the_drop_ins_are_sound(tmp_path: Path) -> None:
+def test_systemd_accepts_the_drop_ins(tmp_path: Path) -> None:
     """`systemd-analyze verify` accepts the service with every drop-in."""
     unit = in_place(DEPLOY / "systemd" / systemd.UNIT, tmp_path)
     settings = Settings(data_dir=Path("/srv/s p%"), http_bind="127.0.0.1:80")

@@ -32,22 +32,21 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return distribution.build(tmp_path_factory.mktemp("dist"))
 
 
-def test_the_distributions_are_whole(wheel: Path) -> None:
-    """Both pass `twine check --strict` and have each file of the package, the name `sallyport-radius` and the
-    command.
-    """
+def test_the_distributions_are_complete(wheel: Path) -> None:
+    """Wheel and source distribution pass `twine check --strict`, and have all files, the project's name and the
+    command."""
     distribution.check_wheel(wheel)
     distribution.check_source(wheel.with_name(SOURCE))
 
 
-def test_a_newer_python_may_install_it() -> None:
+def test_newer_pythons_can_install_the_wheel() -> None:
     """The oldest supported Python is the only bound."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == f">={SUPPORTED[0]}"
 
 
-def test_no_text_installs_a_program_of_another_project() -> None:
-    """`sallyport` on PyPI is another project: each text installs the wheel, by its path."""
+def test_no_text_installs_another_project() -> None:
+    """`sallyport` on PyPI is another project, so that each text installs the wheel by its path."""
     found = [path for folder in ("src", "docs", "tests") for path in (ROOT / folder).rglob("*")]
     texts = [path for path in (*found, *ROOT.glob("*.md")) if path.suffix in TEXTS and path.is_file()]
     lines = [line for path in texts for line in path.read_text(encoding="utf-8").splitlines()]
@@ -57,9 +56,9 @@ def test_no_text_installs_a_program_of_another_project() -> None:
 
 @pytest.mark.system
 @pytest.mark.parametrize("version", SUPPORTED)
-def test_the_wheel_runs_under(wheel: Path, version: str, tmp_path: Path) -> None:
-    """With the locked versions, and nothing of the source tree, a login goes through the service, and `sallyport demo
-    --once` ends with success."""
+def test_the_wheel_runs_under_each_supported_python(wheel: Path, version: str, tmp_path: Path) -> None:
+    """With the locked versions and without the source tree, the service accepts a login, and `sallyport demo --once`
+    succeeds."""
     interpreter = installed(version)
     if interpreter is None:
         pytest.skip(f"Python {version} is not installed")

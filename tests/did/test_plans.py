@@ -1,4 +1,4 @@
-"""A million credentials cost a login and a page no more than ten do: nothing walks through a domain's."""
+"""Query plans: a login and a page take no longer with a million credentials than with ten."""
 
 import sqlite3
 from contextlib import closing
@@ -55,15 +55,15 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=lambda work: ".".join(work.__code__.co_names),
 )
-def test_one_is_found_by_what_is_its_own(path: Path, work: Work[object]) -> None:
-    """By a wallet, a DID, a name or a user name: no step of a look-up goes by domain or tenant alone."""
+def test_a_look_up_uses_a_specific_index(path: Path, work: Work[object]) -> None:
+    """A look-up uses the index of a wallet, DID, name or user name, never that of a domain or tenant alone."""
     found = plans(path, work)
     assert found
     assert not [plan for plan in found if plan.startswith("SCAN") or plan.endswith(("(domain_id=?)", "(tenant_id=?)"))]
 
 
-def test_any_page_of_credentials_is_found_by_its_places(path: Path) -> None:
-    """The last one as quickly as the first."""
+def test_a_page_of_credentials_is_found_by_its_position(path: Path) -> None:
+    """The last page takes no longer than the first one."""
     found = plans(path, lambda tx: credentials.page(tx, DEEP))
     assert "SEARCH credentials USING INDEX credentials_place (domain_id=? AND place>? AND place<?)" in found
     assert not [plan for plan in found if "SCAN" in plan or "TEMP B-TREE" in plan]
@@ -82,22 +82,21 @@ def test_any_page_of_credentials_is_found_by_its_places(path: Path) -> None:
     ],
     ids=["DIDs", "of an issuer", "of a wallet", "of a tenant", "of a kind", "wallets", "a wallet's credentials"],
 )
-def test_other_pages_are_counted_off_by_an_index(path: Path, work: Work[object]) -> None:
-    """In order and without the rows before them: these lists lose entries, so that an entry has no place for good. A
-    domain's own are counted in parts, too."""
+def test_other_pages_skip_rows_in_an_index(path: Path, work: Work[object]) -> None:
+    """Entries of these lists are deleted, so they have no fixed position: the rows before a page are skipped in an
+    index and not read. DIDs of a domain are skipped in blocks."""
     found = plans(path, work)
     assert any("COVERING INDEX" in plan for plan in found)
     assert not [plan for plan in found if "SCAN dids" in plan or "SCAN credentials" in plan or "TEMP B-TREE" in plan]
 
 
-def test_a_did_is_searched_by_itself(path: Path) -> None:
-    """A whole DID is looked up, and not looked for."""
+def test_a_whole_did_is_found_by_its_index(path: Path) -> None:
     found = plans(path, lambda tx: dids.search(tx, 1, "did:key:z", Kind.USER, 0, 10))
     assert "SEARCH dids USING INDEX dids_did (did=?)" in found
 
 
-def test_a_page_of_dids_and_wallets_far_behind() -> None:
-    """Is the same as one of the whole list, also where DIDs before it are deleted and another domain's are between."""
+def test_a_late_page_equals_the_part_of_the_whole_list() -> None:
+    """A late page is right if earlier DIDs are deleted and if DIDs of another domain are between them."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, Path("memory"))
         connection.execute("pragma foreign_keys = off")

@@ -1,4 +1,5 @@
-"""Changes of single entries: what they write, and how those that take several transactions go on after a stop."""
+"""LDIF changes of single entries: what they write, and how they continue after a stop if they take several
+transactions."""
 
 from itertools import pairwise
 
@@ -12,32 +13,32 @@ from tests.areas import Areas
 from tests.directory.world import DN, at_work, counts, group, groups_of, imported, members, names, person, queue
 
 
-async def test_changes_of_a_group(areas: Areas) -> None:
-    """Members are added and deleted by a modification; an entry that is not there fails by its name, and the rest is
-    done."""
+async def test_a_modification_changes_the_members_of_a_group(areas: Areas) -> None:
+    """A modification adds and deletes members; one of an unknown entry is reported as an error with its DN, and the
+    others are applied."""
     await imported(areas, person("ann") + person("ben") + group("ops", DN.format("ann")))
     change = f"dn: cn=ops,dc=x\nchangetype: modify\nadd: member\nmember: {DN.format('ben')}\n-\n"
     change += f"delete: member\nmember: {DN.format('ann')}\n-\n\n"
     change += "dn: cn=none,dc=x\nchangetype: modify\nreplace: cn\ncn: x\n-\n"
     job = await imported(areas, change)
-    assert counts(job) == (2, 0, 1, 0, 0, 1) and job.errors == '[["cn=none,dc=x", "there is no such entry"]]'
+    assert counts(job) == (2, 0, 1, 0, 0, 1) and job.errors == '[["cn=none,dc=x", "no entry has this name"]]'
     assert (await groups_of(areas, "ann"), await groups_of(areas, "ben")) == (frozenset(), {"ops"})
 
 
-async def test_a_change_of_many_members_goes_on_after_a_stop(areas: Areas) -> None:
-    """No transaction takes more of them than a turn, and it ends as if there had been no stop."""
+async def test_a_change_of_many_members_continues_after_a_stop(areas: Areas) -> None:
+    """Each transaction writes only a limited number of members; the result is the same as without a stop."""
     everybody = [DN.format(f"u{n}") for n in range(1500)]
     await imported(areas, group("all", *everybody[:1000]))
     steps = (("delete", everybody[:300]), ("add", everybody[900:]), ("delete", everybody[1400:1450]))
     change = "dn: cn=all,dc=x\nchangetype: modify\n"
     for step, people in steps:
         change += f"{step}: member\n" + "".join(f"member: {dn}\n" for dn in people) + "-\n"
-    told = "select count(*) from directory_members where told = 0"
+    added = "select count(*) from directory_members where told = 0"
     job_id, seen = await queue(areas, change), [1000]
     while (job := await areas.directory.jobs.get(job_id)).state != "DONE":
         async with at_work(areas):
             with trio.fail_after(60):
-                while (count := await areas.store.read(lambda tx: tx.value(int, told) or 0)) == seen[-1]:
+                while (count := await areas.store.read(lambda tx: tx.value(int, added) or 0)) == seen[-1]:
                     await trio.sleep(0.001)
                     if (await areas.directory.jobs.get(job_id)).state == "DONE":
                         break
@@ -49,8 +50,8 @@ async def test_a_change_of_many_members_goes_on_after_a_stop(areas: Areas) -> No
     assert left == {key_of(dn) for dn in (*everybody[300:1400], *everybody[1450:])}
 
 
-async def test_changes_of_one_kind_of_members(areas: Areas) -> None:
-    """Members by name and by login name are two attributes: who replaces or deletes the one keeps the other."""
+async def test_member_and_member_uid_change_separately(areas: Areas) -> None:
+    """Replacing or deleting the values of `member` keeps those of `memberUid`, and vice versa."""
     people = person("ann") + person("ben") + person("cid")
     ops = group("ops", DN.format("ann")).rstrip("\n") + "\nmemberUid: ben\n\n"
 
@@ -68,9 +69,9 @@ async def test_changes_of_one_kind_of_members(areas: Areas) -> None:
     assert await inside("delete: memberUid\nmemberUid: ben") == ["ann"]
 
 
-async def test_a_name_that_is_taken(areas: Areas) -> None:
-    """A renaming onto it, of a person, a group or onto another kind of entry, is an error of that entry alone, at the
-    second time too."""
+async def test_a_renaming_to_a_taken_name_is_an_error(areas: Areas) -> None:
+    """Renaming a person or a group to the name of any other entry fails for that entry alone, also on the second
+    import."""
     unit = "dn: ou=rest,dc=x\nobjectClass: organizationalUnit\nou: rest\n\n"
     everybody = person("ann") + person("ben") + group("ops") + group("vpn") + unit
 
@@ -81,7 +82,7 @@ async def test_a_name_that_is_taken(areas: Areas) -> None:
     taken += renamed("cn=ops,dc=x", "ou=rest") + renamed(DN.format("ann"), "cn=vpn")
     for _ in range(2):
         job = await imported(areas, everybody + taken + renamed(DN.format("ben"), "UID=Ben", "ou=People,dc=x"))
-        assert job.failed == 4 and job.errors.count("an entry of that name is there") == 4
+        assert job.failed == 4 and job.errors.count("an entry of that name exists") == 4
         assert [name.lower() for name in await names(areas)] == ["ann", "ben"] and set(await members(areas)) == {
             "ops",
             "vpn",
@@ -89,51 +90,55 @@ async def test_a_name_that_is_taken(areas: Areas) -> None:
 
 
 def unit(dn: str) -> str:
-    """A record of a unit."""
+    """Return the record of a unit."""
     return f"dn: {dn}\nobjectClass: organizationalUnit\nou: {dn.partition(',')[0][3:]}\n\n"
 
 
-async def told(areas: Areas, table: str) -> dict[str, int]:
-    """The names in a table, with their ids."""
+async def ids_by_dn(areas: Areas, table: str) -> dict[str, int]:
+    """Return the IDs of the rows of a table by DN."""
     rows = await areas.store.read(lambda tx: tx.rows(f"select dn, id from {table} order by id"))  # noqa: S608
     return {str(dn): int(str(row_id)) for dn, row_id in rows}
 
 
-async def test_a_unit_that_is_renamed(areas: Areas) -> None:
-    """Everything below a renamed unit is renamed with it, in any spelling, and keeps its identity and groups; nothing
-    else changes. A reading under the new names changes nothing."""
+async def test_renaming_a_unit_renames_all_entries_below_it(areas: Areas) -> None:
+    """Entries below the unit, however their DN is spelled, are renamed and keep their IDs and groups. An import with
+    the new names then changes nothing."""
     inner = group("vpn", DN.format("ann")).replace("dc=x", "ou=People,dc=x", 1)
     everybody = person("ann") + person("ben", ou="Sales, OU = people ") + person("carl", ou="Peoples") + inner
     units = unit("ou=People,dc=x") + unit("ou=Sales,ou=People,dc=x")
     await imported(areas, units + everybody + group("ops", DN.format("ann"), "cn=vpn,ou=people,dc=x"))
-    before = await told(areas, "directory_users")
+    before = await ids_by_dn(areas, "directory_users")
     change = "dn: OU=people,dc=x\nchangetype: {}\nnewrdn: ou=Staff\ndeleteoldrdn: 1\nnewsuperior: o=y\n\n"
     job = await imported(areas, change.format("moddn"))
     assert counts(job) == (1, 0, 5, 0, 0, 0)
     people = ["uid=ann,ou=Staff,o=y", "uid=ben,ou=Sales,ou=Staff,o=y", "uid=carl,ou=Peoples,dc=x"]
-    assert await told(areas, "directory_users") == dict(zip(people, before.values(), strict=True))
-    assert set(await told(areas, "directory_units")) == {"ou=Staff,o=y", "ou=Sales,ou=Staff,o=y"}
+    assert await ids_by_dn(areas, "directory_users") == dict(zip(people, before.values(), strict=True))
+    assert set(await ids_by_dn(areas, "directory_units")) == {"ou=Staff,o=y", "ou=Sales,ou=Staff,o=y"}
     assert await groups_of(areas, "ann") == {"vpn", "ops"}
     again = (units + everybody.partition("dn: uid=carl")[0]).replace(", OU = people ", ",ou=People")
     job = await imported(areas, again.replace("ou=People,dc=x", "ou=Staff,o=y").replace("ou: People", "ou: Staff"))
     assert counts(job) == (4, 0, 0, 0, 4, 0)
 
 
-async def test_where_a_unit_cannot_go(areas: Areas) -> None:
-    """A renaming onto another entry, or below itself, is refused; an entry below whose new name is taken stays, and is
-    reported."""
+async def test_an_impossible_renaming_of_a_unit_is_refused(areas: Areas) -> None:
+    """A unit cannot take the name of another entry or move below itself. An entry whose new name is taken keeps its
+    name and is reported."""
     await imported(areas, unit("ou=People,dc=x") + unit("ou=Staff,dc=x") + person("ann") + person("ben"))
     change = "dn: ou=People,dc=x\nchangetype: modrdn\nnewrdn: ou={}\ndeleteoldrdn: 1\nnewsuperior: {}\n\n"
     ways = change.format("staff", "dc=x") + change.format("a", "OU=People,dc=x") + change.format("People", "x")
     job = await imported(areas, ways + person("ben", ou="Team") + change.format("Team", "dc=x"))
     assert counts(job) == (5, 1, 2, 0, 0, 4)
-    for what in ("an entry of that name is there", "a unit is not moved into itself", "not a distinguished name"):
+    for what in ("an entry of that name exists", "a unit cannot be moved into itself", "not a distinguished name"):
         assert what in job.errors
-    assert [*await told(areas, "directory_users")] == ["uid=ann,ou=Team,dc=x", DN.format("ben"), "uid=ben,ou=Team,dc=x"]
+    assert [*await ids_by_dn(areas, "directory_users")] == [
+        "uid=ann,ou=Team,dc=x",
+        DN.format("ben"),
+        "uid=ben,ou=Team,dc=x",
+    ]
 
 
-async def test_a_renaming_goes_on_after_a_stop(areas: Areas) -> None:
-    """Each entry below the unit is counted once, and none is left behind."""
+async def test_a_renaming_continues_after_a_stop(areas: Areas) -> None:
+    """Each entry below the unit is renamed and counted once."""
     await imported(areas, unit("ou=People,dc=x") + "".join(person(f"u{n}") for n in range(60)))
     job_id = await queue(areas, "dn: ou=People,dc=x\nchangetype: modrdn\nnewrdn: ou=Staff\ndeleteoldrdn: 1\n")
     stops = 0
@@ -147,11 +152,11 @@ async def test_a_renaming_goes_on_after_a_stop(areas: Areas) -> None:
         assert job.state != "FAILED", job.message
         stops += 1
     assert stops > 1 and job.updated == 61
-    assert all(dn.endswith(",ou=Staff,dc=x") for dn in await told(areas, "directory_users"))
+    assert all(dn.endswith(",ou=Staff,dc=x") for dn in await ids_by_dn(areas, "directory_users"))
 
 
-async def test_a_further_name_of_a_group(areas: Areas) -> None:
-    """It is no renaming; a name in place of the former is, and so is another distinguished name."""
+async def test_only_a_replaced_cn_renames_a_group(areas: Areas) -> None:
+    """Adding a second cn does not rename a group; replacing the cn or changing the DN does."""
     change = "dn: cn=ops,dc=x\nchangetype: modify\n{step}: cn\ncn: {name}\n-\n\n"
     await imported(areas, group("ops") + change.format(step="add", name="operators"))
     assert set(await members(areas)) == {"ops"}
@@ -164,8 +169,8 @@ async def test_a_further_name_of_a_group(areas: Areas) -> None:
 @pytest.mark.parametrize(
     "disabled", ["pwdAccountLockedTime: 000001010000Z", "userAccountControl: 514", "nsAccountLock: TRUE"]
 )
-async def test_a_change_enables_nobody(areas: Areas, disabled: str) -> None:
-    """A disabled account stays disabled, whatever other status attributes change."""
+async def test_a_change_of_other_attributes_keeps_an_account_disabled(areas: Areas, disabled: str) -> None:
+    """A disabled account stays disabled when another status attribute changes."""
     change = f"dn: {DN.format('ann')}\nchangetype: modify\nadd: shadowExpire\nshadowExpire: 99999\n-\n\n"
     await imported(areas, person("ann", disabled) + change)
     users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 10), "")

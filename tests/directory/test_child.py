@@ -1,4 +1,4 @@
-"""The child process that prepares a file: isolation and limits."""
+"""The child process that parses an import file: isolation and limits."""
 
 import os
 from contextlib import chdir, suppress
@@ -39,11 +39,11 @@ async def test_the_environment_is_empty(tmp_path: Path) -> None:
     environments = list[bytes]()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(prepare, "ldif", source, tmp_path / "target", (), LIMITS)
-        # The child waits until the FIFO is opened for writing, so that its environment can be read.
+        # The child process waits until the FIFO is opened for writing, so that the test can read its environment.
         file = await trio.to_thread.run_sync(source.open, "w")
         with file:
             for process in Path("/proc").glob("[0-9]*"):
-                with suppress(FileNotFoundError, ProcessLookupError):  # no process, or it has ended
+                with suppress(FileNotFoundError, ProcessLookupError):  # the process does not exist or has ended
                     if str(source).encode() in (process / "cmdline").read_bytes():
                         environments.append((process / "environ").read_bytes())
     assert [each for each in environments if each.replace(b"LC_CTYPE=C.UTF-8\0", b"")] == []
@@ -64,8 +64,8 @@ async def test_a_limit_ends_the_import(tmp_path: Path, limits: Limits, message: 
     assert [each.name for each in tmp_path.iterdir()] == ["source.ldif"]
 
 
-async def test_a_job_fails_where_a_limit_is_hit(areas: Areas) -> None:
-    """An import whose child process exceeds its memory ends as FAILED, and writes nothing."""
+async def test_a_job_fails_when_a_limit_is_hit(areas: Areas) -> None:
+    """An import whose child process exceeds its memory limit ends as FAILED and writes nothing."""
     areas.directory.jobs.limits = Limits(octets=96 << 20)
     async with at_work(areas):
         job = await over(areas, await queue(areas, LARGE))

@@ -1,4 +1,4 @@
-"""The source and the secret of readings, with a reader that notes its arguments."""
+"""The source and the secret that a reading uses, checked by a reader that records its arguments."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -26,8 +26,10 @@ CONFIGURATION = Configuration(
 
 
 class Reader:
-    """Shows the people it has, all of them at each reading, or raises its error. endless: the domains whose directories
-    never come to an end. sources: what it was asked to read."""
+    """A reader that returns its people at each reading, or raises its error.
+
+    endless: the domains whose readings never end. sources: the source of each reading so far.
+    """
 
     def __init__(self) -> None:
         self.people: list[str] = []
@@ -37,7 +39,7 @@ class Reader:
 
     @asynccontextmanager
     async def read(self, source: Source, cursor: str, full: bool) -> AsyncGenerator[AsyncIterator[Batch], None]:
-        """Satisfies imports.job.Read."""
+        """Implement imports.job.Read."""
         self.sources.append(source)
         if self.error is not None:
             raise self.error
@@ -54,7 +56,7 @@ class Reader:
 
     @property
     def secrets(self) -> list[str | None]:
-        """What each reading was given to bind with."""
+        """The bind password of each reading."""
         return [None if each.secret is None else each.secret.reveal().decode() for each in self.sources]
 
 
@@ -65,12 +67,12 @@ def _person(name: str) -> Person:
 
 @pytest.fixture
 def reader(areas: Areas) -> Reader:
-    """The reader of the domain's LDAP directories, in place of the one that goes to the network."""
+    """A recording reader that replaces the one for LDAP."""
     reader = Reader()
     areas.directory = DirectoryArea(
         areas.store,
         areas.vault,
-        areas.store.path.parent,
+        areas.settings.data_dir,
         areas.revocations,
         {"ldap": reader.read},
         {},
@@ -81,7 +83,7 @@ def reader(areas: Areas) -> Reader:
 
 
 async def import_users(areas: Areas, *, secret: bytes | None = None, **fields: Any) -> Job:
-    """An importUsers of the domain, once it is over."""
+    """Run an importUsers of the domain and return its finished job."""
     asked = ImportUsers.model_validate({"ldapHost": "dc1.corp.example", "baseDN": "dc=x", "domainID": 1, **fields})
     wanted = [Reading(areas.domain, asked.directoryName, asked.source(), secret, complete=asked.complete)]
     async with at_work(areas):
@@ -89,13 +91,13 @@ async def import_users(areas: Areas, *, secret: bytes | None = None, **fields: A
 
 
 async def synced(areas: Areas, *, full: bool = False) -> Job:
-    """A reading of `hq` as it is set, once it is over."""
+    """Run a reading of `hq` with its saved settings and return its finished job."""
     async with at_work(areas):
         return await over(areas, await areas.directory.directories.sync(areas.domain, "hq", full=full))
 
 
-async def test_a_secret_is_for_its_directory_alone(areas: Areas, reader: Reader) -> None:
-    """An import from another host, by name or address, uses the secret of the request or none."""
+async def test_a_secret_is_sent_to_its_directory_only(areas: Areas, reader: Reader) -> None:
+    """An importUsers from a host, by name or address, uses the secret of its request or none, never the saved one."""
     reader.people = ["ann"]
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     assert (await synced(areas)).state == "DONE"
@@ -120,8 +122,8 @@ async def test_a_secret_is_for_its_directory_alone(areas: Areas, reader: Reader)
         Configuration("hq", settings={"clientId": "b"}),
     ],
 )
-async def test_a_secret_does_not_move(areas: Areas, reader: Reader, changed: Configuration) -> None:
-    """The destination of a secret is changed only together with the secret; a refusal names the field and changes
+async def test_a_new_destination_needs_a_new_secret(areas: Areas, reader: Reader, changed: Configuration) -> None:
+    """The destination of a secret changes only together with the secret; a refusal names the field and changes
     nothing."""
     directories = areas.directory.directories
     await directories.save([(areas.domain, CONFIGURATION)])
@@ -134,8 +136,8 @@ async def test_a_secret_does_not_move(areas: Areas, reader: Reader, changed: Con
     assert (await directories.named(areas.domain, "hq")).secret != before.secret
 
 
-async def test_a_secret_stays_with_what_does_not_move_it(areas: Areas, reader: Reader) -> None:
-    """The same said again, and another part of the same directory, need no secret."""
+async def test_other_changes_keep_the_secret(areas: Areas, reader: Reader) -> None:
+    """Repeated settings and another base DN of the same directory need no new secret."""
     directories = areas.directory.directories
     await directories.save([(areas.domain, CONFIGURATION)])
     same = {"bindDN": "cn=a", "startTls": "", "caCertificate": None, "baseDN": "dc=y", "filter": "(uid=*)"}
@@ -144,8 +146,8 @@ async def test_a_secret_stays_with_what_does_not_move_it(areas: Areas, reader: R
     assert reader.secrets == ["hunter2"] and reader.sources[0].settings["baseDN"] == "dc=y"
 
 
-async def test_who_waits_for_the_store_keeps_no_place(areas: Areas, reader: Reader) -> None:
-    """However many domains' imports the store does not take, another domain's is done; they are not over."""
+async def test_an_import_that_waits_for_the_store_holds_no_slot(areas: Areas, reader: Reader) -> None:
+    """While imports wait for the store, an import of another domain runs; the waiting ones are not over."""
     reader.error, waiting = StoreError("not now"), list[int]()
     directories = areas.directory.directories
     for number in range(AT_ONCE):
@@ -158,8 +160,8 @@ async def test_who_waits_for_the_store_keeps_no_place(areas: Areas, reader: Read
     assert {(await areas.directory.jobs.get(job_id)).ended_at for job_id in waiting} == {None}
 
 
-async def test_a_directory_without_end_is_its_tenants_trouble(areas: Areas, reader: Reader) -> None:
-    """The imports of one tenant's domains do not delay another tenant's, and only so many of them run at once."""
+async def test_endless_readings_do_not_delay_another_tenant(areas: Areas, reader: Reader) -> None:
+    """Endless readings of one tenant leave slots for another tenant; at most AT_ONCE of them run."""
     directories = areas.directory.directories
     for number in range(2 * AT_ONCE):
         domain = await areas.domains.add(areas.tenant, f"branch{number}")
@@ -175,27 +177,28 @@ async def test_a_directory_without_end_is_its_tenants_trouble(areas: Areas, read
     assert len([each for each in reader.sources if each.domain_id in reader.endless]) == AT_ONCE
 
 
-async def test_a_reading_has_a_limit(areas: Areas, reader: Reader) -> None:
-    """A directory that tells entries without end does not fill the disk."""
+async def test_a_reading_has_a_size_limit(areas: Areas, reader: Reader) -> None:
+    """An endless reading ends at the size limit, so that it cannot fill the disk."""
     reader.endless.add(areas.domain)
     reader.people = ["ann"]
     areas.directory.jobs.collector.largest = 1 << 10
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     job = await synced(areas)
-    assert (job.state, job.message) == ("FAILED", "a reading has at most 0 MiB")
-    assert not list((areas.store.path.parent / "directory").iterdir())
+    assert (job.state, job.message) == ("FAILED", "an import reads at most 0 MiB from a directory")
+    assert not list((areas.settings.data_dir / "directory").iterdir())
 
 
-async def test_what_would_fail_each_time_is_not_tried_again(areas: Areas, reader: Reader) -> None:
-    """An import that the store's own rules do not allow is over, with a number that the log explains."""
+async def test_a_permanent_error_is_not_retried(areas: Areas, reader: Reader) -> None:
+    """An import that violates a constraint of the store fails without a retry, with an error number that the log
+    explains."""
     reader.error = Contradiction("UNIQUE constraint failed")
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     job = await synced(areas)
     assert job.state == "FAILED" and job.message.startswith("internal error") and len(reader.sources) == 1
 
 
-async def test_an_import_removes_nobody_unasked(areas: Areas, reader: Reader) -> None:
-    """importUsers may read a part of a directory: missing people stay, unless the request is complete."""
+async def test_import_users_removes_people_only_if_complete(areas: Areas, reader: Reader) -> None:
+    """importUsers may read a part of a directory, so missing people are kept unless the request is complete."""
     reader.people = ["ann", "ben"]
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     await synced(areas)
@@ -210,8 +213,8 @@ async def test_an_import_removes_nobody_unasked(areas: Areas, reader: Reader) ->
     assert ((await synced(areas, full=True)).removed, await names(areas)) == (1, ["eve"])
 
 
-async def test_who_shows_nobody_removes_nobody(areas: Areas, reader: Reader) -> None:
-    """A complete reading without people does not remove people, and its message says that."""
+async def test_a_reading_without_people_removes_no_people(areas: Areas, reader: Reader) -> None:
+    """A complete reading without people removes no one, and its message says that."""
     reader.people = ["ann"]
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     await synced(areas)
@@ -221,8 +224,9 @@ async def test_who_shows_nobody_removes_nobody(areas: Areas, reader: Reader) -> 
     assert await names(areas) == ["ann"]
 
 
-async def test_which_directory_is_meant(areas: Areas, reader: Reader) -> None:
-    """Without a name: the one of whose servers one has that host and port; another port is another directory."""
+async def test_import_users_finds_its_directory_by_host_and_port(areas: Areas, reader: Reader) -> None:
+    """Without a name, importUsers uses the directory that has a server with that host and port. Another port is another
+    directory."""
     directories = areas.directory.directories
     await directories.save([(areas.domain, CONFIGURATION)])
     asked: list[tuple[dict[str, Any], str]] = [
@@ -236,8 +240,8 @@ async def test_which_directory_is_meant(areas: Areas, reader: Reader) -> None:
     assert (await import_users(areas, ldapHost="dc3", ldapPort=1389)).directory_name == "dc3:1389"
 
 
-async def test_files_first(areas: Areas, reader: Reader) -> None:
-    """A directory that was filled by a file is read by the service as soon as it is set where it is."""
+async def test_a_directory_filled_by_a_file_can_be_read_later(areas: Areas, reader: Reader) -> None:
+    """A directory that was created by an LDIF import is read by the service once its connection settings are saved."""
     reader.people = ["ann"]
     async with at_work(areas):
         await over(areas, await queue(areas, person("ben"), name="hq"))

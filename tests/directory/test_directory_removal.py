@@ -1,4 +1,4 @@
-"""Directories that are removed, with everybody in them."""
+"""Removal of directories with all their entries."""
 
 import pytest
 import trio
@@ -18,7 +18,7 @@ TABLES = (
 
 
 async def rows(areas: Areas) -> dict[str, int]:
-    """The tables of directories that are not empty, and how many rows they have."""
+    """Return the number of rows of each directory table that is not empty."""
     counts = {
         table: await areas.store.read(lambda tx, table=table: tx.value(int, f"select count(*) from {table}"))  # noqa: S608
         for table in TABLES
@@ -26,31 +26,32 @@ async def rows(areas: Areas) -> dict[str, int]:
     return {table: count for table, count in counts.items() if count}
 
 
-def awaits_imports(areas: Areas) -> bool:
-    """Whether the metrics tell when the last import of the domain was."""
+def has_import_metric(areas: Areas) -> bool:
+    """Return whether the metrics show the time of the domain's last import."""
     name = "sallyport_directory_sync_last_success_timestamp_seconds"
     return areas.registry.get_sample_value(name, {"domain": str(areas.domain)}) is not None
 
 
 async def gone(areas: Areas, name: str) -> None:
-    """Wait until a directory is not found any more."""
+    """Wait until a directory no longer exists."""
     with trio.fail_after(PATIENCE_S):
         while name in [each.name for each in await areas.directory.directories.of_domain(areas.domain)]:
             await trio.sleep(0.02)
 
 
-async def test_nothing_is_left(areas: Areas) -> None:
-    """People, groups, units, settings and jobs are gone; the members have lost their access, and the name is free."""
+async def test_a_removal_leaves_nothing_behind(areas: Areas) -> None:
+    """People, groups, units, settings and jobs are removed, the sessions of the people are revoked, and the name is
+    free."""
     await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     people = "".join(person(f"u{number}", "memberOf: cn=elsewhere,dc=x") for number in range(60))
     await imported(areas, UNIT + people + person("ann") + group("ops", ANN, "cn=nobody,dc=x"))
     await queue(areas, person("ben"))
     await areas.directory.directories.remove([(areas.domain, "ldif")])
-    assert awaits_imports(areas)
+    assert has_import_metric(areas)
     async with at_work(areas):
         await gone(areas, "LDIF")
         with trio.fail_after(PATIENCE_S):
-            while awaits_imports(areas):
+            while has_import_metric(areas):
                 await trio.sleep(0.02)
     assert await rows(areas) == {} and await names(areas) == []
     revoked = await areas.store.read(lambda tx: tx.rows("select user_name from revocations"))
@@ -61,8 +62,7 @@ async def test_nothing_is_left(areas: Areas) -> None:
     assert await names(areas) == ["ann"]
 
 
-async def test_others_stay(areas: Areas) -> None:
-    """Another directory of the domain keeps everything."""
+async def test_other_directories_of_the_domain_are_kept(areas: Areas) -> None:
     await imported(areas, person("ann") + group("ops", ANN), name="hq")
     before = await rows(areas)
     await imported(areas, person("ann") + person("ben") + group("vpn", ANN), name="old")
@@ -70,11 +70,11 @@ async def test_others_stay(areas: Areas) -> None:
     async with at_work(areas):
         await gone(areas, "old")
     assert (await rows(areas), await names(areas), await members(areas)) == (before, ["ann"], {"ops": 1})
-    assert awaits_imports(areas)
+    assert has_import_metric(areas)
 
 
-async def test_after_a_stop(areas: Areas) -> None:
-    """A removal that is stopped at any moment continues until nothing is left."""
+async def test_a_removal_continues_after_a_stop(areas: Areas) -> None:
+    """A removal that is stopped repeatedly continues until nothing is left."""
     await imported(areas, "".join(person(f"u{number}") for number in range(60)) + group("ops"))
     await areas.directory.directories.remove([(areas.domain, "LDIF")])
     while await areas.directory.directories.of_domain(areas.domain):
@@ -85,9 +85,9 @@ async def test_after_a_stop(areas: Areas) -> None:
     assert await rows(areas) == {}
 
 
-async def test_nothing_else_is_asked_of_it(areas: Areas) -> None:
-    """While it waits: the secret is gone at once, asking again is the same job, and an import, a reading or a setting
-    would be lost."""
+async def test_a_directory_being_removed_refuses_other_requests(areas: Areas) -> None:
+    """The secret is deleted at once, and a second removal returns the same job. Imports, readings and changes of
+    settings are refused until the removal is cancelled."""
     service = areas.directory.directories
     wanted = Configuration("hq", app_url="ldap://127.0.0.1", secret=b"hunter2")
     await service.save([(areas.domain, wanted)])
@@ -105,8 +105,8 @@ async def test_nothing_else_is_asked_of_it(areas: Areas) -> None:
         assert (await over(areas, await queue(areas, person("ann"), name="hq"))).state == "DONE"
 
 
-async def test_all_or_none(areas: Areas) -> None:
-    """An unknown name among several leaves the others as they are."""
+async def test_an_unknown_directory_stops_the_removal_of_all(areas: Areas) -> None:
+    """If one of several names is unknown, no directory is removed."""
     await imported(areas, person("ann"), name="hq")
     with pytest.raises(NotFound):
         await areas.directory.directories.remove([(areas.domain, "hq"), (areas.domain, "none")])

@@ -1,4 +1,4 @@
-"""Distinguished names: their parts, and one form for comparison."""
+"""Distinguished names: parsing and normalization."""
 
 import pytest
 from hypothesis import given
@@ -38,8 +38,8 @@ TYPES = st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,8}|[0-9](\.[0-9]{1,3}){1,3}", ful
         (r"CN=off\0ADEL:1f,CN=Deleted Objects", [[("cn", "off\nDEL:1f")], [("cn", "Deleted Objects")]]),
     ],
 )
-def test_parts_are_those_of_the_rfc(dn: str, names: list[list[tuple[str, str]]]) -> None:
-    """The examples of RFC 4514, and what older programs write."""
+def test_a_name_is_split_into_its_parts(dn: str, names: list[list[tuple[str, str]]]) -> None:
+    """The examples of RFC 4514 and the spelling of older programs are parsed."""
     assert parsed(dn) == names
 
 
@@ -51,8 +51,8 @@ def test_parts_are_those_of_the_rfc(dn: str, names: list[list[tuple[str, str]]])
         'cn="a', 'cn="a"b', "cn=a<b", "cn=\ud800", "cn=" + "a" * LONGEST, "cn=a+", "cn=é\\c3", "ü=a",
     ],
 )  # fmt: skip
-def test_what_is_no_name_is_refused(dn: str) -> None:
-    """Text that is not a name raises Invalid, and has no pairs."""
+def test_text_that_is_not_a_name_is_refused(dn: str) -> None:
+    """Text that is not a name raises Invalid and has no pairs."""
     with pytest.raises(Invalid):
         parsed(dn)
     with pytest.raises(Invalid):
@@ -73,8 +73,8 @@ def test_what_is_no_name_is_refused(dn: str) -> None:
         ("cn=#0c026162", "cn=AB"),
     ],
 )
-def test_names_of_one_entry_are_one(same: tuple[str, ...]) -> None:
-    """All ways to write the name of one entry are one normalized name."""
+def test_equal_names_have_one_normalized_form(same: tuple[str, ...]) -> None:
+    """All spellings of one entry's name have the same normalized form."""
     assert len({normalized(dn) for dn in same}) == 1
 
 
@@ -90,14 +90,14 @@ def test_names_of_one_entry_are_one(same: tuple[str, ...]) -> None:
         (r"cn=a\\,dc=b", r"cn=a\\\,dc=b"),
     ],
 )
-def test_names_of_two_entries_are_two(one: str, other: str) -> None:
-    """A separator inside a value never becomes one between parts."""
+def test_different_names_have_different_normalized_forms(one: str, other: str) -> None:
+    """A separator inside a value is never read as a separator between parts."""
     assert normalized(one) != normalized(other)
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_a_name_or_is_refused(dn: str) -> None:
-    """No text raises anything but Invalid, and the normal form of a name is stable."""
+    """No text raises anything but Invalid, and normalizing a name twice changes nothing."""
     try:
         once = normalized(dn)
     except Invalid:
@@ -106,8 +106,8 @@ def test_any_text_is_a_name_or_is_refused(dn: str) -> None:
 
 
 @given(st.lists(st.tuples(TYPES, VALUES), min_size=1, max_size=5))
-def test_any_value_can_be_written_and_read(pairs: list[tuple[str, str]]) -> None:
-    """Whatever a value holds, its escaped form is read back as it was."""
+def test_any_value_survives_escaping(pairs: list[tuple[str, str]]) -> None:
+    """Any value is parsed from its escaped form as it was."""
     dn = ",".join(f"{name}={escaped(value)}" for name, value in pairs)
     assert [value for _, value in pairs_of(dn)] == [value for _, value in pairs]
     assert normalized(dn) == normalized(normalized(dn))
@@ -125,8 +125,8 @@ def test_any_value_can_be_written_and_read(pairs: list[tuple[str, str]]) -> None
         ("no name", "ou=b,dc=x", "", None),
     ],
 )
-def test_what_lies_below(dn: str, above: str, to: str, expected: str | None) -> None:
-    """An entry below another goes with it, however both are written; no other does."""
+def test_an_entry_below_another_moves_with_it(dn: str, above: str, to: str, expected: str | None) -> None:
+    """Moving an entry changes the names of the entries below it, however they are spelled, and no others."""
     try:
         over = normalized(above)
     except Invalid:

@@ -1,4 +1,4 @@
-"""What an entry means, whichever directory it comes from."""
+"""How an entry of any LDAP directory is understood."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -24,7 +24,10 @@ from sallyport.directory.entry import (
 from sallyport.directory.mapping import DEFAULTS
 
 NOW = 1_767_225_600 * SECOND  # 2026-01-01
-BEFORE, AFTER = "134116991990000000", "134116992010000000"  # a second before and after, since 1601, in 100 ns
+BEFORE, AFTER = (
+    "134116991990000000",
+    "134116992010000000",
+)  # one second before and after NOW, in units of 100 ns since 1601
 ID = "8b3f5d2e-5d0c-4b57-9f1a-0d6b1c2e3f40"
 AD_USER = ("top", "person", "organizationalPerson", "user")
 ANN = "CN=Ann Lee,OU=Staff,DC=corp,DC=example"
@@ -32,7 +35,7 @@ Values = str | bytes | tuple[str | bytes, ...]
 
 
 def raw(dn: str, *kinds: str, **values: Values) -> Raw:
-    """Return an entry of some object classes; `_` in an attribute's name replaces a hyphen."""
+    """Return an entry with the given object classes; `_` in an attribute's name becomes a hyphen."""
     given_values: Mapping[str, Values] = {"objectclass": kinds, **values}
     return Raw(
         dn,
@@ -47,26 +50,26 @@ def raw(dn: str, *kinds: str, **values: Values) -> Raw:
 
 
 def person(dn: str, *kinds: str, **values: Values) -> Person:
-    """An entry that must be a person."""
+    """Return an entry understood as a person."""
     found = understand(raw(dn, *kinds, **values), now=NOW)
     assert isinstance(found, Person)
     return found
 
 
 def group(dn: str, *kinds: str, **values: Values) -> Group:
-    """An entry that must be a group."""
+    """Return an entry understood as a group."""
     found = understand(raw(dn, *kinds, **values), now=NOW)
     assert isinstance(found, Group)
     return found
 
 
 def sid(*parts: int) -> bytes:
-    """A security identifier's octets."""
+    """Return the octets of a security identifier."""
     return bytes((1, len(parts), 0, 0, 0, 0, 0, 5)) + b"".join(part.to_bytes(4, "little") for part in parts)
 
 
-def test_inet_org_person() -> None:
-    """An account of OpenLDAP: its uid is its name, its entryUUID names it for good."""
+def test_an_inet_org_person_is_understood() -> None:
+    """In an OpenLDAP account, uid is the name and entryUUID the permanent identifier."""
     found = person(
         "uid=ann,ou=people,dc=example", "inetOrgPerson",
         uid=("ann.lee", "ann"), cn="Ann Lee", mail="ann@example.com", entryUUID=ID.upper(),
@@ -88,8 +91,9 @@ def test_inet_org_person() -> None:
     )
 
 
-def test_active_directory_user() -> None:
-    """An account of Active Directory: sAMAccountName is its name, the UPN another, objectGUID names it for good."""
+def test_an_active_directory_user_is_understood() -> None:
+    """In an Active Directory account, sAMAccountName is the name, the UPN an alias and objectGUID the permanent
+    identifier."""
     found = person(
         ANN, *AD_USER,
         sAMAccountName="ann", userPrincipalName="ann.lee@corp.example", cn="Ann Lee", objectGUID=UUID(ID).bytes_le,
@@ -126,8 +130,8 @@ def test_active_directory_user() -> None:
         ({"userAccountControl": "514", "lockoutTime": BEFORE, "accountExpires": BEFORE}, Status.DISABLED),
     ],
 )
-def test_status(values: Mapping[str, str], status: Status) -> None:
-    """What keeps an account from logging in is known, the most lasting reason first."""
+def test_the_status_of_an_account(values: Mapping[str, str], status: Status) -> None:
+    """If several attributes block an account, its status is the most lasting one."""
     assert person(ANN, "user", sAMAccountName="ann", **values).status is status
 
 
@@ -143,13 +147,13 @@ def test_status(values: Mapping[str, str], status: Status) -> None:
         ((), {"uid": "ann"}),
     ],
 )
-def test_other_kinds_are_none(kinds: tuple[str, ...], values: Mapping[str, str]) -> None:
-    """Computers, contacts and trusts are not people."""
+def test_other_entries_are_ignored(kinds: tuple[str, ...], values: Mapping[str, str]) -> None:
+    """Computers, contacts, trusts and containers are not people."""
     assert understand(raw("cn=a,dc=b", *kinds, **values), now=NOW) is None
 
 
-def test_groups() -> None:
-    """The three ways to write members, each once, and the name that has what tells it from an older one."""
+def test_groups_are_understood() -> None:
+    """Members are read in each of the three notations, without duplicates."""
     names = group("cn=vpn,dc=b", "groupOfNames", cn="vpn", member=("uid=a,dc=b", "uid=a,dc=b", ""), entryUUID=ID)
     assert (names.external_id, names.name, names.members) == (ID, "vpn", ("uid=a,dc=b",))
     unique = group("cn=vpn,dc=b", "groupOfUniqueNames", cn="vpn", uniqueMember=("uid=a,dc=b#'0101'B", "uid=c,dc=b"))
@@ -161,16 +165,16 @@ def test_groups() -> None:
     assert (active.name, active.key) == ("staff", "S-1-5-21-1-2-3-513")
 
 
-def test_units() -> None:
-    """An organizational unit has its ou as its name."""
+def test_units_are_understood() -> None:
+    """The name of an organizational unit is its ou."""
     assert understand(raw("OU=Staff,DC=b", "organizationalUnit", ou="Staff"), now=NOW) == Unit(
         "dn:ou=staff,dc=b", "OU=Staff,DC=b", "Staff"
     )
 
 
 @pytest.mark.parametrize("octets", [b"", b"\x01", b"short", b"\xff" * 17, b"\x01\x05" + b"\0" * 6])
-def test_identifiers_that_are_none(octets: bytes) -> None:
-    """A GUID, a UUID or a SID of another size counts for nothing: the name does."""
+def test_a_malformed_identifier_is_ignored(octets: bytes) -> None:
+    """An entry whose GUID, UUID and SID have the wrong size is identified by its DN."""
     found = person(ANN, "user", sAMAccountName="ann", objectGUID=octets, entryUUID=octets, objectSid=octets)
     assert (found.external_id, found.primary_group) == ("dn:cn=ann lee,ou=staff,dc=corp,dc=example", "")
 
@@ -184,13 +188,13 @@ def test_identifiers_that_are_none(octets: bytes) -> None:
     ],
 )  # fmt: skip
 def test_no_secret_is_kept(secret: str) -> None:
-    """Passwords, their hashes and keys are never among the attributes."""
+    """Passwords, their hashes and keys are never kept as attributes."""
     found = person("uid=ann,dc=b", "person", uid="ann", **{secret: "s3cret"})
     assert "s3cret" not in repr(found)
 
 
 def test_attributes_are_bounded() -> None:
-    """Text alone is kept, and so much of it as may be kept for a hundred thousand people."""
+    """Only text is kept, and its amount is limited, since a directory may have a hundred thousand people."""
     many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
     assert len(person("uid=ann,dc=b", "person", uid="ann", **many).attributes) == MOST_ATTRIBUTES
     found = person(
@@ -212,8 +216,8 @@ def test_attributes_are_bounded() -> None:
         raw("ou=u,dc=b", "organizationalUnit"),
     ],
 )
-def test_what_cannot_be_used_is_told(entry: Raw) -> None:
-    """A person, group or unit without a name raises Invalid, which does not repeat its values."""
+def test_an_unusable_entry_raises_invalid(entry: Raw) -> None:
+    """A person, group or unit without a name raises Invalid with a message that does not contain its values."""
     with pytest.raises(Invalid) as error:
         understand(entry, now=NOW)
     assert "rubbish" not in str(error.value)
@@ -241,16 +245,15 @@ def test_any_entry_is_understood_or_refused(dn: str, kinds: set[str], values: di
     assert found is None or (found.name and found.external_id and found.dn)
 
 
-def test_what_matters_is_kept_first() -> None:
-    """However many attributes an entry has, those that name it, say whether it may log in, or become a field where
-    nothing is set are among those that are kept."""
+def test_important_attributes_are_kept_first() -> None:
+    """However many attributes an entry has, those for its name, its status and the default mapping are kept."""
     many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
     shown = dict.fromkeys((*DEFAULTS.values(), "displayName", "mail", "userPrincipalName", "shadowExpire"), "zz")
     known = person("uid=ann,dc=b", "person", uid="ann", **many, **shown).attributes
     assert {"uid", *map(str.lower, shown)} <= set(known) and len(known) == MOST_ATTRIBUTES
 
 
-def test_what_is_mapped_is_kept_first() -> None:
+def test_mapped_attributes_are_kept_first() -> None:
     """A mapped attribute is kept, unless it holds a secret."""
     many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
     entry = raw("uid=ann,dc=b", "person", uid="ann", zzz="7", userPassword="x", **many)

@@ -1,4 +1,4 @@
-"""Imports: what they write, how they go on after a stop, and how they end."""
+"""Imports: what they write, how they continue after a stop, and how they end."""
 
 import time
 from functools import partial
@@ -20,8 +20,8 @@ from tests.areas import Areas
 from tests.directory.world import DN, at_work, counts, group, groups_of, imported, members, names, over, person, queue
 
 
-async def test_the_same_again_changes_nothing(areas: Areas) -> None:
-    """An unchanged entry is skipped; a changed one is updated, and keeps its id."""
+async def test_an_unchanged_entry_is_skipped(areas: Areas) -> None:
+    """A second import skips unchanged entries; it updates changed ones and keeps their IDs."""
     ldif = person("ann", "mail: a@x") + group("ops", DN.format("ann"))
     assert counts(await imported(areas, ldif)) == (2, 2, 0, 0, 0, 0)
     assert counts(await imported(areas, ldif)) == (2, 0, 0, 0, 2, 0)
@@ -32,21 +32,22 @@ async def test_the_same_again_changes_nothing(areas: Areas) -> None:
     assert await members(areas) == {"ops": 0}
 
 
-async def test_a_rename_keeps_the_person(areas: Areas) -> None:
-    """By entryUUID, with memberships that others have told; without one, a new name is a new person."""
+async def test_a_renamed_person_keeps_memberships(areas: Areas) -> None:
+    """An entry with the same entryUUID and a new name is the same person, and keeps its groups until they are read
+    again."""
     uuid = "entryUUID: 00000000-0000-4000-8000-00000000000a"
     await imported(areas, person("ann", uuid) + group("ops", DN.format("ann")))
     renamed = person("anna", uuid, ou="Sales")
     assert counts(await imported(areas, renamed)) == (1, 0, 1, 0, 0, 0)
     assert await names(areas) == ["anna"]
     assert await groups_of(areas, "anna") == {"ops"}
-    # The group still names her old name, and says so when it is read again.
+    # The group still has her old DN as a member; reading it again ends her membership.
     await imported(areas, group("ops", DN.format("ann")))
     assert await groups_of(areas, "anna") == frozenset()
 
 
-async def test_a_better_name_for_good(areas: Areas) -> None:
-    """A person known by the distinguished name stays the same when an entryUUID appears, and when it disappears."""
+async def test_a_person_keeps_the_id_when_an_entry_uuid_appears(areas: Areas) -> None:
+    """A person known by DN stays the same person when an entryUUID appears, and when it disappears."""
     await imported(areas, person("ann"))
     uuid = "entryUUID: 00000000-0000-4000-8000-00000000000a"
     assert counts(await imported(areas, person("ann", uuid)))[1:3] == (0, 1)
@@ -56,7 +57,7 @@ async def test_a_better_name_for_good(areas: Areas) -> None:
 
 
 async def test_a_large_group(areas: Areas) -> None:
-    """A group whose members take several transactions has all of them, gets others, and goes."""
+    """A group whose members take several transactions is written, changed and deleted completely."""
     people = "".join(person(f"u{n}") for n in range(40))
     everybody = [DN.format(f"u{n}") for n in range(2500)]
     await imported(areas, people + group("all", *everybody))
@@ -71,13 +72,13 @@ async def test_a_large_group(areas: Areas) -> None:
 
 
 async def keep_writing(areas: Areas) -> None:
-    """Write without end: an import commits after each entry while others wait to write."""
+    """Write without end, so that an import commits after each entry."""
     while True:
         await areas.store.write(lambda tx: None)
 
 
-async def test_a_job_goes_on_after_a_stop(areas: Areas) -> None:
-    """A job that is stopped between any two entries counts each entry once, and loses none."""
+async def test_a_job_continues_after_a_stop(areas: Areas) -> None:
+    """A job that is stopped between any two entries imports and counts each entry once."""
     ldif = "".join(person(f"u{n}") for n in range(60)) + group("all", *(DN.format(f"u{n}") for n in range(60)))
     job_id, stops = await queue(areas, ldif), 0
     while (job := await areas.directory.jobs.get(job_id)).state != "DONE":
@@ -97,8 +98,8 @@ async def test_a_job_goes_on_after_a_stop(areas: Areas) -> None:
     assert len(await names(areas)) == 60 and await members(areas) == {"all": 60}
 
 
-async def test_the_files_of_a_crash(areas: Areas) -> None:
-    """What no job needs is deleted at the start; what one needs stays until it is over."""
+async def test_orphaned_files_are_deleted_at_the_start(areas: Areas) -> None:
+    """A file that no job needs is deleted at the start; the file of a job is deleted when the job is over."""
     files = areas.directory.directories.files
     job_id = await queue(areas, person("ann"))
     stray = files.path("0123456789abcdef.ldif")
@@ -111,8 +112,8 @@ async def test_the_files_of_a_crash(areas: Areas) -> None:
     assert job.state == "DONE" and not stray.exists()
 
 
-async def test_a_file_that_is_gone(areas: Areas) -> None:
-    """A job whose file was lost fails, and the next one is done."""
+async def test_a_job_with_a_lost_file_fails(areas: Areas) -> None:
+    """A job whose file is missing fails, and the next job runs."""
     lost = await queue(areas, person("ann"))
     job = await areas.directory.jobs.get(lost)
     areas.directory.directories.files.delete(job.file)
@@ -121,20 +122,21 @@ async def test_a_file_that_is_gone(areas: Areas) -> None:
     assert counts(await imported(areas, person("ben")))[1] == 1
 
 
-async def test_too_many(areas: Areas) -> None:
-    """A domain has so many jobs that wait, and no more; one that is cancelled makes room."""
+async def test_the_number_of_waiting_jobs_is_limited(areas: Areas) -> None:
+    """A domain has at most MOST_WAITING jobs waiting; cancelling one makes room for another."""
     for _ in range(MOST_WAITING):
         last = await queue(areas, person("ann"))
     with pytest.raises(Conflict):
         await queue(areas, person("ann"))
     await areas.directory.jobs.cancel(await areas.directory.jobs.get(last))
-    with pytest.raises(Conflict, match="over"):
+    with pytest.raises(Conflict, match="ended"):
         await areas.directory.jobs.cancel(await areas.directory.jobs.get(last))
     await queue(areas, person("ann"))
 
 
-async def test_one_at_a_time(areas: Areas) -> None:
-    """The next job of a domain is the oldest one, and none while one runs; other domains' go on."""
+async def test_a_domain_runs_one_job_at_a_time(areas: Areas) -> None:
+    """The oldest job of a domain is next, and none starts while another of the domain runs; other domains are not
+    affected."""
     other = await areas.domains.add(areas.tenant, "branch")
     first, second = [await queue(areas, person("ann")) for _ in range(2)]
     areas.domain, own = other, areas.domain
@@ -158,8 +160,8 @@ async def test_a_complete_import(areas: Areas) -> None:
     assert await names(areas) == ["ann"] and await members(areas) == {"ops": 0}
 
 
-async def test_a_circle_of_many_groups(areas: Areas) -> None:
-    """In groups that contain each other in a long circle, each person is a member of all, and a login is answered in
+async def test_a_long_cycle_of_groups(areas: Areas) -> None:
+    """If groups contain each other in a long cycle, each person of them is a member of all, and a login is answered in
     time."""
     count = 500
     circle = "".join(group(f"g{n}", f"cn=g{(n + 1) % count},dc=x", DN.format("ann")) for n in range(count))
@@ -178,8 +180,8 @@ async def test_a_circle_of_many_groups(areas: Areas) -> None:
     ],
     ids=["groups", "names"],
 )
-async def test_a_person_of_too_many_groups_or_names(areas: Areas, more: list[str]) -> None:
-    """A wrong entry fails alone, and stays as it was, also in a complete import."""
+async def test_a_person_with_too_many_groups_or_names_is_an_error(areas: Areas, more: list[str]) -> None:
+    """Such an entry fails alone; the person stays as before, also in a complete import."""
     assert counts(await imported(areas, person("ann", *more) + person("ben")))[1:] == (1, 0, 0, 0, 1)
     await imported(areas, person("ann"))
     assert counts(await imported(areas, person("ann", *more) + person("ben"), complete=True))[3:] == (0, 1, 1)
@@ -189,8 +191,8 @@ async def test_a_person_of_too_many_groups_or_names(areas: Areas, more: list[str
         assert counts(await imported(areas, change + "\n".join([*more, "-", "", ""])))[5] == 1
 
 
-async def test_turns_are_short(areas: Areas) -> None:
-    """A transaction ends when its time is over, or when another writer waits."""
+async def test_transactions_are_short(areas: Areas) -> None:
+    """A transaction ends when its time is over or when another writer waits."""
     run = Run(areas.domain, 1, 1, cloud=False, marks=False, mapping=FieldMapping({}), mapped=frozenset(), started_at=0)
     loop = trio.lowlevel.current_trio_token()
 
@@ -198,7 +200,7 @@ async def test_turns_are_short(areas: Areas) -> None:
         time.sleep(BATCH_S)
         return Counts()
 
-    def somebody_comes(tx: Tx, entry: int, _turn: object) -> Counts:
+    def another_writer_waits(tx: Tx, entry: int, _turn: object) -> Counts:
         if entry == 2:
             loop.run_sync_soon(areas.store.submit, lambda _: None, lambda _result, _error: None)
             until = time.monotonic() + 30
@@ -206,22 +208,22 @@ async def test_turns_are_short(areas: Areas) -> None:
                 time.sleep(0.001)
         return Counts()
 
-    for put, done in ((is_slow, 1), (somebody_comes, 3)):
+    for put, done in ((is_slow, 1), (another_writer_waits, 3)):
         turn = await areas.store.write(partial(applier._some, run=run, entries=range(100), put=put))
         assert turn.done == done
 
 
-async def test_a_file_without_anybody(areas: Areas) -> None:
-    """A complete file without people removes nobody, and the message says that."""
+async def test_a_file_without_people_removes_no_people(areas: Areas) -> None:
+    """A complete import of a file without people removes no one, and its message says that."""
     await imported(areas, person("ann") + group("ops"))
-    for nobody in ("", group("vpn")):
-        job = await imported(areas, nobody, complete=True)
+    for without_people in ("", group("vpn")):
+        job = await imported(areas, without_people, complete=True)
         assert (job.removed, job.message) == (0, "nothing was removed, since the source has no people")
     assert await names(areas) == ["ann"]
 
 
-async def test_a_mapped_attribute_of_many(areas: Areas) -> None:
-    """It is there for the mapping, of an entry with more attributes than are kept; after a change of the entry too."""
+async def test_a_mapped_attribute_is_kept_among_many(areas: Areas) -> None:
+    """A mapped attribute is kept in an entry with more attributes than the limit, also after a change of the entry."""
     directories = areas.directory.directories
     await imported(areas, person("ben"))
     await areas.directory.mappings.set(await directories.named(areas.domain, "LDIF"), {"group": "zzz"}, apply=False)
@@ -231,8 +233,9 @@ async def test_a_mapped_attribute_of_many(areas: Areas) -> None:
     assert '"group": "seven"' in users[0].fields
 
 
-async def test_a_value_in_another_case(areas: Areas) -> None:
-    """A deletion by the new name finds a renamed person; the former name finds none."""
+async def test_a_change_matches_values_without_case(areas: Areas) -> None:
+    """A modification deletes a value that differs only in case. A renamed person keeps the groups under the new name
+    only."""
     ann = "dn: uid=ann,ou=People,dc=x\nobjectClass: inetOrgPerson\nuid: Ann\nmail: Ann@X\n\n"
     change = f"dn: {DN.format('ann')}\nchangetype: modify\ndelete: mail\nmail: ann@x\n-\n\n"
     renamed = f"dn: {DN.format('ann')}\nchangetype: modrdn\nnewrdn: uid=eve\ndeleteoldrdn: 1\n\n"
@@ -242,8 +245,8 @@ async def test_a_value_in_another_case(areas: Areas) -> None:
     assert (await groups_of(areas, "ann"), await groups_of(areas, "eve")) == (frozenset(), {"ops"})
 
 
-async def test_a_further_class(areas: Areas) -> None:
-    """An account to which a class is added that says nothing of accounts is one still."""
+async def test_an_added_object_class_keeps_the_person(areas: Areas) -> None:
+    """Adding an object class that is not an account class keeps the entry a person."""
     await imported(areas, person("ann"))
     change = f"dn: {DN.format('ann')}\nchangetype: modify\nadd: objectClass\nobjectClass: ldapPublicKey\n-\n"
     job = await imported(areas, f"{change}replace: mail\nmail: a@x\n-\n")
@@ -251,8 +254,8 @@ async def test_a_further_class(areas: Areas) -> None:
     assert (job.failed, [user.email for user in users]) == (0, ["a@x"])
 
 
-async def test_somebody_who_comes_twice(areas: Areas) -> None:
-    """A person who is twice in one file has the names of the second entry only, also after a removal."""
+async def test_the_last_entry_of_a_person_counts(areas: Areas) -> None:
+    """A person with two entries in one file has only the values of the second entry, and none after a removal."""
     twice = person("ann", "mail: first@x") + person("bob") + person("ann", "mail: second@x")
     assert counts(await imported(areas, twice)) == (3, 2, 1, 0, 0, 0)
 
@@ -266,8 +269,8 @@ async def test_somebody_who_comes_twice(areas: Areas) -> None:
     assert [await found("first@x"), await found("second@x"), await found("bob")] == [[], [], ["bob"]]
 
 
-async def test_a_login_name_that_nobody_had(areas: Areas) -> None:
-    """A change by login name removes a member, also one that was added before a person had that name."""
+async def test_a_member_by_login_name_is_removed_before_the_person_exists(areas: Areas) -> None:
+    """A modification removes a memberUid that no person has yet; a person added later is not a member."""
     ops = group("ops").rstrip("\n") + "\nmemberUid: ann\n\n"
     await imported(areas, ops)
     await imported(areas, "dn: cn=ops,dc=x\nchangetype: modify\ndelete: memberUid\nmemberUid: ann\n-\n")

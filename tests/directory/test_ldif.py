@@ -1,4 +1,4 @@
-"""LDIF (RFC 2849): its own examples, any cut, and whatever is none."""
+"""LDIF (RFC 2849): the examples of the RFC, input in any chunks, and malformed input."""
 
 from base64 import b64encode
 from contextlib import suppress
@@ -56,7 +56,7 @@ telephonenumber: +1 408 555 5678
 
 
 def read(octets: bytes, *cuts: int) -> list[Record]:
-    """All records of a file that comes in pieces."""
+    """Return all records of a file that arrives in chunks. cuts: the offsets between the chunks."""
     parser, found = LdifParser(), list[Record]()
     ends = sorted(min(cut, len(octets)) for cut in cuts)
     for start, end in zip((0, *ends), (*ends, len(octets)), strict=True):
@@ -64,8 +64,8 @@ def read(octets: bytes, *cuts: int) -> list[Record]:
     return [*found, *parser.close()]
 
 
-def test_the_examples() -> None:
-    """Of the RFC: content, deletion, renaming, modification; folded, in base64, with options."""
+def test_the_examples_of_the_rfc_are_read() -> None:
+    """Content, deletion, renaming and modification are read, with folded lines, base64 and attribute options."""
     content, deletion, renaming, modification = read(EXAMPLES)
     assert isinstance(content, Content) and content.line == 2
     assert content.raw.attributes["cn"] == (b"Barbara Jensen", b"Babs")
@@ -81,15 +81,15 @@ def test_the_examples() -> None:
 
 
 @given(st.lists(st.integers(0, len(EXAMPLES)), max_size=8), st.booleans())
-def test_any_cut(cuts: list[int], carriage: bool) -> None:
-    """However the file comes, and with whichever ends of lines, it is the same."""
+def test_any_chunks_give_the_same_records(cuts: list[int], carriage: bool) -> None:
+    """The records do not depend on how the file is split into chunks or on its line endings."""
     octets = EXAMPLES.replace(b"\n", b"\r\n") if carriage else EXAMPLES
     assert read(octets, *cuts) == read(EXAMPLES)
 
 
 @given(st.binary(max_size=400))
-def test_any_octets(octets: bytes) -> None:
-    """They are read or refused, and the line is one of the file."""
+def test_any_octets_are_read_or_refused(octets: bytes) -> None:
+    """An error has the number of a line of the file."""
     try:
         read(octets)
     except LdifError as error:
@@ -97,15 +97,14 @@ def test_any_octets(octets: bytes) -> None:
 
 
 @given(st.lists(st.sampled_from(EXAMPLES.split(b"\n")), max_size=30), st.sampled_from([b"\n", b"\n ", b"\n\n"]))
-def test_any_lines(lines: list[bytes], between: bytes) -> None:
-    """Lines that mean something in any order are read or refused."""
+def test_valid_lines_in_any_order_are_read_or_refused(lines: list[bytes], between: bytes) -> None:
+    """No order of valid lines raises anything but LdifError."""
     with suppress(LdifError):
         assert isinstance(read(between.join(lines)), list)
 
 
 @given(st.binary(max_size=200), st.integers(1, 76))
-def test_any_value(value: bytes, width: int) -> None:
-    """Octets in base64, folded anywhere, come out as they were."""
+def test_any_value_survives_base64_and_folding(value: bytes, width: int) -> None:
     text = b"photo:: " + b64encode(value)
     folded = b"\n ".join([text[at : at + width] for at in range(0, len(text), width)])
     (found,) = read(b"dn: cn=x\n" + folded + b"\n")
@@ -123,20 +122,20 @@ def test_any_value(value: bytes, width: int) -> None:
         b"dn: cn=x\n1cn: a\n", b"dn:: ////\ncn: x\n", b"dn: cn=x\n-\n",
     ],
 )  # fmt: skip
-def test_what_is_none(octets: bytes) -> None:
-    """It is refused with its line."""
+def test_malformed_records_are_refused(octets: bytes) -> None:
+    """The error names the line."""
     with pytest.raises(LdifError, match=r"line \d+: "):
         read(octets)
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 4])
-def test_a_byte_order_mark(cut: int) -> None:
-    """Some editors put one before everything; it is no part of the first line."""
+def test_a_byte_order_mark_is_ignored(cut: int) -> None:
+    """Some editors write a byte order mark at the start of the file."""
     assert read(b"\xef\xbb\xbf" + EXAMPLES, cut) == read(EXAMPLES)
 
 
-def test_an_entry_of_many_lines() -> None:
-    """Short lines take far more memory than room in a file: one entry has so many and no more."""
+def test_the_number_of_lines_of_an_entry_is_limited() -> None:
+    """An entry has at most MOST_LINES lines, since short lines take far more memory than space in the file."""
     head, more = b"\n\ndn: cn=x\n", (MOST_LINES - 1) * b"a:\n"
     (whole,) = read(head + more)
     assert isinstance(whole, Content) and len(whole.raw.attributes["a"]) == MOST_LINES - 1
@@ -144,9 +143,8 @@ def test_an_entry_of_many_lines() -> None:
         read(head + more + b"a:\n")
 
 
-def test_a_modification_of_many_parts() -> None:
-    """One with more parts than anybody writes by hand or by a tool is refused at the part that is too many: each looks
-    at all members of a group, while logins wait."""
+def test_the_number_of_parts_of_a_modification_is_limited() -> None:
+    """A modification has at most MOST_STEPS parts, since each part reads all members of a group while logins wait."""
     part = b"add: member\nmember: cn=x\n-\n"
     head = b"dn: cn=ops,dc=x\nchangetype: modify\n"
     (whole,) = read(head + MOST_STEPS * part)

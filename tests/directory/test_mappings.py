@@ -1,4 +1,4 @@
-"""Mappings applied to known people."""
+"""Mappings applied to people that are already imported."""
 
 import json
 
@@ -20,8 +20,9 @@ async def map_now(areas: Areas, **fields: str) -> None:
         assert (await over(areas, jobs[0].id)).state == "DONE"
 
 
-async def test_a_login_name_for_a_while(areas: Areas) -> None:
-    """When a mapping does not name it any more, a name of the directory's own stays, and a made one goes."""
+async def test_a_mapped_login_name_ends_with_its_mapping(areas: Areas) -> None:
+    """A login name that only a mapping gave is removed with the mapping; a name that the directory itself gives is
+    kept."""
     ann = person("ann", "userPrincipalName: ann@corp.x", "employeeNumber: 007")
     await imported(areas, ann + group("ops", "uid=ann,ou=People,dc=x"))
     for attribute in ("userPrincipalName", "employeeNumber", ""):
@@ -30,8 +31,9 @@ async def test_a_login_name_for_a_while(areas: Areas) -> None:
         assert await groups_of(areas, "007") == ({"ops"} if attribute == "employeeNumber" else frozenset())
 
 
-async def test_a_group_made_anew_keeps_its_mapping(areas: Areas) -> None:
-    """It is another group, but the mapping was set for its name: its people have the fields that they had."""
+async def test_a_recreated_group_keeps_its_mapping(areas: Areas) -> None:
+    """A group created again with the same name has a new ID but the former mapping, and its people keep the mapped
+    fields."""
 
     def ldif(identity: int) -> str:
         uuid = f"entryUUID: 00000000-0000-4000-8000-00000000000{identity}\nobjectClass"
@@ -50,8 +52,9 @@ async def test_a_group_made_anew_keeps_its_mapping(areas: Areas) -> None:
     assert json.loads(users[0].fields)["department"] == "Berlin"
 
 
-async def test_a_group_that_was_removed_before_keeps_its_mapping(areas: Areas) -> None:
-    """Where changes tell first of the one that is gone and then of the other; and no other group has the mapping."""
+async def test_a_group_deleted_and_added_again_keeps_its_mapping(areas: Areas) -> None:
+    """A change that deletes a group before it adds one with the same name keeps the mapping; another group does not get
+    it."""
     ann, ops = person("ann", "title: Engineer", "l: Berlin"), group("ops", "uid=ann,ou=People,dc=x")
     await imported(areas, ann + ops)
     directories, service = areas.directory.directories, areas.directory.mappings
@@ -71,8 +74,8 @@ async def test_a_group_that_was_removed_before_keeps_its_mapping(areas: Areas) -
     assert json.loads(users[0].fields)["department"] == "Berlin"
 
 
-async def test_mapped_attributes_are_bounded(areas: Areas) -> None:
-    """A directory and its groups map at most MOST_MAPPED attributes together; one that is mapped counts once."""
+async def test_the_number_of_mapped_attributes_is_limited(areas: Areas) -> None:
+    """A directory and its groups map at most MOST_MAPPED attributes together; one that is mapped twice counts once."""
     await imported(areas, "".join(group(f"g{number}") for number in range(3)))
     directories, service = areas.directory.directories, areas.directory.mappings
     directory = await directories.named(areas.domain, "LDIF")

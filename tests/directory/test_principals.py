@@ -1,4 +1,4 @@
-"""The groups and units of a principal, by any of its names."""
+"""The groups and units of a principal, found by any of its names."""
 
 import trio
 import trio.testing
@@ -10,13 +10,13 @@ from tests.directory.world import group, groups_of, imported, person
 ANN = "uid=ann,ou=People,dc=x"
 
 
-async def test_a_domain_without_a_directory(areas: Areas) -> None:
-    """A domain without people of directories is answered from memory."""
+async def test_a_domain_without_people_is_answered_from_memory(areas: Areas) -> None:
     assert areas.directory.principals.cached(areas.domain, "ann") is NOBODY
 
 
-async def test_groups_and_units(areas: Areas) -> None:
-    """Groups, those that they are in, and units, without case; by a name in any case; kept until the domain changes."""
+async def test_groups_and_units_are_found_and_cached(areas: Areas) -> None:
+    """Direct groups, nested groups and units are found in lower case, by a name in any case, and cached until the
+    domain changes."""
     await imported(areas, person("Ann") + group("ops", ANN) + group("STÄFF", "cn=ops,dc=x"))
     principals = areas.directory.principals
     assert principals.cached(areas.domain, "ann") is None
@@ -29,15 +29,15 @@ async def test_groups_and_units(areas: Areas) -> None:
     assert await groups_of(areas, "nobody") == frozenset()
 
 
-async def test_accents_may_be_written_in_both_ways(areas: Areas) -> None:
-    """As one character or two."""
+async def test_both_encodings_of_an_accent_match(areas: Areas) -> None:
+    """A letter with an accent may be one character or a letter with a combining character."""
     await imported(areas, person("Zoe\u0308") + group("ops", "uid=Zoe\u0308,ou=People,dc=x"))
     assert await groups_of(areas, "zoë") == await groups_of(areas, "zoe\u0308") == {"ops"}
 
 
-async def test_other_names(areas: Areas) -> None:
-    """A user principal name with a realm of the domain is the same person; with another realm, or as another person's
-    login name, it is not."""
+async def test_a_user_principal_name_is_an_alias(areas: Areas) -> None:
+    """The first part of a user principal name identifies the person if its realm is one of the domain's, unless it is
+    the login name of another person."""
     upn = "userPrincipalName: ann.smith@corp"
     await imported(areas, person("ann", upn) + person("ben", "userPrincipalName: ann@corp") + group("ops", ANN))
     assert await groups_of(areas, "ann.smith", ["corp"]) == {"ops"}
@@ -47,15 +47,14 @@ async def test_other_names(areas: Areas) -> None:
     assert {each.name for each in found} == {"ann"}
 
 
-async def test_two_of_one_name(areas: Areas) -> None:
-    """Nothing is said of a name that two people of a domain's directories have."""
+async def test_an_ambiguous_name_has_no_groups(areas: Areas) -> None:
+    """A name that people of two directories of a domain have gives no groups."""
     await imported(areas, person("ann") + group("ops", ANN))
     await imported(areas, person("ann"), name="other")
     assert await areas.directory.principals.find(areas.domain, "ann", ()) == UNCLEAR
 
 
-async def test_a_restart(areas: Areas) -> None:
-    """Which domains have people is known again."""
+async def test_domains_with_people_are_known_after_a_restart(areas: Areas) -> None:
     await imported(areas, person("ann"))
     again = Principals(areas.store)
     assert again.cached(areas.domain, "ann") is NOBODY
@@ -63,8 +62,8 @@ async def test_a_restart(areas: Areas) -> None:
     assert again.cached(areas.domain, "ann") is None
 
 
-async def test_memory_is_bounded(areas: Areas) -> None:
-    """However many names are tried."""
+async def test_the_cache_is_bounded(areas: Areas) -> None:
+    """The oldest name is evicted when the cache is full."""
     await imported(areas, person("ann"))
     principals = Principals(areas.store, max_cached=3)
     await principals.load()
@@ -74,8 +73,8 @@ async def test_memory_is_bounded(areas: Areas) -> None:
     assert principals.cached(areas.domain, "ann") is not None
 
 
-async def test_each_tenant_has_a_share_of_the_memory(areas: Areas) -> None:
-    """Names of another tenant evict no entries, and a change invalidates only its domain."""
+async def test_each_tenant_has_a_share_of_the_cache(areas: Areas) -> None:
+    """Names of another tenant evict no entries, and a change invalidates only the entries of its domain."""
     await imported(areas, person("ann"))
     other = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "other")
     principals = Principals(areas.store, max_cached=3)
@@ -90,8 +89,8 @@ async def test_each_tenant_has_a_share_of_the_memory(areas: Areas) -> None:
     assert principals.cached(other, "user9") == NOBODY
 
 
-async def test_once_a_second(autojump_clock: trio.testing.MockClock) -> None:
-    """The first change of a domain is passed on at once, the following once a second, the last by flush."""
+async def test_a_domain_is_invalidated_at_most_once_a_second(autojump_clock: trio.testing.MockClock) -> None:
+    """The first change of a domain is passed on at once, later ones once a second, and the last one by flush."""
     invalidated: list[tuple[int, float]] = []
     began = trio.current_time()
     invalidations = Invalidations(

@@ -1,4 +1,4 @@
-"""From a directory's settings to a reader; and a cloud directory, from its settings to its users."""
+"""From the settings of a directory to its reader, and a complete run of a cloud directory."""
 
 import json
 
@@ -28,12 +28,13 @@ SECRET = Secret(b"hunter2")
 
 
 def source(app_url: str, account: str = "", secret: Secret | None = SECRET, **settings: str) -> Source:
-    """A directory as it is set."""
+    """Return the settings of a directory."""
     return Source(1, "ldap", app_url, account, settings, secret)
 
 
-def test_ldap() -> None:
-    """Several servers; the account by its bindDN, else the accountName; what mappings take is read too."""
+def test_ldap_settings_are_read() -> None:
+    """appUrl may have several servers; the account is bindDN, or accountName without it; mapped attributes are
+    added."""
     found = ldap_source(
         source("ldaps://dc1 , ldap://dc2:3268", "ann", baseDN="dc=x", startTls="true", **{ATTRIBUTES: "mail,nick"})
     )
@@ -61,15 +62,15 @@ def test_ldap() -> None:
         (source("ldap://dc1", "ann", baseDN="dc=x"), "in clear"),
     ],
 )
-def test_what_is_wrong_with_ldap(given: Source, why: str) -> None:
-    """The admin hears which setting, without its value."""
+def test_wrong_ldap_settings_are_reported(given: Source, why: str) -> None:
+    """The message names the setting and does not contain the secret."""
     with pytest.raises(ReadError, match=why) as error:
         ldap_source(given)
     assert "hunter2" not in str(error.value)
 
 
-def test_graph() -> None:
-    """The cloud is by its appUrl; the application by its clientId, else the accountName."""
+def test_graph_settings_are_read() -> None:
+    """appUrl selects the cloud; the application is clientId, or accountName without it."""
     found = graph_source(source("", "app", tenant="corp"))
     assert (found.graph, found.login, found.client_id, found.tenant) == (GRAPH, LOGIN, "app", "corp")
     found = graph_source(source("https://graph.microsoft.us/v1.0", clientId="app", tenant="corp"))
@@ -89,14 +90,14 @@ def test_graph() -> None:
         source("", "app", None, tenant="corp"),
     ],
 )
-def test_what_is_wrong_with_graph(given: Source) -> None:
+def test_wrong_graph_settings_are_refused(given: Source) -> None:
     """The secret is sent only to the login host of its cloud."""
     with pytest.raises(ReadError):
         graph_source(given)
 
 
-def test_okta() -> None:
-    """Its origin, whatever is behind it; an API token without a clientId."""
+def test_okta_settings_are_read() -> None:
+    """The URL is the origin of appUrl; without a clientId, the secret is an API token."""
     found = okta_source(source("corp.okta.com", "admin@corp.example"))
     assert (found.url, found.client_id) == ("https://corp.okta.com", "")
     assert okta_source(source("https://corp.okta.com/admin?x=1", clientId="app")).client_id == "app"
@@ -107,15 +108,14 @@ def test_okta() -> None:
     [source("http://corp.okta.com"), source("", "x"), source("https://corp.okta.com", secret=None)],
     ids=["unencrypted", "no URL", "no secret"],
 )
-def test_wrong_settings_of_okta(wrong: Source) -> None:
+def test_wrong_okta_settings_are_refused(wrong: Source) -> None:
     """A reading with wrong settings fails before the first request."""
     with pytest.raises(ReadError):
         okta_source(wrong)
 
 
-async def test_a_cloud_directory(areas: Areas) -> None:
-    """A directory is read from its settings to its users: first everything, then changes; a failed reading changes
-    nothing."""
+async def test_a_cloud_directory_is_read_into_users(areas: Areas) -> None:
+    """The first reading adds all users and the second one writes the changes; a failed reading changes nothing."""
     graph, directories = GraphServer(), areas.directory.directories
     async with serving(graph) as graph.web, trio.open_nursery() as nursery:
         nursery.start_soon(areas.directory.jobs.run)
@@ -159,7 +159,9 @@ async def test_a_cloud_directory(areas: Areas) -> None:
         assert (await directories.users(stretch, "", cloud=True))[1] == 2
         domain, counted = str(areas.domain), areas.registry.get_sample_value
         failed = {"domain": domain, "state": "FAILED"}
-        await until(lambda: counted("sallyport_import_jobs_total", failed) == 1.0)  # counted after the job's end
+        await until(
+            lambda: counted("sallyport_import_jobs_total", failed) == 1.0
+        )  # the counter is incremented after the job's end
         for state, number in (("DONE", 2.0), ("FAILED", 1.0)):
             assert counted("sallyport_import_jobs_total", {"domain": domain, "state": state}) == number
         entries = {"domain": domain, "result": "removed"}
@@ -181,8 +183,8 @@ async def test_a_cloud_directory(areas: Areas) -> None:
     ],
     ids=["encrypted", "RSA of 6144 bits", "JWK of RSA of 6144 bits", "part of a JWK", "API token"],
 )
-async def test_a_private_key_is_checked_when_it_is_saved(areas: Areas, key: str) -> None:
-    """A clientSecret that is not usable is refused, in PEM and as a JWK, and nothing is saved."""
+async def test_an_unusable_private_key_is_not_saved(areas: Areas, key: str) -> None:
+    """A clientSecret that is not a usable private key, in PEM or as a JWK, is refused, and nothing is saved."""
     directories = areas.directory.directories
     said = Configuration("okta", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key.encode())
     with pytest.raises(Invalid) as refused:
@@ -191,8 +193,8 @@ async def test_a_private_key_is_checked_when_it_is_saved(areas: Areas, key: str)
     assert not await directories.of_domain(areas.domain)
 
 
-async def test_other_secrets_are_no_keys(areas: Areas) -> None:
-    """A private key as a JWK is saved, and so is any password or API token without an application."""
+async def test_other_secrets_are_not_checked_as_keys(areas: Areas) -> None:
+    """A valid JWK is saved, and without a clientId any password or API token."""
     key = json.dumps(RSAKey.generate_key(2048).as_dict(private=True)).encode()
     saved = [
         Configuration("app", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key),

@@ -12,12 +12,12 @@ MANY = 2 * FEW_REMOVALS
 
 
 def people(count: int, *, first: int = 0) -> str:
-    """So many of them."""
+    """Return the records of `count` people."""
     return "".join(person(f"u{number:03}") for number in range(first, first + count))
 
 
 async def stopped(areas: Areas, ldif: str) -> Job:
-    """A complete import that has stopped."""
+    """Run a complete import that stops before its removals, and return its job."""
     async with at_work(areas):
         job = await over(areas, await queue(areas, ldif, complete=True))
     assert (job.state, job.removals, job.removed) == ("FAILED", Removals.STOPPED, 0)
@@ -25,14 +25,14 @@ async def stopped(areas: Areas, ldif: str) -> Job:
 
 
 async def confirmed(areas: Areas, job: Job) -> Job:
-    """The same once it has gone on."""
+    """Confirm a stopped import, and return its finished job."""
     async with at_work(areas):
         await areas.directory.jobs.confirm(job)
         return await over(areas, job.id)
 
 
-async def test_half_is_removed(areas: Areas) -> None:
-    """Up to half of them go without a word, and of few all but one."""
+async def test_half_of_the_people_are_removed_without_confirmation(areas: Areas) -> None:
+    """Up to half of the people are removed without confirmation; of a few people, all but one."""
     await imported(areas, people(MANY))
     job = await imported(areas, people(FEW_REMOVALS), complete=True)
     assert job.removed == FEW_REMOVALS
@@ -40,9 +40,9 @@ async def test_half_is_removed(areas: Areas) -> None:
     assert job.removed == FEW_REMOVALS - 1
 
 
-async def test_more_than_half_is_not(areas: Areas) -> None:
-    """New people are added before a confirmation, and do not count as known; the message has the numbers, and the
-    confirmation removes the missing ones."""
+async def test_more_than_half_need_a_confirmation(areas: Areas) -> None:
+    """The import adds new people, which do not count as known, and stops with the numbers in its message. The
+    confirmation removes the missing people."""
     await imported(areas, people(MANY) + group("ops", "uid=u001,ou=People,dc=x"))
     job = await stopped(areas, people(FEW_REMOVALS - 1) + people(100, first=500))
     assert f"{FEW_REMOVALS + 1} of the {MANY} users" in job.message and f"confirm import {job.id}" in job.message
@@ -54,14 +54,14 @@ async def test_more_than_half_is_not(areas: Areas) -> None:
         await areas.directory.jobs.confirm(job)
 
 
-async def test_most_groups(areas: Areas) -> None:
-    """Groups count by themselves: without the permission to read them, they would all be gone."""
+async def test_groups_are_counted_separately(areas: Areas) -> None:
+    """If all groups would be removed, the import stops: the account may have lost the permission to read them."""
     await imported(areas, people(1) + "".join(group(f"g{number}") for number in range(FEW_REMOVALS)))
     job = await stopped(areas, people(1))
     assert f"{FEW_REMOVALS} of the {FEW_REMOVALS} groups" in job.message
 
 
-async def test_a_late_confirmation(areas: Areas) -> None:
+async def test_a_late_confirmation_keeps_newer_people(areas: Areas) -> None:
     """A confirmation does not remove people that a later import has."""
     await imported(areas, people(MANY))
     job = await stopped(areas, people(1))
@@ -71,8 +71,8 @@ async def test_a_late_confirmation(areas: Areas) -> None:
     assert len(await names(areas)) == MANY - 1
 
 
-async def test_only_what_has_stopped(areas: Areas) -> None:
-    """An import that is done, failed for another reason, or waits is not confirmed."""
+async def test_only_a_stopped_import_can_be_confirmed(areas: Areas) -> None:
+    """An import that is done, failed for another reason or waits cannot be confirmed."""
     await imported(areas, people(1))
     async with at_work(areas):
         broken = await over(areas, await queue(areas, "no ldif"))

@@ -1,4 +1,4 @@
-"""People who lose their access in a directory lose their sessions, in a domain that is configured so."""
+"""Sessions of people who lose their access in a directory are revoked, if the domain is configured so."""
 
 import pytest
 
@@ -13,20 +13,20 @@ DISABLED = "nsAccountLock: TRUE"
 
 
 async def revoked(areas: Areas) -> list[str]:
-    """The revoked users, with all their names."""
+    """Return the revoked user names, oldest first."""
     rows = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by id"))
     return [str(row[0]) for row in rows]
 
 
 @pytest.fixture
 async def strict(areas: Areas) -> Areas:
-    """The domain ends sessions."""
+    """The areas, with a domain that disconnects sessions when access is revoked."""
     await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     return areas
 
 
-async def test_disabled_and_removed(strict: Areas) -> None:
-    """Each person's sessions are ended once, under all names; the others keep theirs."""
+async def test_disabled_and_removed_people_lose_their_sessions(strict: Areas) -> None:
+    """The sessions of each person are revoked once, under all names; other people keep theirs."""
     await imported(strict, person("ann", "userPrincipalName: ann.s@corp") + person("ben"))
     assert await revoked(strict) == []
     for _ in range(2):
@@ -36,16 +36,15 @@ async def test_disabled_and_removed(strict: Areas) -> None:
     assert await revoked(strict) == ["ann", "ann.s@corp", "ben"]
 
 
-async def test_another_directory_has_them(strict: Areas) -> None:
-    """A person who is active in another directory of the domain keeps the sessions."""
+async def test_a_person_active_in_another_directory_keeps_the_sessions(strict: Areas) -> None:
     await imported(strict, person("ann"))
     await imported(strict, person("ann"), name="other")
     await imported(strict, person("ann", DISABLED))
     assert await revoked(strict) == []
 
 
-async def test_a_group_that_a_rule_names(strict: Areas) -> None:
-    """A person who leaves a group that a rule names loses the sessions in an enforcing domain; other groups do not
+async def test_leaving_a_group_of_a_rule_revokes_the_sessions(strict: Areas) -> None:
+    """In an enforcing domain, a person who leaves a group that a rule names loses the sessions; other groups do not
     matter."""
     both = person("ann") + group("vpn", ANN) + group("other", ANN)
     await imported(strict, both)
@@ -60,8 +59,8 @@ async def test_a_group_that_a_rule_names(strict: Areas) -> None:
     assert await revoked(strict) == ["ann"]
 
 
-async def test_a_group_is_what_it_is_called(strict: Areas) -> None:
-    """A group that was created again with the name in a rule is the same; a renamed group is lost."""
+async def test_a_group_is_matched_by_name(strict: Areas) -> None:
+    """A group created again with the name in a rule keeps the sessions; renaming it revokes them."""
     first, second = (f"entryUUID: 00000000-0000-4000-8000-00000000000{digit}" for digit in "12")
     rule = RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["vpn"]})
     await strict.rules.add(strict.domain, rule)
@@ -77,16 +76,16 @@ async def test_a_group_is_what_it_is_called(strict: Areas) -> None:
     assert await revoked(strict) == ["ann"]
 
 
-async def test_a_domain_that_does_not_say_so(areas: Areas) -> None:
-    """Sessions last."""
+async def test_sessions_are_kept_in_other_domains(areas: Areas) -> None:
+    """A domain without disconnect_on_revoke keeps the sessions of disabled people."""
     await imported(areas, person("ann"))
     await imported(areas, person("ann", DISABLED))
     assert await revoked(areas) == []
 
 
-async def test_a_group_that_is_lost_by_nesting(strict: Areas) -> None:
-    """The group in the middle leaves, is deleted, or loses somebody: who was only through it in the group that the rule
-    names loses the sessions; who is in it in another way as well does not."""
+async def test_a_lost_nested_membership_revokes_the_sessions(strict: Areas) -> None:
+    """When an intermediate group loses a member, leaves its parent or is deleted, people without another path to the
+    group that a rule names lose their sessions."""
     await strict.rules.add(
         strict.domain, RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["vpn"]})
     )
@@ -110,8 +109,9 @@ async def test_a_group_that_is_lost_by_nesting(strict: Areas) -> None:
     assert await revoked(strict) == ["ann", "ben", "dan"]
 
 
-async def test_who_moves_loses_nothing(strict: Areas) -> None:
-    """From one group to another of the same group; who is renamed and loses it, loses it by both names."""
+async def test_moving_between_subgroups_keeps_the_sessions(strict: Areas) -> None:
+    """A person who moves to another subgroup of the same group keeps the sessions. A renamed person who loses the group
+    loses the sessions under both names."""
     await strict.rules.add(
         strict.domain, RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["vpn"]})
     )

@@ -1,4 +1,4 @@
-"""Runs of agents, where several requests are under way; `tests/api/test_directory_runs` has the rest."""
+"""Concurrent requests for the runs of agents; `tests/api/test_directory_runs` has the other tests of runs."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.base.errors import Conflict, Contradiction, NotFound
+from sallyport.base.errors import Conflict, NotFound
 from sallyport.directory.imports.files import ImportFiles
 from sallyport.directory.runs import Runs
 from tests.areas import Areas
 
 
-async def test_anothers_requests_are_not_of_this_run(areas: Areas) -> None:
-    """A request for a run of another domain is refused, however often, and does not block the run."""
+async def test_a_request_of_another_domain_is_refused(areas: Areas) -> None:
+    """However often another domain requests a run, it is refused, and the run continues."""
     runs = areas.directory.runs
     run = (await runs.begin(areas.domain, "hq", None)).run_id
     foreign = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "corp")
@@ -29,8 +29,8 @@ async def test_anothers_requests_are_not_of_this_run(areas: Areas) -> None:
             nursery.start_soon(runs.take, areas.domain, run, sequence, [])
 
 
-class Watching(ImportFiles):
-    """Files of which the names are known that are neither a run's nor given back."""
+class RecordedFiles(ImportFiles):
+    """Import files that record the names of files which are not deleted yet."""
 
     def __init__(self, data_dir: Path) -> None:
         super().__init__(data_dir)
@@ -46,13 +46,14 @@ class Watching(ImportFiles):
         self.names.discard(name)
 
 
-async def test_a_run_that_goes_on(areas: Areas, tmp_path: Path) -> None:
-    """Leaves no name of a file to remember, nor does a request that is refused, however often an agent repeats them."""
-    files = Watching(tmp_path)
+async def test_repeated_and_refused_begins_leave_no_files(areas: Areas, tmp_path: Path) -> None:
+    """An agent that continues its run, or begins one in an unknown domain, leaves no more files however often it
+    repeats the request."""
+    files = RecordedFiles(tmp_path)
     runs = Runs(areas.store, files, areas.directory.directories, areas.clock)
     run = (await runs.begin(areas.domain, "hq", None)).run_id
     for _ in range(3):
         assert (await runs.begin(areas.domain, "hq", run)).run_id == run
-        with pytest.raises(Contradiction):
+        with pytest.raises(NotFound):
             await runs.begin(999, "hq", None)
     assert len(files.names) == 1

@@ -1,4 +1,4 @@
-"""When the next reading is due."""
+"""The time of the next reading."""
 
 import pytest
 from hypothesis import given
@@ -19,11 +19,15 @@ from sallyport.directory.schedule import MINUTE, MOST_JITTER, Timing
         (Timing(times=(480,), zone="Europe/Berlin"), "2026-01-01T00:00:00", "2026-01-01T07:00:00"),
         (Timing(times=(480,), zone="Europe/Berlin"), "2026-07-01T00:00:00", "2026-07-01T06:00:00"),
         (Timing(times=(60,), zone="Pacific/Auckland"), "2026-01-01T13:00:00", "2026-01-02T12:00:00"),
-        (Timing(times=(150,), zone="Europe/Berlin"), "2026-03-29T00:00:00", "2026-03-29T01:30:00"),  # there is no 02:30
+        (
+            Timing(times=(150,), zone="Europe/Berlin"),
+            "2026-03-29T00:00:00",
+            "2026-03-29T01:30:00",
+        ),  # 02:30 does not exist on that day
     ],
 )
-def test_following(timing: Timing, now: str, following: str) -> None:
-    """After the minutes, or at the next time of the day in the zone, whatever its clocks do."""
+def test_the_next_reading_follows_the_interval_or_the_times_of_day(timing: Timing, now: str, following: str) -> None:
+    """A reading is due after the interval, or at the next time of day in the zone, also when clocks change."""
     assert iso(timing.following(from_iso(now), 0.0)) == f"{following}.000000Z"
 
 
@@ -39,16 +43,16 @@ def test_following(timing: Timing, now: str, following: str) -> None:
         ),
     ),
 )
-def test_it_is_always_later_and_never_much_later(second: int, chance: float, timing: Timing) -> None:
-    """The next reading lies ahead, and by chance by at most five minutes, or a tenth of the interval, later."""
+def test_the_next_reading_is_later_within_the_jitter(second: int, chance: float, timing: Timing) -> None:
+    """The next reading is in the future; jitter delays it by at most five minutes or a tenth of the interval."""
     now = second * 1_000_000
     first, due = timing.following(now, 0.0), timing.following(now, chance)
     assert now < first <= due
     assert due - first <= min(MOST_JITTER, timing.every_minutes * MINUTE // 10 or MOST_JITTER)
 
 
-def test_which_are_full() -> None:
-    """Each third of them; or none."""
+def test_every_nth_reading_is_full() -> None:
+    """Every `full_every`th reading is full, or none if it is 0."""
     assert [Timing(full_every=3).is_full(runs) for runs in range(4)] == [False, False, True, True]
     assert not Timing(full_every=0).is_full(1000)
     assert Timing(full_every=1).is_full(0)

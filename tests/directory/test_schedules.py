@@ -16,24 +16,25 @@ HOURLY = Timing(every_minutes=60, full_every=3)
 
 @pytest.fixture
 async def schedules(areas: Areas) -> Schedules:
-    """The domain's directory `hq`, which LDAP reads, and a scheduler that is never late by chance."""
+    """A scheduler without jitter, and the LDAP directory `hq` of the domain."""
     wanted = Configuration("hq", kind=DirectoryKind.LDAP, app_url="ldap://127.0.0.1:1")
     await areas.directory.directories.save([(areas.domain, wanted)])
     return Schedules(areas.store, areas.directory.directories, areas.clock, lambda: 0.0)
 
 
 async def jobs(areas: Areas) -> list[Job]:
-    """The imports of the domain, the oldest first."""
+    """Return the imports of the domain, oldest first."""
     return (await areas.directory.jobs.page(areas.domain, 0, 100))[::-1]
 
 
 async def end(areas: Areas, job: Job) -> None:
-    """Cancel it, so that the next may come."""
+    """Cancel the job, so that the next one can be queued."""
     await areas.directory.jobs.cancel(job)
 
 
-async def test_what_is_due_is_asked_for_once(areas: Areas, schedules: Schedules) -> None:
-    """Nothing before its time; then one reading, and the next an hour later, however often it is looked."""
+async def test_a_due_reading_is_queued_once(areas: Areas, schedules: Schedules) -> None:
+    """A reading is queued once when it is due, not before, however often the scheduler looks; the next is due an hour
+    later."""
     began = areas.clock.now
     assert await schedules.set(areas.domain, "HQ", HOURLY) == began + 60 * MINUTE
     await schedules.look()
@@ -48,8 +49,8 @@ async def test_what_is_due_is_asked_for_once(areas: Areas, schedules: Schedules)
     assert shown.last is not None and shown.last.id == job.id
 
 
-async def test_a_reading_that_is_not_over_is_not_asked_for_again(areas: Areas, schedules: Schedules) -> None:
-    """The next time is soon enough."""
+async def test_no_reading_is_queued_while_another_waits(areas: Areas, schedules: Schedules) -> None:
+    """While a reading of the directory is not over, the scheduler skips the ones that become due."""
     await schedules.set(areas.domain, "hq", HOURLY)
     for _ in range(3):
         areas.clock.now += 60 * MINUTE
@@ -61,8 +62,8 @@ async def test_a_reading_that_is_not_over_is_not_asked_for_again(areas: Areas, s
     assert len(await jobs(areas)) == 2
 
 
-async def test_each_third_is_full(areas: Areas, schedules: Schedules) -> None:
-    """As it is set."""
+async def test_every_third_reading_is_full(areas: Areas, schedules: Schedules) -> None:
+    """With full_every=3, every third reading is full."""
     await schedules.set(areas.domain, "hq", HOURLY)
     for _ in range(6):
         areas.clock.now += 60 * MINUTE
@@ -71,8 +72,8 @@ async def test_each_third_is_full(areas: Areas, schedules: Schedules) -> None:
     assert [job.complete for job in await jobs(areas)] == [0, 0, 1, 0, 0, 1]
 
 
-async def test_what_was_missed_is_made_up_for_once(areas: Areas, schedules: Schedules) -> None:
-    """After a week without the service there is one reading."""
+async def test_missed_readings_are_queued_once(areas: Areas, schedules: Schedules) -> None:
+    """After a week without the service, one reading is queued."""
     await schedules.set(areas.domain, "hq", HOURLY)
     areas.clock.now += 7 * 24 * 60 * MINUTE
     await schedules.look()
@@ -82,8 +83,8 @@ async def test_what_was_missed_is_made_up_for_once(areas: Areas, schedules: Sche
     assert shown.schedule.next_at == areas.clock.now + 60 * MINUTE
 
 
-async def test_of_two_nodes_one_asks(areas: Areas, schedules: Schedules) -> None:
-    """Both see that it is due; there is one reading."""
+async def test_two_nodes_queue_one_reading(areas: Areas, schedules: Schedules) -> None:
+    """When two nodes see the same due reading, one of them queues it."""
     other = Schedules(areas.store, areas.directory.directories, areas.clock, lambda: 0.5)
     await schedules.set(areas.domain, "hq", HOURLY)
     areas.clock.now += 60 * MINUTE
@@ -94,7 +95,7 @@ async def test_of_two_nodes_one_asks(areas: Areas, schedules: Schedules) -> None
 
 
 async def test_a_schedule_may_be_changed_and_deleted(areas: Areas, schedules: Schedules) -> None:
-    """Then it is due at another time, or never."""
+    """A changed schedule has another due time; a deleted one queues no readings."""
     await schedules.set(areas.domain, "hq", HOURLY)
     await schedules.set(areas.domain, "hq", Timing(times=(0,)))
     (shown,) = await schedules.of_domain(areas.domain)
@@ -105,8 +106,7 @@ async def test_a_schedule_may_be_changed_and_deleted(areas: Areas, schedules: Sc
     assert await jobs(areas) == [] and await schedules.of_domain(areas.domain) == []
 
 
-async def test_it_looks_by_itself(areas: Areas, schedules: Schedules) -> None:
-    """A reading that is due at the start is queued."""
+async def test_a_due_reading_is_queued_at_the_start(areas: Areas, schedules: Schedules) -> None:
     await schedules.set(areas.domain, "hq", HOURLY)
     areas.clock.now += 60 * MINUTE
     async with trio.open_nursery() as nursery:
@@ -117,8 +117,8 @@ async def test_it_looks_by_itself(areas: Areas, schedules: Schedules) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_what_cannot_be_scheduled(areas: Areas, schedules: Schedules) -> None:
-    """A directory that is not there, one of another domain, one that the service does not read."""
+async def test_an_unsuitable_directory_cannot_be_scheduled(areas: Areas, schedules: Schedules) -> None:
+    """An unknown directory, one of another domain and one filled by LDIF files cannot have a schedule."""
     other = await areas.domains.add(areas.tenant, "branch")
     for domain_id, name in ((areas.domain, "nowhere"), (other, "hq")):
         with pytest.raises(NotFound):

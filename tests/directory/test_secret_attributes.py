@@ -16,8 +16,9 @@ from sallyport.directory.secret_attributes import holds_secret
         "acme-password2", "acmeSecretKey",
     ],
 )  # fmt: skip
-def test_attributes_with_secrets(name: str) -> None:
-    """A password, a hash, a key or a seed is a secret by its name and by its OID, with and without options."""
+def test_an_attribute_with_a_secret_is_recognized(name: str) -> None:
+    """The attribute of a password, hash, key or seed is recognized by its name and by its OID, with and without
+    options."""
     assert holds_secret(name.lower())
 
 
@@ -29,6 +30,6 @@ def test_attributes_with_secrets(name: str) -> None:
         "2.5.4.36", "publicKey", "hashtag", "passwordHint",
     ],
 )  # fmt: skip
-def test_attributes_without_secrets(name: str) -> None:
-    """An attribute that only sounds like a secret may be mapped."""
+def test_an_attribute_with_a_similar_name_may_be_mapped(name: str) -> None:
+    """An attribute whose name only resembles that of a secret is not one."""
     assert not holds_secret(name.lower())

@@ -1,5 +1,5 @@
-"""Entries that come to another's distinguished name: accounts and groups made anew, renamed, or the one for the other.
-What an entry and what others say of its memberships stays with who is meant."""
+"""Entries that get another entry's distinguished name: recreated, renamed or swapped accounts and groups. Memberships
+stay with the entry that they were stated for."""
 
 import pytest
 from pydantic import TypeAdapter
@@ -14,13 +14,14 @@ FIRST, SECOND = (f"entryUUID: 00000000-0000-4000-8000-00000000000{digit}" for di
 
 
 def known(record: str, identity: str) -> str:
-    """A record with what names it for good."""
+    """Return a record with a permanent identifier."""
     return record.replace("objectClass", f"{identity}\nobjectClass", 1)
 
 
 @pytest.mark.parametrize("groups_first", [True, False])
-async def test_an_account_made_anew(areas: Areas, groups_first: bool) -> None:
-    """Under the same name it has the groups that it names, and those that name it."""
+async def test_a_recreated_account_has_the_groups_of_its_name(areas: Areas, groups_first: bool) -> None:
+    """An account created again under the same name is in the groups of its memberOf and in those that have it as a
+    member."""
 
     def ldif(identity: str) -> str:
         parts = [group("ops"), group("staff", ANN), known(person("ann", OPS), identity)]
@@ -32,15 +33,15 @@ async def test_an_account_made_anew(areas: Areas, groups_first: bool) -> None:
     assert await groups_of(areas, "ann") == {"ops", "staff"}
 
 
-async def test_a_group_made_anew(areas: Areas) -> None:
-    """It keeps its members when the one before it is removed."""
+async def test_a_recreated_group_has_its_members(areas: Areas) -> None:
+    """A group created again under the same name has its members, also after the former group is removed."""
     await imported(areas, person("ann") + person("bob", OPS) + known(group("ops", ANN), FIRST), complete=True)
     await imported(areas, person("ann") + person("bob", OPS) + known(group("ops", ANN), SECOND), complete=True)
     assert await members(areas) == {"ops": 2}
     assert await groups_of(areas, "ann") == await groups_of(areas, "bob") == {"ops"}
 
 
-async def test_a_name_that_is_taken_over(areas: Areas) -> None:
+async def test_a_new_person_with_a_former_name(areas: Areas) -> None:
     """When a person is renamed and a new person gets the old name, neither has the other's groups."""
     groups = group("ops") + group("old") + group("staff", ANN)
     await imported(areas, groups + known(person("ann", OLD), FIRST), complete=True)
@@ -51,15 +52,16 @@ async def test_a_name_that_is_taken_over(areas: Areas) -> None:
     assert await groups_of(areas, "anna") == {"old", "staff"}
 
 
-async def test_a_change_without_the_groups(areas: Areas) -> None:
-    """Without a reading of the groups, memberships follow the renamed person."""
+async def test_memberships_follow_a_renamed_person(areas: Areas) -> None:
+    """If the groups are not read again, memberships follow the renamed person."""
     await imported(areas, group("staff", ANN) + known(person("ann"), FIRST))
     await imported(areas, known(person("ann"), SECOND) + known(person("anna"), FIRST))
     assert (await groups_of(areas, "ann"), await groups_of(areas, "anna")) == (set(), {"staff"})
 
 
-async def test_names_that_are_swapped(areas: Areas) -> None:
-    """Two accounts, or two groups, that get each other's names."""
+async def test_swapped_names_with_the_groups(areas: Areas) -> None:
+    """When two accounts and two groups swap their names and the groups are read again, the memberships follow the
+    names."""
 
     def ldif(ann: str, bob: str, ops: str, old: str) -> str:
         people = known(person("ann", OPS), ann) + known(person("bob", OLD), bob)
@@ -71,9 +73,9 @@ async def test_names_that_are_swapped(areas: Areas) -> None:
     assert await members(areas) == {"ops": 1, "old": 1}
 
 
-async def test_names_that_are_swapped_without_the_groups(areas: Areas) -> None:
-    """Nor do two mix up what their groups say of them, where these are not told of, as in changes of Active Directory;
-    nor two groups what their members say."""
+async def test_swapped_names_without_the_groups(areas: Areas) -> None:
+    """When two accounts swap their names and their groups are not read again, as in changes of Active Directory, the
+    memberships follow the accounts. The same holds for two groups and their members."""
     people = known(person("ann"), FIRST) + known(person("bob"), SECOND) + person("cid", OPS) + person("dan", OLD)
     groups = [known(group(name, *of), by) for name, of, by in (("ops", [ANN], FIRST), ("old", [BOB], SECOND))]
     await imported(areas, people + "".join(groups))
@@ -85,8 +87,8 @@ async def test_names_that_are_swapped_without_the_groups(areas: Areas) -> None:
     assert await members(areas) == {"ops": 2, "old": 2}
 
 
-async def test_a_name_that_somebody_gone_had(areas: Areas) -> None:
-    """When a person gets the name of a removed one, the memberships of the name belong to the new holder."""
+async def test_the_name_of_a_removed_person(areas: Areas) -> None:
+    """When a person gets the name of a removed one, memberships under that name belong to the person who has it now."""
     await imported(areas, group("staff", BOB) + known(person("ann"), FIRST) + known(person("bob"), SECOND))
     await imported(areas, known(person("bob"), FIRST))
     assert await names(areas) == ["bob", "bob"]
@@ -95,8 +97,8 @@ async def test_a_name_that_somebody_gone_had(areas: Areas) -> None:
     assert await groups_of(areas, "bob") == {"staff"}
 
 
-async def test_a_group_name_that_is_taken_over(areas: Areas) -> None:
-    """A group is renamed, and a new one has the old name: each has its own members."""
+async def test_a_new_group_with_a_former_name(areas: Areas) -> None:
+    """When a group is renamed and a new group gets the old name, each has its own members."""
     people = person("ann") + person("bob")
     await imported(areas, people + known(group("ops", ANN), FIRST), complete=True)
     taken = known(group("ops", BOB), SECOND) + known(group("old", ANN), FIRST)
@@ -104,8 +106,8 @@ async def test_a_group_name_that_is_taken_over(areas: Areas) -> None:
     assert (await groups_of(areas, "ann"), await groups_of(areas, "bob")) == ({"old"}, {"ops"})
 
 
-async def test_who_is_meant_by_a_taken_name(areas: Areas) -> None:
-    """A deletion by name removes the present holder of the name, not the former one."""
+async def test_a_deletion_removes_the_current_holder_of_a_name(areas: Areas) -> None:
+    """A deletion by name removes the entry that has the name now, not a former one."""
     await imported(areas, known(person("ann", "displayName: Before"), FIRST))
     await imported(areas, known(person("ann", "displayName: Now"), SECOND))
     await imported(areas, f"dn: {ANN}\nchangetype: delete\n")
@@ -113,8 +115,8 @@ async def test_who_is_meant_by_a_taken_name(areas: Areas) -> None:
     assert left == [("Before",)]
 
 
-async def told(areas: Areas, *entries: dict[str, object]) -> None:
-    """Send a complete reading of an agent."""
+async def send_run(areas: Areas, *entries: dict[str, object]) -> None:
+    """Send a complete run of an agent, and wait until it is imported."""
     areas.clock.now += 1
     runs, domain = areas.directory.runs, areas.domain
     begun = await runs.begin(domain, "hq", None)
@@ -125,11 +127,11 @@ async def told(areas: Areas, *entries: dict[str, object]) -> None:
         assert (await over(areas, job)).state == "DONE"
 
 
-async def test_a_group_that_has_not_changed(areas: Areas) -> None:
-    """A group that is sent without its members, as Active Directory does when one is renamed, keeps its members."""
+async def test_an_unchanged_group_keeps_its_members(areas: Areas) -> None:
+    """A group that is sent without its members, as Active Directory does when a member is renamed, keeps them."""
     ann: dict[str, object] = {"kind": "person", "externalId": "1", "dn": ANN, "name": "ann"}
     ops = {"externalId": "2", "dn": "cn=ops,dc=x"}
-    await told(areas, ann, {"kind": "group", **ops, "name": "ops", "members": [ANN]})
+    await send_run(areas, ann, {"kind": "group", **ops, "name": "ops", "members": [ANN]})
     anna = {**ann, "dn": ANN.replace("ann", "anna"), "name": "anna"}
-    await told(areas, {"kind": "unchanged", **ops}, {**ann, "externalId": "3"}, anna)
+    await send_run(areas, {"kind": "unchanged", **ops}, {**ann, "externalId": "3"}, anna)
     assert (await groups_of(areas, "ann"), await groups_of(areas, "anna")) == (set(), {"ops"})

@@ -1,4 +1,4 @@
-"""The generated reference describes everything, and says what the code does."""
+"""The generated reference is complete and matches the code."""
 
 import re
 from collections.abc import Iterator
@@ -38,15 +38,15 @@ COMMANDS = dict(commands())
 
 
 def test_every_setting_has_its_variable_default_and_meaning() -> None:
-    """A row has the name, the variable, the default or what applies without one, and the meaning."""
+    """A row has the name, the variable, the default or its replacement, and the meaning."""
     described = {row[0].strip("`"): row for row in rows(reference.settings())}
     assert described.keys() == Settings.model_fields.keys()
     assert [name for name, row in described.items() if not all(cell.strip("`") for cell in row)] == []
     assert "SALLYPORT_MASTER_KEY" in reference.settings()
 
 
-def test_a_range_in_words_is_the_range() -> None:
-    """A description with a range, such as `(5 to 30)`, names the least and the greatest accepted value."""
+def test_a_described_range_is_the_enforced_range() -> None:
+    """A range in a description, such as `(5 to 30)`, has the least and the greatest accepted value."""
     found = 0
     for name, field in Settings.model_fields.items():
         if words := re.search(r"\((\d+) to (\d+)[ )]", field.description or ""):
@@ -59,21 +59,20 @@ def test_a_range_in_words_is_the_range() -> None:
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_every_option_has_a_meaning(words: str) -> None:
-    """A command has a help, and so has each of its options."""
+def test_every_command_and_option_has_help(words: str) -> None:
     command = COMMANDS[words]
     assert command.help
     assert not [each.opts for each in command.params if isinstance(each, click.Option) and not each.help]
 
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words.endswith(" list")])
-def test_every_list_has_json(words: str) -> None:
-    """The reference says that every list command has `--json`."""
+def test_every_list_command_has_json(words: str) -> None:
+    """The reference promises `--json` for every list command."""
     assert "--json" in {option for parameter in COMMANDS[words].params for option in parameter.opts}
 
 
 def test_every_limit_and_metric_has_a_row() -> None:
-    """Limits come with their default, metrics with their labels."""
+    """A row has the default of a limit, or the labels of a metric."""
     assert [row[:2] for row in rows(reference.limits())] == [[f"`{each.name}`", f"{each.most:,}"] for each in LIMITS]
     described = {row[0].strip("`").removesuffix("_total"): row for row in rows(reference.metrics())}
     assert described.keys() == {metric.name for metric, _ in labelled()}
@@ -83,7 +82,7 @@ def test_every_limit_and_metric_has_a_row() -> None:
 
 
 def test_every_class_of_metrics_is_registered() -> None:
-    """`tests.metrics.everything` makes every class of metrics; a new one has to be added there."""
+    """`tests.metrics.everything` registers every class of metrics, so that the reference has all metrics."""
     made = getsource(registered)
     classes = [name for name in vars(metrics) if name.endswith("Metrics")]
     assert len(classes) >= 16

@@ -1,4 +1,4 @@
-"""The webhook of the guide works as it is printed: a push-like second factor in one file."""
+"""The webhook of the guide works as printed: a push-like second factor in one file."""
 
 import socket
 import subprocess
@@ -18,7 +18,7 @@ SECRET = "secret of the NAS"
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """An enforcing domain whose provider is the example; alice is known to it, bob is not."""
+    """Yield a service with an enforcing domain that uses the example; the example knows alice but not bob."""
     directory, port = tmp_path_factory.mktemp("hook"), free_port()
     secret = directory / "hook.secret"
     secret.write_text("of the hook\n")
@@ -41,24 +41,53 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 
 def listens(port: int) -> bool:
-    """Whether a server accepts connections on a port of loopback."""
+    """Return whether a server accepts connections on a loopback port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_the_check_of_the_provider_passes(service: RunningService) -> None:
-    """`provider check` says that the hook answers."""
+def test_provider_check_reaches_the_example(service: RunningService) -> None:
     assert "the hook answers" in service.ok("provider", "check", "default")
 
 
-def test_an_approved_login_gets_in(service: RunningService) -> None:
-    """The hook is asked, says `waiting` first, and approves."""
+def test_an_approved_login_is_accepted(service: RunningService) -> None:
+    """The hook answers `waiting` first and then approves."""
     with service.radius(SECRET) as nas:
         assert nas.login("alice", "a long password") == ACCESS_ACCEPT
     assert service.rows("select reason, factor from events where user_name = 'alice'") == [("", "local+webhook")]
 
 
-def test_a_user_who_is_unknown_to_the_hook_is_refused(service: RunningService) -> None:
-    """A user without a second factor does not get in."""
+def test_a_user_that_the_hook_does_not_know_is_refused(service: RunningService) -> None:
     with service.radius(SECRET) as nas:
         assert nas.login("bob", "a long password") == ACCESS_REJECT
+
+
+def test_an_answer_in_the_terminal_refuses_the_login(tmp_path: Path) -> None:
+    """Without --approve, `n` refuses the login, and the terminal shows only the question."""
+    port, secret = free_port(), tmp_path / "hook.secret"
+    secret.write_text("of the hook\n")
+    command = [sys.executable, str(EXAMPLE), str(port), str(secret)]
+    terminal = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with (
+        running_service(tmp_path, {"SALLYPORT_EGRESS": "default, 127.0.0.1/32"}, fresh=True) as running,
+        subprocess.Popen(command, text=True, **terminal) as hook,
+    ):
+        try:
+            assert hook.stdin is not None
+            hook.stdin.write("n\n")
+            hook.stdin.flush()
+            running.add_client("nas", "127.0.0.1", SECRET)
+            running.add_user("alice", "a long password")
+            while not listens(port):
+                assert hook.poll() is None
+            running.ok(
+                "provider", "set", "default", "webhook", "--url", f"http://127.0.0.1:{port}/", "--secret", str(secret)
+            )
+            running.ok("domain", "mode", "default", "enforce")
+            with running.radius(SECRET) as nas:
+                assert nas.login("alice", "a long password") == ACCESS_REJECT
+            assert running.rows("select reason from events") == [("second factor denied",)]
+        finally:
+            hook.kill()
+        assert hook.stdout is not None
+        assert hook.stdout.read().endswith(": approve? [y/n] ")

@@ -1,17 +1,18 @@
 """The progress bar of `domain mode NAME enforce --require-clean`, at a terminal and in scripts.
 
-The command talks to a control socket whose answers are fixed, so that each step of the survey is known.
+The control socket gives fixed answers, so that each step of the survey is known.
 """
 
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 import trio
 
+from sallyport.domains.clean_cli import BEGINS
 from sallyport.listen.control import serve_control
 from tests.service import PROGRAM
 
@@ -28,15 +29,20 @@ CHANGED = {
 }
 
 
-async def run(directory: Path, output: int, errors: int, *steps: tuple[int, int]) -> int:
+async def run(
+    directory: Path, output: int, errors: int, *steps: tuple[int, int], at_check: Callable[[], None] | None = None
+) -> int:
     """Run the command with two descriptors for its output, and return its exit status.
 
-    steps: (users, users that are left) of each look-up.
+    steps: the number of users and of those not looked up yet, after each look-up. at_check: called when the provider is
+    to be checked.
     """
     left = list(steps)
 
     async def answer(asked: Mapping[str, object], _: str) -> bytes:
         if asked["path"] == "/ad/CheckMFAProvider":
+            if at_check is not None:
+                at_check()
             return b'{"works": true, "problem": null}'
         if asked["path"] == "/ad/CheckEnrolments":
             return json.dumps(dict(zip(("users", "left"), left.pop(0), strict=True))).encode()
@@ -55,7 +61,7 @@ async def run(directory: Path, output: int, errors: int, *steps: tuple[int, int]
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, int]]:
-    """The two ends of a terminal: what the user sees, and what the command writes on."""
+    """Yield the descriptors of a terminal: the one that the test reads and the one that the command writes to."""
     ends = os.openpty()
     os.set_blocking(ends[0], False)
     yield ends
@@ -64,13 +70,13 @@ def terminal() -> Iterator[tuple[int, int]]:
 
 
 async def shown(directory: Path, terminal: tuple[int, int], *steps: tuple[int, int]) -> str:
-    """Return what a terminal shows that has all output of the command."""
+    """Run the command and return its complete output on the terminal."""
     assert await run(directory, terminal[1], terminal[1], *steps) == 0
     return os.read(terminal[0], 65536).decode()
 
 
 async def test_a_terminal_shows_the_progress(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    """The bar has the users whose enrolment is known after each look-up, and the number at the end stays."""
+    """After each look-up the bar shows the number of users whose enrolment is known; the final number stays."""
     text = await shown(tmp_path, terminal, (40, 30), (40, 5), (40, 0))
     assert re.findall(r"enrolments +\[(#*)-*\] +(\d+/\d+)", text)[-3:] == [
         ("#" * 9, "10/40"),
@@ -80,20 +86,28 @@ async def test_a_terminal_shows_the_progress(tmp_path: Path, terminal: tuple[int
     assert "40 of 40 enrolments are looked up\r\n" in text
 
 
-async def test_the_bar_ends_where_the_provider_tells_no_more(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    """The survey stops after a look-up without an answer, and the number is of those that are known."""
+async def test_a_terminal_shows_the_start(tmp_path: Path, terminal: tuple[int, int]) -> None:
+    """The command prints a line before it asks the provider, whose answer may take some seconds."""
+    before = list[bytes]()
+    errors = terminal[1]
+    await run(tmp_path, errors, errors, (0, 0), at_check=lambda: before.append(os.read(terminal[0], 65536)))
+    assert before == [f"{BEGINS}\r\n".encode()]
+
+
+async def test_the_bar_ends_when_the_provider_stops_answering(tmp_path: Path, terminal: tuple[int, int]) -> None:
+    """The survey stops after a look-up without an answer and shows the number of known enrolments."""
     text = await shown(tmp_path, terminal, (40, 30), (40, 30))
     assert "10/40" in text
     assert "10 of 40 enrolments are looked up\r\n" in text
 
 
-async def test_without_users_there_is_nothing_to_show(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    """Neither a bar nor a number is shown where no login has been recorded."""
-    assert await shown(tmp_path, terminal, (0, 0)) == DONE.replace("\n", "\r\n")
+async def test_no_bar_is_shown_without_users(tmp_path: Path, terminal: tuple[int, int]) -> None:
+    """Neither a bar nor a number is shown if no login has been recorded."""
+    assert await shown(tmp_path, terminal, (0, 0)) == f"{BEGINS}\n{DONE}".replace("\n", "\r\n")
 
 
-async def test_without_a_terminal_there_is_no_bar(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    """Standard error in a file has the number alone, also where standard output is a terminal."""
+async def test_no_bar_is_written_to_a_file(tmp_path: Path, terminal: tuple[int, int]) -> None:
+    """Standard error in a file has the number only, even if standard output is a terminal."""
     with (tmp_path / "errors").open("w+") as errors:
         assert await run(tmp_path, terminal[1], errors.fileno(), (40, 30), (40, 0)) == 0
         errors.seek(0)

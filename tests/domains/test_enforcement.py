@@ -1,4 +1,4 @@
-"""Switching a domain with its consequences known."""
+"""Mode switches with their impact on users and devices."""
 
 from dataclasses import dataclass
 
@@ -14,22 +14,22 @@ from tests.areas import Areas
 
 @dataclass
 class FixedCheck:
-    """ProviderChecks with a fixed result. problem: None without a provider."""
+    """A ProviderChecks with a fixed result. problem: None without a provider."""
 
     problem: str | None = ""
 
     def has(self, domain_id: int) -> bool:
-        """Whether there is a provider."""
         return self.problem is not None
 
     async def check(self, domain_id: int) -> Checked:
-        """The result."""
         return Checked("duo", self.problem or "")
 
 
 class FixedImpact:
-    """ImpactPreview with a fixed impact. denied: number of users; None: the store takes too long. unknown: number of
-    users whose enrolment is unknown."""
+    """An ImpactPreview with a fixed impact.
+
+    denied: number of users, or None if the store takes too long. unknown: number of users whose enrolment is unknown.
+    """
 
     def __init__(self, denied: int | None, unknown: int = 0) -> None:
         self.denied = denied
@@ -38,12 +38,12 @@ class FixedImpact:
         self.asked: list[str | None] = []
 
     async def survey(self, domain_id: int, *, days: int = 30, again: bool = False) -> Survey:
-        """All is known."""
+        """Count the surveys."""
         self.surveys += 1
         return Survey(users=3, left=0)
 
     async def impact(self, domain_id: int, *, days: int = 30, fallback: str | None = None) -> Impact:
-        """The same for every domain."""
+        """Return the same impact for every domain."""
         self.asked.append(fallback)
         if self.denied is None:
             raise StoreError("too long")
@@ -73,9 +73,9 @@ async def test_enforcing_returns_its_impact(areas: Areas, denied: int | None, mo
     assert (IMPACT_UNKNOWN in switched.warnings) is (denied is None)
 
 
-async def test_clean_means_that_nobody_is_denied(areas: Areas) -> None:
-    """Otherwise the domain stays as it is, and the refusal names them, but for those that no mode lets in. It is asked
-    with the fallback that is to hold."""
+async def test_a_clean_switch_denies_no_users(areas: Areas) -> None:
+    """If users or devices would be denied, the domain stays unchanged and the refusal lists them, without users that
+    are rejected in both modes. The impact is computed with the new fallback."""
     previews = FixedImpact(2)
     enforcement = Enforcement(areas.domains, previews, FixedCheck())
     with pytest.raises(NotClean) as refused:
@@ -92,8 +92,8 @@ async def test_clean_means_that_nobody_is_denied(areas: Areas) -> None:
     assert (switched.domain.mode, switched.impact is not None, len(previews.asked)) == (Mode.ENFORCE, True, 2)
 
 
-async def test_what_cannot_be_told_is_not_clean(areas: Areas) -> None:
-    """A switch that rests on the impact is not made without it."""
+async def test_an_unknown_impact_is_not_clean(areas: Areas) -> None:
+    """A switch with require_clean is refused if the impact cannot be computed."""
     with pytest.raises(StoreError):
         await Enforcement(areas.domains, FixedImpact(None), FixedCheck()).switch(
             areas.domain, Switch(Mode.ENFORCE, require_clean=True)
@@ -102,21 +102,21 @@ async def test_what_cannot_be_told_is_not_clean(areas: Areas) -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "told"),
+    ("check", "message"),
     [(FixedCheck("no such host"), "does not work: no such host"), (FixedCheck(None), "has no MFA provider")],
     ids=["does not work", "none"],
 )
-async def test_a_provider_that_does_not_work_is_not_clean(areas: Areas, check: FixedCheck, told: str) -> None:
-    """The provider is asked before anything else, and the domain stays as it is."""
+async def test_a_failing_provider_is_not_clean(areas: Areas, check: FixedCheck, message: str) -> None:
+    """The provider is checked before enrolments are looked up; the domain stays unchanged."""
     previews = FixedImpact(0)
-    with pytest.raises(ProviderFails, match=told):
+    with pytest.raises(ProviderFails, match=message):
         await Enforcement(areas.domains, previews, check).switch(areas.domain, Switch(Mode.ENFORCE, require_clean=True))
     assert areas.domains.table.by_id[areas.domain].mode is Mode.MONITOR
     assert previews.surveys == 0
 
 
 async def test_an_unknown_enrolment_is_not_clean(areas: Areas) -> None:
-    """It is accepted on demand; the enrolments are looked up first."""
+    """Enrolments are looked up first; accept_unknown accepts those that remain unknown."""
     previews = FixedImpact(0, unknown=2)
     enforcement = Enforcement(areas.domains, previews, FixedCheck())
     with pytest.raises(NotClean, match=r"^the enrolment of 2 users is unknown$"):

@@ -24,7 +24,7 @@ async def branch(areas: Areas) -> int:
 
 
 async def rows_of(areas: Areas, domain_id: int) -> int:
-    """Return the number of rows that a domain has, with its own."""
+    """Return the number of rows that belong to a domain, including its own."""
 
     def count(tx: Tx) -> int:
         tables = [each.table for each in erasure.ROWS]
@@ -46,17 +46,17 @@ def add_event(tx: Tx, domain_id: int, at: int) -> None:
     )
 
 
-async def test_what_is_deleted_is_counted(areas: Areas) -> None:
-    """The preview names each kind of rows with its number, and changes nothing."""
+async def test_the_preview_counts_the_rows_to_delete(areas: Areas) -> None:
+    """The preview has the number of rows of each kind and changes nothing."""
     domain_id = await branch(areas)
     domain, deleted = await areas.removal.preview(domain_id)
     assert (domain.name, deleted) == ("branch", [("endpoint users", 1)])
     assert domain_id in areas.domains.table.by_id
 
 
-async def test_the_default_domain_of_a_client_stays(areas: Areas) -> None:
-    """A removal is refused for the first of a client's domains, and for the tenant's first if a client has none; it
-    names the clients. A client that has the domain further down loses it."""
+async def test_the_default_domain_of_a_client_is_not_removed(areas: Areas) -> None:
+    """The first domain of a client, or the tenant's first if a client has none, is not removed; the refusal names the
+    clients. A client that has the domain as a later one loses it."""
     domain_id = await branch(areas)
     await areas.client("192.0.2.1/32", name="gate", domain_ids=(domain_id, areas.domain))
     with pytest.raises(Conflict, match="default of 1 RADIUS client: gate;"):
@@ -70,7 +70,7 @@ async def test_the_default_domain_of_a_client_stays(areas: Areas) -> None:
     assert areas.client_named("both").domain_ids == (areas.domain,)
 
 
-async def test_many_clients_are_not_all_named(areas: Areas) -> None:
+async def test_a_refusal_names_five_clients(areas: Areas) -> None:
     """A refusal names five clients and the number of the others."""
     for number in range(7):
         await areas.client(f"192.0.2.{number}/32", name=f"c{number}", domain_ids=(areas.domain,))
@@ -78,8 +78,8 @@ async def test_many_clients_are_not_all_named(areas: Areas) -> None:
         await areas.removal.remove(areas.domain)
 
 
-async def test_an_import_that_is_not_done_refuses(areas: Areas) -> None:
-    """A domain with a waiting import stays until it has ended."""
+async def test_a_domain_with_a_waiting_import_is_not_removed(areas: Areas) -> None:
+    """The domain can be removed when the import has ended."""
     domain_id = await branch(areas)
 
     def add(tx: Tx) -> None:
@@ -101,8 +101,8 @@ async def test_an_import_that_is_not_done_refuses(areas: Areas) -> None:
 
 
 async def test_a_removed_domain_is_gone_at_once(areas: Areas) -> None:
-    """No list, login, key or change finds a removed domain, before its rows are deleted; a repeated removal is refused.
-    The audit trail has the removal."""
+    """Before its rows are deleted, a removed domain is found by no list, login, key or change; a second removal is
+    refused. The audit trail has the removal."""
     domain_id = await branch(areas)
     _, key = await areas.keys.create(NewKey(domain_id, Agent.ENDPOINT))
     assert (await areas.authentication.authenticate(key)).domain_id == domain_id
@@ -124,9 +124,8 @@ async def test_a_removed_domain_is_gone_at_once(areas: Areas) -> None:
     assert found == [(f"domain {domain_id} branch",)]
 
 
-async def test_its_name_is_free_again(areas: Areas) -> None:
-    """A new domain takes the name and the realm while the rows of the removed one are still there, and has none of
-    them."""
+async def test_the_name_of_a_removed_domain_is_free(areas: Areas) -> None:
+    """A new domain takes the name and the realm while rows of the removed one remain, and has none of them."""
     domain_id = await branch(areas)
     await areas.removal.remove(domain_id)
     new = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
@@ -137,15 +136,16 @@ async def test_its_name_is_free_again(areas: Areas) -> None:
     assert (await areas.removal.preview(new))[1] == [("endpoint users", 1)]
 
 
-async def test_break_glass_leaves_removed_domains_alone(areas: Areas) -> None:
-    """Break-glass and its end name present domains only."""
+async def test_break_glass_ignores_removed_domains(areas: Areas) -> None:
+    """The results of break-glass and of its end list existing domains only."""
     await areas.removal.remove(await branch(areas))
     assert await areas.domains.break_glass() == [areas.domain]
     assert await areas.domains.restore() == [areas.domain]
 
 
-async def test_the_rows_go_in_two_steps(areas: Areas) -> None:
-    """All rows are deleted at once, and the domain's own after the grace period, with rows that came late."""
+async def test_rows_are_deleted_in_two_steps(areas: Areas) -> None:
+    """All rows are deleted at once; the domain's own row is deleted after the grace period, with rows that were added
+    meanwhile."""
     domain_id = await branch(areas)
     await areas.removal.remove(domain_id)
     await areas.removal.erase()
@@ -160,7 +160,7 @@ async def test_the_rows_go_in_two_steps(areas: Areas) -> None:
     assert areas.domain in areas.domains.table.by_id
 
 
-async def test_a_device_that_comes_late_fails_no_batch(areas: Areas) -> None:
+async def test_a_device_added_after_the_removal_is_deleted(areas: Areas) -> None:
     """A login in progress may still add a device to the removed domain, and the deletion takes it."""
     domain_id = await branch(areas)
     await areas.removal.remove(domain_id)
@@ -177,8 +177,8 @@ async def test_a_device_that_comes_late_fails_no_batch(areas: Areas) -> None:
     assert await rows_of(areas, domain_id) == 0
 
 
-async def test_an_interrupted_deletion_goes_on(areas: Areas) -> None:
-    """A crash between two slices leaves the rest to the next start, which deletes it without being asked."""
+async def test_an_interrupted_deletion_is_resumed(areas: Areas) -> None:
+    """After a crash between two slices, the next start deletes the remaining rows."""
     domain_id = await branch(areas)
     for number in range(450):
         await areas.store.write(partial(add_event, domain_id=domain_id, at=number))
@@ -195,8 +195,8 @@ async def test_an_interrupted_deletion_goes_on(areas: Areas) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_a_running_service_begins_at_once(areas: Areas) -> None:
-    """The task that deletes rows is woken by a removal."""
+async def test_a_running_service_deletes_at_once(areas: Areas) -> None:
+    """A removal wakes the task that deletes rows."""
     domain_id = await branch(areas)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(areas.removal.run)
@@ -208,7 +208,7 @@ async def test_a_running_service_begins_at_once(areas: Areas) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_without_a_service_everything_goes_at_once(areas: Areas) -> None:
+async def test_a_command_without_a_service_deletes_everything_at_once(areas: Areas) -> None:
     """A command without a running service deletes the rows and the domain itself."""
     domain_id = await branch(areas)
     await areas.removal.remove(domain_id)
@@ -216,8 +216,8 @@ async def test_without_a_service_everything_goes_at_once(areas: Areas) -> None:
     assert await rows_of(areas, domain_id) == 0
 
 
-async def test_revocations_of_a_removed_domain_end_nothing(areas: Areas) -> None:
-    """What asks for the sessions of a removed domain's user, such as a request in progress, goes on without them."""
+async def test_a_revocation_in_a_removed_domain_ends_no_session(areas: Areas) -> None:
+    """A request in progress that revokes a user of a removed domain succeeds and ends no session."""
     domain_id = await branch(areas)
     await areas.removal.remove(domain_id)
     await areas.store.write(partial(areas.revocations.revoke, domain_id=domain_id, names=["ann"], reason="gone"))

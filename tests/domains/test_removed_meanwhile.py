@@ -1,4 +1,4 @@
-"""A domain that is removed while a request about it is in progress: the request is refused, and nothing fails."""
+"""Requests about a domain that is removed while they are in progress: they are refused without an internal error."""
 
 from collections.abc import Awaitable, Callable
 
@@ -18,6 +18,7 @@ from sallyport.events.repo import EventQuery, EventRow
 from sallyport.events.service import Events
 from sallyport.metrics import DomainMetrics
 from sallyport.preview.rule_test import Question
+from sallyport.tenancy.keys.key import Agent, NewKey
 from sallyport.web.scope import Caller, Gate, Role
 from tests.areas import Areas
 from tests.domains.test_enforcement import FixedCheck, FixedImpact
@@ -34,7 +35,7 @@ async def branch(areas: Areas) -> Domain:
 
 
 class RemovingImpact(FixedImpact):
-    """An impact during whose computation the domain is removed."""
+    """An impact preview that removes the domain."""
 
     def __init__(self, areas: Areas) -> None:
         super().__init__(denied=0)
@@ -47,7 +48,7 @@ class RemovingImpact(FixedImpact):
 
 
 @pytest.mark.parametrize("check", [FixedCheck(), FixedCheck(None)], ids=["provider", "no provider"])
-async def test_a_switch(areas: Areas, branch: Domain, check: FixedCheck) -> None:
+async def test_a_mode_switch_of_a_removed_domain_is_refused(areas: Areas, branch: Domain, check: FixedCheck) -> None:
     """A switch is refused if the domain is removed while the impact is computed."""
     enforcement = Enforcement(areas.domains, RemovingImpact(areas), check)
     with pytest.raises(NotFound, match="no such domain"):
@@ -55,7 +56,7 @@ async def test_a_switch(areas: Areas, branch: Domain, check: FixedCheck) -> None
 
 
 class RemovingEvents(Events):
-    """A log during whose reading the domain is removed."""
+    """An event log that removes the domain when it is read."""
 
     def __init__(self, areas: Areas) -> None:
         super().__init__(areas.store)
@@ -68,7 +69,7 @@ class RemovingEvents(Events):
         return found
 
 
-async def test_a_list_of_logins(areas: Areas, branch: Domain) -> None:
+async def test_logins_of_a_removed_domain_are_not_found(areas: Areas, branch: Domain) -> None:
     """The log of a domain that is removed while it is read is not found."""
     caller = Caller(0, 1, 1, areas.tenant, Role.ADMIN, "root", is_installation=True)
     (listing,) = operations(RemovingEvents(areas), areas.domains, Gate(areas.authentication, areas.domains)).all
@@ -80,6 +81,8 @@ async def test_a_list_of_logins(areas: Areas, branch: Domain) -> None:
 REQUESTS: dict[str, Callable[[Areas, Domain], Awaitable[object]]] = {
     "mode": lambda areas, domain: areas.domains.set_mode([domain.id], Mode.ENFORCE),
     "first factor": lambda areas, domain: areas.first_settings.set(domain, FirstFactor.NONE, {}),
+    "provider": lambda areas, domain: areas.providers.set(domain.id, "totp", {}, 60),
+    "key": lambda areas, domain: areas.keys.create(NewKey(domain.id, Agent.ENDPOINT)),
     "impact": lambda areas, domain: areas.preview.impact(domain.id),
     "survey": lambda areas, domain: areas.preview.survey(domain.id),
     "rule test": lambda areas, domain: areas.logins.rule_test.run(domain.id, Question("ann", at=areas.clock())),
@@ -88,8 +91,8 @@ REQUESTS: dict[str, Callable[[Areas, Domain], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_a_request_that_was_admitted_before(areas: Areas, branch: Domain, name: str) -> None:
-    """A request that passed the check of its scope before the removal is refused."""
+async def test_a_request_after_the_scope_check_is_refused(areas: Areas, branch: Domain, name: str) -> None:
+    """A request is refused if the domain is removed after the check of its scope."""
     await areas.removal.remove(branch.id)
     with pytest.raises(NotFound):
         await REQUESTS[name](areas, branch)
@@ -103,22 +106,23 @@ class RemovingDomains(Domains):
         self._areas, self._removed = areas, removed
 
     async def restore(self) -> list[int]:
-        """Restore, and remove a domain."""
+        """Restore the domains, and remove one."""
         restored = await super().restore()
         await self._areas.removal.remove(self._removed.id)
         return restored
 
 
-async def test_the_end_of_break_glass(areas: Areas, branch: Domain) -> None:
-    """The answer leaves out a domain that was removed after it was restored."""
+async def test_the_end_of_break_glass_leaves_out_a_removed_domain(areas: Areas, branch: Domain) -> None:
+    """A domain that is removed after it was restored is not in the result."""
     await areas.domains.break_glass()
     restore = commands(RemovingDomains(areas, branch), areas.removal)["domain.restore"]
     (answer,) = entries([await restore({})()])
     assert [each["domainName"] for each in entries(answer["domains"])] == ["corp"]
 
 
-async def test_a_session_that_is_being_ended(areas: Areas, branch: Domain) -> None:
-    """The NAS is asked to the end, and the audit trail has the result. The next request finds no session."""
+async def test_a_disconnect_in_progress_is_completed(areas: Areas, branch: Domain) -> None:
+    """The Disconnect-Request is repeated until the NAS answers, and the audit trail has the result. The next request
+    finds no session."""
     gone = trio.Event()
     async with running_nas(lambda request, number: ack(request) if gone.is_set() else []) as nas:
         client = await areas.client("127.0.0.1", coa_port=nas.port)

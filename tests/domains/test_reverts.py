@@ -1,4 +1,4 @@
-"""Modes that go back by themselves, and the break-glass."""
+"""Automatic reverts of mode changes, and break-glass."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from tests.areas import Areas
 MINUTE = 60
 
 
-class Hand:
-    """Monotonic seconds that a test sets."""
+class MonotonicClock:
+    """A monotonic clock that a test sets, in seconds."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -20,63 +20,63 @@ class Hand:
 
 
 def domain(areas: Areas) -> Domain:
-    """The domain as it is now."""
+    """Return the current state of the domain."""
     return areas.domains.table.by_id[areas.domain]
 
 
 def settings(areas: Areas) -> tuple[str, str, bool]:
-    """Mode, fallback, and whether it goes back by itself."""
+    """Return mode, fallback and whether a revert is pending."""
     now = domain(areas)
     return now.mode.value, now.fallback.value, now.reverts_at is not None
 
 
-async def pass_by(areas: Areas, reverts: Reverts, hand: Hand, seconds: float) -> int:
-    """Advance both clocks, and revert what the deadline allows; return the number of domains."""
+async def pass_by(areas: Areas, reverts: Reverts, monotonic: MonotonicClock, seconds: float) -> int:
+    """Advance both clocks, revert the domains whose deadline has passed, and return their number."""
     areas.clock.pass_by(seconds)
-    hand.now += seconds
+    monotonic.now += seconds
     return await reverts.revert_due()
 
 
-async def test_what_nobody_confirms_goes_back(areas: Areas) -> None:
-    """Mode and fallback, when the time is over and not before; then nothing waits any more."""
-    hand = Hand()
-    reverts = Reverts(areas.domains, areas.clock, hand)
+async def test_an_unconfirmed_change_is_reverted(areas: Areas) -> None:
+    """Mode and fallback are reverted at the deadline, not before and not again."""
+    monotonic = MonotonicClock()
+    reverts = Reverts(areas.domains, areas.clock, monotonic)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW, revert_after_minutes=10)
     assert settings(areas) == ("enforce", "allow", True)
-    assert await pass_by(areas, reverts, hand, 0) == 0
-    assert await pass_by(areas, reverts, hand, 10 * MINUTE - 1) == 0
+    assert await pass_by(areas, reverts, monotonic, 0) == 0
+    assert await pass_by(areas, reverts, monotonic, 10 * MINUTE - 1) == 0
     assert settings(areas) == ("enforce", "allow", True)
-    assert await pass_by(areas, reverts, hand, 1) == 1
+    assert await pass_by(areas, reverts, monotonic, 1) == 1
     assert settings(areas) == ("monitor", "deny", False)
-    assert await pass_by(areas, reverts, hand, 10 * MINUTE) == 0
+    assert await pass_by(areas, reverts, monotonic, 10 * MINUTE) == 0
 
 
 @pytest.mark.parametrize("confirmed", [Mode.ENFORCE, None], ids=["the same mode", "no mode"])
-async def test_a_confirmed_change_stays(areas: Areas, confirmed: Mode | None) -> None:
-    """A change without a time confirms; another domain still waits."""
+async def test_a_confirmed_change_is_kept(areas: Areas, confirmed: Mode | None) -> None:
+    """A change without revert_after_minutes confirms the pending one; that of another domain stays pending."""
     other = await areas.domains.add(areas.tenant, "branch")
-    hand = Hand()
-    reverts = Reverts(areas.domains, areas.clock, hand)
+    monotonic = MonotonicClock()
+    reverts = Reverts(areas.domains, areas.clock, monotonic)
     await areas.domains.set_mode([areas.domain, other], Mode.ENFORCE, revert_after_minutes=10)
     await areas.domains.set_mode([areas.domain], confirmed)
-    assert await pass_by(areas, reverts, hand, 0) == 0
-    assert await pass_by(areas, reverts, hand, 10 * MINUTE) == 1
+    assert await pass_by(areas, reverts, monotonic, 0) == 0
+    assert await pass_by(areas, reverts, monotonic, 10 * MINUTE) == 1
     assert settings(areas) == ("enforce", "deny", False)
     assert areas.domains.table.by_id[other].mode is Mode.MONITOR
 
 
-async def test_a_repeated_request_goes_back_to_what_was_confirmed(areas: Areas) -> None:
-    """A repeated request restarts the time, and does not confirm the change."""
-    hand = Hand()
-    reverts = Reverts(areas.domains, areas.clock, hand)
+async def test_a_repeated_change_is_reverted_to_the_confirmed_state(areas: Areas) -> None:
+    """A repeated request moves the deadline and does not confirm the change."""
+    monotonic = MonotonicClock()
+    reverts = Reverts(areas.domains, areas.clock, monotonic)
     for _ in range(3):
         await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW, revert_after_minutes=10)
-        assert await pass_by(areas, reverts, hand, 6 * MINUTE) == 0
-    assert await pass_by(areas, reverts, hand, 4 * MINUTE) == 1
+        assert await pass_by(areas, reverts, monotonic, 6 * MINUTE) == 0
+    assert await pass_by(areas, reverts, monotonic, 4 * MINUTE) == 1
     assert settings(areas) == ("monitor", "deny", False)
 
 
-async def test_a_restart_forgets_nothing(areas: Areas) -> None:
+async def test_a_deadline_survives_a_restart(areas: Areas) -> None:
     """The deadline is in the store: a change that expired while the service was down is reverted at the start."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     for passed, mode in ((5, "enforce"), (5, "monitor")):
@@ -84,38 +84,38 @@ async def test_a_restart_forgets_nothing(areas: Areas) -> None:
         later = Areas(areas.store, areas.clock)
         later.domain = areas.domain
         await later.configuration.reload()
-        await Reverts(later.domains, areas.clock, Hand()).revert_due()
+        await Reverts(later.domains, areas.clock, MonotonicClock()).revert_due()
         assert settings(later)[0] == mode
 
 
 @pytest.mark.parametrize("jump", [-365 * 86_400, 365 * 86_400], ids=["back", "forward"])
-async def test_a_clock_that_is_set_does_not_matter(areas: Areas, jump: int) -> None:
-    """While the process runs, the monotonic clock counts."""
-    hand = Hand()
-    reverts = Reverts(areas.domains, areas.clock, hand)
+async def test_setting_the_system_clock_does_not_move_the_deadline(areas: Areas, jump: int) -> None:
+    """While the process runs, the monotonic clock decides."""
+    monotonic = MonotonicClock()
+    reverts = Reverts(areas.domains, areas.clock, monotonic)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     assert await reverts.revert_due() == 0
     areas.clock.pass_by(jump)
-    hand.now += 10 * MINUTE - 1
+    monotonic.now += 10 * MINUTE - 1
     assert await reverts.revert_due() == 0
-    hand.now += 1
+    monotonic.now += 1
     assert await reverts.revert_due() == 1
     assert settings(areas)[0] == "monitor"
 
 
-async def test_a_change_outlasts_its_duration_by_no_restart(areas: Areas) -> None:
-    """After a restart with a clock that was set back, the change waits for its whole duration and no longer."""
+async def test_a_clock_set_back_before_a_restart_does_not_extend_a_change(areas: Areas) -> None:
+    """After a restart with a clock that was set back, the change lasts for its full duration and no longer."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     areas.clock.pass_by(-365 * 86_400)
-    hand = Hand()
-    reverts = Reverts(areas.domains, areas.clock, hand)
+    monotonic = MonotonicClock()
+    reverts = Reverts(areas.domains, areas.clock, monotonic)
     assert await reverts.revert_due() == 0
-    hand.now += 10 * MINUTE
+    monotonic.now += 10 * MINUTE
     assert await reverts.revert_due() == 1
 
 
-async def test_who_confirms_in_the_same_moment_wins(areas: Areas) -> None:
-    """A revert applies only to the change that was seen: a change in between stays."""
+async def test_a_concurrent_confirmation_prevents_the_revert(areas: Areas) -> None:
+    """A revert applies only to the change that it was made for; a later change or confirmation is kept."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     seen = domain(areas).reverts_at
     assert seen is not None
@@ -127,9 +127,8 @@ async def test_who_confirms_in_the_same_moment_wins(areas: Areas) -> None:
     assert settings(areas) == ("enforce", "deny", False)
 
 
-async def test_the_break_glass_remembers_what_was(areas: Areas) -> None:
-    """Mode and fallback of every domain are stored once: a second break-glass does not overwrite them. A second restore
-    changes nothing, and drops no later change."""
+async def test_break_glass_stores_the_previous_state_once(areas: Areas) -> None:
+    """A second break-glass does not overwrite the stored mode and fallback. A second restore changes nothing."""
     branch = await areas.domains.add(areas.tenant, "branch")
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW)
     for fallback in (None, Fallback.DENY):
@@ -144,9 +143,9 @@ async def test_the_break_glass_remembers_what_was(areas: Areas) -> None:
     assert await later.domains.restore() == []
 
 
-async def test_what_an_admin_set_since_stays(areas: Areas) -> None:
-    """Whether to monitor or to enforce; a domain that was added since has nothing to go back to. A further break-glass
-    remembers the new mode."""
+async def test_a_restore_keeps_modes_set_during_break_glass(areas: Areas) -> None:
+    """A restore keeps modes that an admin set and domains that were added during break-glass. A further break-glass
+    stores the new modes."""
     branch = await areas.domains.add(areas.tenant, "branch")
     await areas.domains.set_mode([areas.domain, branch], Mode.ENFORCE)
     await areas.domains.break_glass()
@@ -162,15 +161,15 @@ async def test_what_an_admin_set_since_stays(areas: Areas) -> None:
     assert {each.mode.value for each in areas.domains.table.by_id.values()} == {"enforce"}
 
 
-async def test_nothing_enforces_behind_the_break_glass(areas: Areas) -> None:
-    """A deadline that passes during break-glass reverts the stored state, not the present one."""
-    hand = Hand()
-    reverts = Reverts(areas.domains, areas.clock, hand)
+async def test_a_deadline_during_break_glass_reverts_the_stored_state(areas: Areas) -> None:
+    """The domain stays in monitor mode; the revert applies to the state that the restore brings back."""
+    monotonic = MonotonicClock()
+    reverts = Reverts(areas.domains, areas.clock, monotonic)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW)
     await areas.domains.set_mode([areas.domain], Mode.MONITOR, Fallback.DENY, revert_after_minutes=10)
     await areas.domains.break_glass()
     await reverts.revert_due()
-    assert await pass_by(areas, reverts, hand, 10 * MINUTE) == 1
+    assert await pass_by(areas, reverts, monotonic, 10 * MINUTE) == 1
     assert settings(areas) == ("monitor", "deny", False)
     await areas.domains.restore()
     assert settings(areas) == ("enforce", "allow", False)

@@ -1,4 +1,4 @@
-"""The rules of domains."""
+"""Adding, changing and finding domains."""
 
 import pytest
 import trio
@@ -10,8 +10,8 @@ from sallyport.domains.service import NO_PROVIDER
 from tests.areas import Areas
 
 
-async def test_a_domain_begins_in_monitor_mode(areas: Areas) -> None:
-    """active, deny, local, without realms; it is there when `add` returns."""
+async def test_a_new_domain_is_in_monitor_mode(areas: Areas) -> None:
+    """A new domain is active, with fallback deny, first factor local and no realms, as soon as `add` returns."""
     domain_id = await areas.domains.add(areas.tenant, "branch")
     domain = areas.domains.table.by_id[domain_id]
     assert (domain.name, domain.tenant_id, domain.mode, domain.fallback) == ("branch", areas.tenant, "monitor", "deny")
@@ -20,8 +20,8 @@ async def test_a_domain_begins_in_monitor_mode(areas: Areas) -> None:
     assert areas.domains.tenant_of(99) is None
 
 
-async def test_what_is_given_is_kept(areas: Areas) -> None:
-    """Every setting, for this process and for a later start."""
+async def test_all_settings_are_stored(areas: Areas) -> None:
+    """Each setting holds for this process and after a restart."""
     domain_id = await areas.domains.add(
         areas.tenant,
         "branch",
@@ -48,7 +48,7 @@ async def test_what_is_given_is_kept(areas: Areas) -> None:
     [("CORP", ()), ("other", ("Corp",)), ("hq.example", ()), ("other", ("x", "HQ.Example")), ("STRASSE", ())],
 )
 async def test_a_realm_belongs_to_one_domain(areas: Areas, name: str, realms: tuple[str, ...]) -> None:
-    """A name or a realm that another domain of the tenant has, in any case, is a Conflict; another tenant may."""
+    """A name or a realm of another domain of the tenant, in any case, is a Conflict; another tenant may have it."""
     await areas.domains.add(areas.tenant, "hq", realms=["hq.example", "straße"])
     before = list(areas.domains.table.by_id)
     with pytest.raises(Conflict):
@@ -58,7 +58,7 @@ async def test_a_realm_belongs_to_one_domain(areas: Areas, name: str, realms: tu
     assert await areas.domains.add(other, name, realms=realms)
 
 
-async def test_adding_the_same_at_the_same_time(areas: Areas) -> None:
+async def test_concurrent_additions_of_one_name(areas: Areas) -> None:
     """One of many concurrent requests succeeds; the others get Conflict."""
     refused = []
 
@@ -74,8 +74,8 @@ async def test_adding_the_same_at_the_same_time(areas: Areas) -> None:
     assert (len(refused), len(areas.domains.of_tenant(areas.tenant))) == (9, 2)
 
 
-async def test_a_mode_holds_when_it_returns(areas: Areas) -> None:
-    """For the domains that are named alone; the fallback action stays unless it is given."""
+async def test_a_mode_change_applies_at_once(areas: Areas) -> None:
+    """A mode change applies to the named domains only; the fallback action is kept unless it is given."""
     other = await areas.domains.add(areas.tenant, "branch")
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
@@ -86,15 +86,15 @@ async def test_a_mode_holds_when_it_returns(areas: Areas) -> None:
     assert {domain.mode for domain in areas.domains.table.by_id.values()} == {Mode.MONITOR}
 
 
-async def test_enforcing_without_a_provider_is_warned_about(areas: Areas) -> None:
-    """In enforce mode alone."""
+async def test_enforcing_without_a_provider_gives_a_warning(areas: Areas) -> None:
+    """Monitor mode gives no warning."""
     assert areas.domains.warnings(areas.domain) == []
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     assert areas.domains.warnings(areas.domain) == [NO_PROVIDER.format("deny")]
 
 
-async def test_finding_by_name_or_id(areas: Areas) -> None:
-    """In a tenant and in the installation; a name that several tenants have needs the id."""
+async def test_a_domain_is_found_by_name_or_id(areas: Areas) -> None:
+    """If several tenants have a domain of that name, the installation finds it by ID only."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     theirs = await areas.domains.add(other, "CORP")
     assert areas.domains.named(areas.tenant, "Corp").id == areas.domains.named(areas.tenant, str(areas.domain)).id
@@ -108,8 +108,8 @@ async def test_finding_by_name_or_id(areas: Areas) -> None:
         areas.domains.anywhere("none")
 
 
-async def test_a_domain_that_is_called_like_an_id_hides_no_other(areas: Areas) -> None:
-    """A number names the domain that has it as its id, whatever another tenant calls a domain of its own."""
+async def test_a_number_finds_the_domain_with_that_id(areas: Areas) -> None:
+    """A number finds the domain with that ID even if another tenant has a domain with that name."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     theirs = await areas.domains.add(other, str(areas.domain))
     assert areas.domains.anywhere(str(areas.domain)).id == areas.domain
@@ -117,19 +117,19 @@ async def test_a_domain_that_is_called_like_an_id_hides_no_other(areas: Areas) -
 
 
 async def test_the_mode_is_a_metric(areas: Areas) -> None:
-    """1 for the mode in force, 0 for the other, by the domain's id."""
+    """The metric of a domain is 1 for the current mode and 0 for the other."""
     for mode in Mode:
         await areas.domains.set_mode([areas.domain], mode)
         shown = {each: areas.sample("sallyport_enforcement_mode", domain=str(areas.domain), mode=each) for each in Mode}
         assert shown == {each: float(each is mode) for each in Mode}
 
 
-async def test_disconnecting_who_loses_access(areas: Areas) -> None:
-    """Holds when it returns, and is in the audit trail where it changes anything."""
+async def test_disconnect_on_revoke_applies_at_once(areas: Areas) -> None:
+    """The setting applies when `update` returns; the audit trail has an entry if it changed."""
     assert not areas.domains.table.by_id[areas.domain].disconnect_on_revoke
     for disconnects in (True, True, False):
         await areas.domains.update(areas.domain, Update(disconnect_on_revoke=disconnects))
         assert areas.domains.table.by_id[areas.domain].disconnect_on_revoke is disconnects
     sql = "select changes from audit_trail where action = 'domain.set' order by id"
-    told = await areas.store.read(lambda tx: tx.rows(sql))
-    assert told == [('{"disconnectOnRevoke": [false, true]}',), ('{"disconnectOnRevoke": [true, false]}',)]
+    entries = await areas.store.read(lambda tx: tx.rows(sql))
+    assert entries == [('{"disconnectOnRevoke": [false, true]}',), ('{"disconnectOnRevoke": [true, false]}',)]

@@ -1,4 +1,4 @@
-"""Revoked access ends live sessions, in domains that are set to do so."""
+"""Revoked access ends live sessions in domains with disconnect_on_revoke."""
 
 import json
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ PASSWORD = b"the password"
 
 @asynccontextmanager
 async def at_work(areas: Areas) -> AsyncIterator[None]:
-    """Revocations are carried out for the time of the block."""
+    """Carry out revocations until the block ends."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(areas.revocations.run)
         yield
@@ -36,7 +36,7 @@ async def at_work(areas: Areas) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def nas_of(areas: Areas) -> AsyncIterator[tuple[FakeNas, Device]]:
-    """A NAS of the domain corp, which disconnects, that obeys."""
+    """Run an obedient NAS of the domain corp, which has disconnect_on_revoke."""
     await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
@@ -44,12 +44,12 @@ async def nas_of(areas: Areas) -> AsyncIterator[tuple[FakeNas, Device]]:
 
 
 async def left(areas: Areas) -> int:
-    """How many revocations are not done."""
+    """Return the number of pending revocations."""
     return await areas.store.read(lambda tx: tx.value(int, "select count(*) from revocations") or 0)
 
 
 async def done(areas: Areas) -> None:
-    """Wait until all are."""
+    """Wait until no revocation is pending."""
 
     async def is_done() -> bool:
         return await left(areas) == 0
@@ -58,12 +58,12 @@ async def done(areas: Areas) -> None:
 
 
 def ended(nas: FakeNas) -> list[bytes]:
-    """The sessions that the NAS was to end, by their Acct-Session-Ids."""
+    """Return the Acct-Session-Ids of the sessions that the NAS was asked to end."""
     return sorted(nas.values(number)[44] for number in range(len(nas.requests)))
 
 
-async def test_a_user_who_is_deleted(areas: Areas) -> None:
-    """A deleted user's sessions end at all devices of the tenant, by the names of this user there; no others do."""
+async def test_deleting_a_user_ends_the_sessions(areas: Areas) -> None:
+    """The sessions end at all devices of the tenant, under each name of the user there; others do not."""
     branch = await areas.domains.add(areas.tenant, "branch")
     async with nas_of(areas) as (nas, corp):
         client = areas.clients.table.find(LOCAL)
@@ -74,19 +74,19 @@ async def test_a_user_who_is_deleted(areas: Areas) -> None:
         await session(areas, corp, "1", USER_NAME="ann")
         await session(areas, corp, "2", USER_NAME="CORP\\ann")
         await session(areas, elsewhere, "3", USER_NAME="ann@corp")
-        await session(areas, elsewhere, "4", USER_NAME="ann")  # of the domain branch
+        await session(areas, elsewhere, "4", USER_NAME="ann")  # in the domain branch
         await session(areas, corp, "5", USER_NAME="bob")
         async with at_work(areas):
             await areas.remove_user(areas.domain, "ann")
             await done(areas)
     assert ended(nas) == [b"1", b"2", b"3"]
-    told = await trail(areas)
-    assert len(told) == 3
-    assert json.loads(told[0][2]) == {"reason": [None, "the user was deleted"], "outcome": [None, "ack"]}
+    entries = await trail(areas)
+    assert len(entries) == 3
+    assert json.loads(entries[0][2]) == {"reason": [None, "the user was deleted"], "outcome": [None, "ack"]}
 
 
-async def test_a_domain_that_does_not_say_so(areas: Areas) -> None:
-    """Leaves the sessions alone; that is what a new domain does."""
+async def test_a_domain_without_the_setting_keeps_sessions(areas: Areas) -> None:
+    """disconnect_on_revoke is off in a new domain."""
     async with nas_of(areas) as (nas, corp):
         await areas.domains.update(areas.domain, Update(disconnect_on_revoke=False))
         await areas.add_user(areas.domain, "ann", PASSWORD)
@@ -96,8 +96,8 @@ async def test_a_domain_that_does_not_say_so(areas: Areas) -> None:
         assert nas.requests == []
 
 
-async def test_a_deletion_that_fails_revokes_nothing(areas: Areas) -> None:
-    """It is kept in the transaction of the deletion: all or none of them."""
+async def test_a_failed_deletion_revokes_no_session(areas: Areas) -> None:
+    """The revocation is written in the transaction of the deletion."""
     async with nas_of(areas):
         ann = await areas.add_user(areas.domain, "ann", PASSWORD)
         with pytest.raises(NotFound):
@@ -105,8 +105,8 @@ async def test_a_deletion_that_fails_revokes_nothing(areas: Areas) -> None:
         assert await left(areas) == 0
 
 
-async def test_it_survives_a_restart(areas: Areas) -> None:
-    """A stored revocation is done by the next service that runs."""
+async def test_a_pending_revocation_survives_a_restart(areas: Areas) -> None:
+    """A stored revocation is carried out by the next service that runs."""
     async with nas_of(areas) as (nas, corp):
         await areas.add_user(areas.domain, "ann", PASSWORD)
         await session(areas, corp, "1", USER_NAME="ann")
@@ -119,8 +119,9 @@ async def test_it_survives_a_restart(areas: Areas) -> None:
         assert ended(nas) == [b"1"]
 
 
-async def test_a_session_that_begins_late(areas: Areas) -> None:
-    """A session whose accounting starts after the first look ends too, and the others are not asked about again."""
+async def test_a_session_that_begins_after_the_revocation_ends(areas: Areas) -> None:
+    """A session whose accounting starts after the first look-up ends too; the NAS is not asked again about the
+    others."""
     areas.revocations = Revocations(areas.store, areas.dynamic, areas.domains, areas.rules, areas.clock, late_s=5.0)
     async with nas_of(areas) as (nas, corp), at_work(areas):
         await session(areas, corp, "early", USER_NAME="ann")
@@ -131,7 +132,7 @@ async def test_a_session_that_begins_late(areas: Areas) -> None:
         assert [nas.values(number)[44] for number in (0, 1)] == [b"early", b"late"]
 
 
-async def test_a_nas_that_refuses(areas: Areas) -> None:
+async def test_a_refusal_of_the_nas_is_final(areas: Areas) -> None:
     """A refusal is reported, and the NAS is not asked again."""
     async with nas_of(areas) as (nas, corp):
         nas.script = nak(504)
@@ -145,7 +146,7 @@ async def test_a_nas_that_refuses(areas: Areas) -> None:
     assert json.loads(changes)["error"] == [None, "Session-Context-Not-Removable"]
 
 
-async def test_more_users_than_are_done_at_once(areas: Areas) -> None:
+async def test_more_users_than_one_batch_are_revoked(areas: Areas) -> None:
     """All of them lose their sessions."""
     async with nas_of(areas) as (nas, corp):
         for number in range(150):
@@ -157,8 +158,8 @@ async def test_more_users_than_are_done_at_once(areas: Areas) -> None:
         assert len(set(ended(nas))) == 150
 
 
-async def test_a_tenant_whose_devices_do_not_answer(areas: Areas) -> None:
-    """Its revocations wait, as many as there are, and those of another tenant do not."""
+async def test_silent_devices_do_not_delay_another_tenant(areas: Areas) -> None:
+    """The revocations of a tenant with silent devices wait, and those of another tenant are carried out."""
     tenant = await areas.tenancy.ensure_tenant(2, 1)
     other = await areas.domains.add(tenant, "other")
     await areas.domains.update(other, Update(disconnect_on_revoke=True))
@@ -178,9 +179,8 @@ async def test_a_tenant_whose_devices_do_not_answer(areas: Areas) -> None:
 
 
 async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
-    """Return the id of the group ops, which a login rule names, and the ids of its members ann and bob, both with
-    sessions.
-    """
+    """Return the ID of the group ops, which a login rule names, and the IDs of its members ann and bob, both with
+    sessions."""
     ids = {name: await areas.add_user(areas.domain, name, PASSWORD) for name in ("ann", "bob", "cid")}
     for name in ids:
         await session(areas, corp, name, USER_NAME=name)
@@ -192,7 +192,7 @@ async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
     return group, ids
 
 
-async def test_a_user_who_loses_a_group(areas: Areas) -> None:
+async def test_leaving_a_group_ends_the_sessions(areas: Areas) -> None:
     """Members who leave a group of a login rule lose their sessions; other named users do not."""
     async with nas_of(areas) as (nas, corp):
         group, ids = await grouped(areas, corp)
@@ -203,8 +203,8 @@ async def test_a_user_who_loses_a_group(areas: Areas) -> None:
     assert json.loads((await trail(areas))[0][2])["reason"] == [None, "the group ops was lost"]
 
 
-async def test_a_group_that_is_deleted_renamed_or_ended(areas: Areas) -> None:
-    """Everybody in it has lost it; another spelling of its name is the same name."""
+async def test_deactivating_a_group_ends_the_sessions_of_its_members(areas: Areas) -> None:
+    """A change of case in its name ends no session, and neither does the deletion of an inactive group."""
     async with nas_of(areas) as (nas, corp):
         group, _ = await grouped(areas, corp)
         async with at_work(areas):
@@ -213,13 +213,13 @@ async def test_a_group_that_is_deleted_renamed_or_ended(areas: Areas) -> None:
             await areas.groups.edit(areas.domain, group, {"status": "inactive"})
             await done(areas)
             assert ended(nas) == [b"ann", b"bob"]
-            await areas.groups.delete(areas.domain, [group])  # no user was accepted by it
+            await areas.groups.delete(areas.domain, [group])  # an inactive group gave no access
             assert await left(areas) == 0
     assert len(nas.requests) == 2
 
 
-async def test_a_domain_that_monitors(areas: Areas) -> None:
-    """A domain in monitor mode blocks no user by rules: a lost group ends nothing."""
+async def test_losing_a_group_in_monitor_mode_ends_no_session(areas: Areas) -> None:
+    """Rules do not block users in monitor mode."""
     async with nas_of(areas) as (_, corp):
         group, _ = await grouped(areas, corp)
         await areas.domains.set_mode([areas.domain], Mode.MONITOR)
@@ -227,8 +227,8 @@ async def test_a_domain_that_monitors(areas: Areas) -> None:
         assert await left(areas) == 0
 
 
-async def test_a_group_that_no_rule_names(areas: Areas) -> None:
-    """Gives no access: to lose it ends nothing."""
+async def test_losing_a_group_without_a_rule_ends_no_session(areas: Areas) -> None:
+    """A group that no enabled rule names gives no access."""
     async with nas_of(areas) as (_, corp):
         group, _ = await grouped(areas, corp)
         rules = [rule.id for rule in areas.rules.all_of(areas.domain)]
@@ -237,8 +237,8 @@ async def test_a_group_that_no_rule_names(areas: Areas) -> None:
         assert await left(areas) == 0
 
 
-async def test_a_certificate_of_another_tenant(areas: Areas) -> None:
-    """A certificate is valid in its tenant alone: its revocation ends no session of another tenant."""
+async def test_a_certificate_of_another_tenant_ends_no_session(areas: Areas) -> None:
+    """A certificate is valid in its tenant only."""
     async with nas_of(areas) as (_, corp):
         await session(areas, corp, "1", USER_NAME="ann")
         other = await areas.tenancy.ensure_tenant(2, 1)
@@ -251,9 +251,9 @@ async def test_a_certificate_of_another_tenant(areas: Areas) -> None:
         assert revoked == []
 
 
-async def test_a_certificate_that_is_taken_back(areas: Areas) -> None:
-    """Its user loses the sessions, where the certificate let the user in: where there are several domains, by the
-    realm in its name alone; a computer those of `host/NAME` too."""
+async def test_revoking_a_certificate_ends_the_sessions(areas: Areas) -> None:
+    """The sessions of its user end where the certificate gave access: with several domains, in the one of the realm in
+    its name. A computer loses those of `host/NAME` too."""
     async with nas_of(areas) as (nas, corp):
         await session(areas, corp, "1", USER_NAME="ann")
         await session(areas, corp, "2", USER_NAME="host/pc1.example")

@@ -1,4 +1,4 @@
-"""One request to a NAS that answers, refuses, is silent, late, wrong, or says it twice; time passes by itself."""
+"""Requests to a NAS that answers, refuses, is silent, late or wrong, or repeats its answer; the clock jumps."""
 
 from collections.abc import Sequence
 from ipaddress import ip_network
@@ -22,16 +22,16 @@ SESSION = push_attribute(USER_NAME, b"ann")
 
 @pytest.fixture
 def sender(clock: SetClock) -> Sender:
-    """Sends anywhere, by the RFC's timers."""
+    """Return a sender with no limit on egress and with the timers of the RFC."""
     return Sender(Egress(ANYWHERE), clock=clock)
 
 
 async def ask(sender: Sender, nas: LocalNas, kind: Kind = Kind.DISCONNECT) -> Answer:
-    """Ask it."""
+    """Send a request to the NAS."""
     return await sender.ask(nas.where, kind, SESSION)
 
 
-async def test_a_yes(sender: Sender, autojump_clock: MockClock) -> None:
+async def test_an_ack_is_returned(sender: Sender, autojump_clock: MockClock) -> None:
     """The request is sent once, with the time of the clock, and its answer is returned."""
     async with running_nas(ack) as nas:
         got = await ask(sender, nas)
@@ -40,8 +40,8 @@ async def test_a_yes(sender: Sender, autojump_clock: MockClock) -> None:
         assert nas.values()[EVENT_TIMESTAMP] == (SetClock().now // 1_000_000).to_bytes(4)
 
 
-async def test_a_no(sender: Sender, autojump_clock: MockClock) -> None:
-    """With its Error-Cause, for either kind."""
+async def test_a_nak_is_returned_with_its_error_cause(sender: Sender, autojump_clock: MockClock) -> None:
+    """A Disconnect-NAK and a CoA-NAK are returned with their Error-Cause."""
     async with running_nas(nak(503)) as nas:
         for kind in Kind:
             got = await ask(sender, nas, kind)
@@ -49,8 +49,8 @@ async def test_a_no(sender: Sender, autojump_clock: MockClock) -> None:
         assert [each[0] for each in nas.requests] == [40, 43]
 
 
-async def test_silence(sender: Sender, autojump_clock: MockClock) -> None:
-    """The same octets are sent by the RFC's timers; after half a minute it is given up."""
+async def test_an_unanswered_request_is_retransmitted(sender: Sender, autojump_clock: MockClock) -> None:
+    """The same octets are sent by the RFC's timers, and the request fails after half a minute."""
     async with running_nas(silent) as nas:
         begun = trio.current_time()
         got = await ask(sender, nas)
@@ -60,8 +60,7 @@ async def test_silence(sender: Sender, autojump_clock: MockClock) -> None:
         assert len(set(nas.requests)) == 1
 
 
-async def test_an_answer_to_the_third(sender: Sender, autojump_clock: MockClock) -> None:
-    """Counts from the first."""
+async def test_an_answer_to_a_retransmission_is_accepted(sender: Sender, autojump_clock: MockClock) -> None:
     async with running_nas(lambda request, number: ack(request) if number == 2 else []) as nas:
         got = await ask(sender, nas)
         assert got.outcome is RequestOutcome.ACK
@@ -69,7 +68,7 @@ async def test_an_answer_to_the_third(sender: Sender, autojump_clock: MockClock)
         assert len(nas.requests) == 3
 
 
-async def test_a_late_answer(sender: Sender, clock: SetClock, autojump_clock: MockClock) -> None:
+async def test_a_late_answer_is_dropped(sender: Sender, clock: SetClock, autojump_clock: MockClock) -> None:
     """A late answer is dropped, and the next request has its own socket."""
     async with running_nas(silent) as nas:
         assert (await ask(sender, nas)).outcome is RequestOutcome.TIMEOUT
@@ -79,9 +78,8 @@ async def test_a_late_answer(sender: Sender, clock: SetClock, autojump_clock: Mo
         assert (await ask(sender, nas)).error_cause == 503
 
 
-async def test_an_answer_that_does_not_hold(sender: Sender, autojump_clock: MockClock) -> None:
-    """A wrong answer is dropped, and the right one behind it counts. Without a right one the result names the
-    secret."""
+async def test_a_forged_answer_is_dropped(sender: Sender, autojump_clock: MockClock) -> None:
+    """A later valid answer is accepted. Without one, the result mentions the secret."""
 
     def forged(request: bytes, _number: int) -> Sequence[bytes]:
         return [answer(request, 41, secret=b"guessed"), b"", b"\x29", answer(request, 44)]
@@ -94,15 +92,15 @@ async def test_an_answer_that_does_not_hold(sender: Sender, autojump_clock: Mock
         assert "check the secret" in got.problem
 
 
-async def test_an_answer_that_comes_twice(sender: Sender, autojump_clock: MockClock) -> None:
-    """Is one; the next request is not answered by it."""
+async def test_a_repeated_answer_is_ignored(sender: Sender, autojump_clock: MockClock) -> None:
+    """A repeated answer does not answer the next request."""
     async with running_nas(lambda request, _number: ack(request) * 2) as nas:
         assert (await ask(sender, nas)).outcome is RequestOutcome.ACK
         nas.script = nak(501)
         assert (await ask(sender, nas)).error_cause == 501
 
 
-async def test_nobody_listens(sender: Sender, autojump_clock: MockClock) -> None:
+async def test_a_closed_port_is_reported_after_all_attempts(sender: Sender, autojump_clock: MockClock) -> None:
     """The request is repeated to the end, since the NAS may be starting; then the reason is returned."""
     async with running_nas(silent) as nas:
         where = nas.where
@@ -112,8 +110,8 @@ async def test_nobody_listens(sender: Sender, autojump_clock: MockClock) -> None
     assert trio.current_time() - begun == pytest.approx(30, abs=0.5)
 
 
-async def test_a_network_that_may_not_be_reached(sender: Sender, autojump_clock: MockClock) -> None:
-    """Nothing is sent where the service may not connect to, nor where there is no way."""
+async def test_a_forbidden_network_is_not_sent_a_request(sender: Sender, autojump_clock: MockClock) -> None:
+    """No request is sent to an address that egress forbids or that has no route."""
     inside = Sender(Egress([ip_network("192.0.2.0/24")]), clock=SetClock())
     async with running_nas(ack) as nas:
         got = await ask(inside, nas)
@@ -125,7 +123,7 @@ async def test_a_network_that_may_not_be_reached(sender: Sender, autojump_clock:
 
 
 async def ask_all(sender: Sender, nas: LocalNas, count: int, answers: list[Answer]) -> None:
-    """Many at once."""
+    """Send many requests at once."""
 
     async def one() -> None:
         answers.append(await ask(sender, nas))
@@ -135,8 +133,8 @@ async def ask_all(sender: Sender, nas: LocalNas, count: int, answers: list[Answe
             nursery.start_soon(one)
 
 
-async def test_few_at_a_time(sender: Sender, autojump_clock: MockClock) -> None:
-    """A NAS has only so many requests before it, and all are answered in the end."""
+async def test_requests_in_flight_are_limited(sender: Sender, autojump_clock: MockClock) -> None:
+    """A NAS has a limited number of requests in flight, and all are answered in the end."""
     answers: list[Answer] = []
     async with running_nas(silent) as nas, trio.open_nursery() as nursery:
         nursery.start_soon(ask_all, sender, nas, 20, answers)
@@ -146,8 +144,8 @@ async def test_few_at_a_time(sender: Sender, autojump_clock: MockClock) -> None:
     assert [each.outcome for each in answers] == [RequestOutcome.ACK] * 20
 
 
-async def test_who_waits_behind_a_silent_nas(sender: Sender, autojump_clock: MockClock) -> None:
-    """A hundred requests to a silent NAS fail after half a minute in all; a new request is sent again."""
+async def test_waiting_requests_to_a_silent_nas_fail_together(sender: Sender, autojump_clock: MockClock) -> None:
+    """A hundred requests to a silent NAS fail after half a minute in total; a new request is sent again."""
     async with running_nas(silent) as nas:
         begun = trio.current_time()
         answers: list[Answer] = []

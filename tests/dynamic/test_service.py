@@ -1,4 +1,4 @@
-"""Dynamic authorization: the sessions, their NAS, the requests and the results."""
+"""Dynamic authorization: which sessions, which NAS, the requests and their results."""
 
 import json
 from functools import partial
@@ -16,7 +16,7 @@ from sallyport.policy.rules.rule import Reply
 from sallyport.radius import attributes as names
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.retransmission import Timers
-from tests.areas import Areas, dictionary
+from tests.areas import Areas, dictionary, only_sqlite
 from tests.dynamic.nas import FakeNas, ack, nak, running_nas, silent
 from tests.dynamic.world import STOP, device, session, trail
 from tests.inventory.sessions.test_service import plans
@@ -28,12 +28,13 @@ ANN = {"USER_NAME": "ann", "CALLING_STATION_ID": "02-00-00-00-00-01"}
 
 
 def outcomes(asked: Results) -> list[str]:
-    """Of each session."""
+    """Return the outcome of each session."""
     return [each.answer.outcome.value for each in asked.results]
 
 
-async def test_a_session_is_named_to_its_nas(areas: Areas) -> None:
-    """By user, Acct-Session-Id, station and the NAS's own name, and nothing that a NAS might not know."""
+async def test_a_session_is_identified_by_common_attributes(areas: Areas) -> None:
+    """A request has the user, Acct-Session-Id, station and the NAS's name, and no attribute that a NAS might not
+    know."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", NAS_PORT=7, **ANN)
@@ -49,8 +50,8 @@ async def test_a_session_is_named_to_its_nas(areas: Areas) -> None:
         }
 
 
-async def test_a_session_without_a_station(areas: Areas) -> None:
-    """Is named by port and address too; a NAS without a name by the address that it gave."""
+async def test_a_session_without_a_station_is_identified_by_port(areas: Areas) -> None:
+    """A request has the port and the framed address; a NAS without a name is identified by its address."""
     facts = {"NAS_PORT": 7, "FRAMED_IP_ADDRESS": bytes((10, 0, 0, 9))}
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
@@ -67,8 +68,8 @@ async def test_a_session_without_a_station(areas: Areas) -> None:
         assert names.NAS_IDENTIFIER not in nas.values()
 
 
-async def test_what_comes_of_it_is_told(areas: Areas) -> None:
-    """In the answer, the metrics and the audit trail."""
+async def test_the_result_is_reported(areas: Areas) -> None:
+    """The result of a request is in the answer, the metrics and the audit trail."""
     async with running_nas(nak(503)) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
@@ -81,8 +82,7 @@ async def test_what_comes_of_it_is_told(areas: Areas) -> None:
     assert json.loads(changes) == {"outcome": [None, "nak"], "error": [None, "Session-Context-Not-Found"]}
 
 
-async def test_an_error_cause_that_nobody_knows(areas: Areas) -> None:
-    """An unknown Error-Cause is returned as its number."""
+async def test_an_unknown_error_cause_is_returned_as_its_number(areas: Areas) -> None:
     async with running_nas(nak(777)) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         found = await session(areas, await device(areas, client, LOCAL, **AP), "s1")
@@ -91,7 +91,7 @@ async def test_an_error_cause_that_nobody_knows(areas: Areas) -> None:
 
 
 def impatient(areas: Areas) -> DynamicAuthorization:
-    """The same, which gives up at once."""
+    """Return a dynamic authorization with a short timeout."""
     timers = Timers(initial=0.01, most=0.02, duration=0.05)
     return DynamicAuthorization(
         areas.store,
@@ -105,20 +105,20 @@ def impatient(areas: Areas) -> DynamicAuthorization:
     )
 
 
-async def test_a_nas_that_is_silent(areas: Areas) -> None:
-    """A silent NAS is reported, beside the answer of another NAS."""
+async def test_a_silent_nas_is_reported(areas: Areas) -> None:
+    """The answer of another NAS is reported beside it."""
     async with running_nas(silent) as dead, running_nas(ack, "127.0.0.2") as living:
         for nas in (dead, living):
             client = await areas.client(nas.address, coa_port=nas.port)
             await session(areas, await device(areas, client, nas.address, **AP), "s1", **ANN)
         asked = await impatient(areas).disconnect_user(areas.domain, "ann")
         assert outcomes(asked)[0] == "timeout"
-        assert outcomes(asked)[1] in {"ack", "timeout"}  # a busy machine may be too slow for so little time
+        assert outcomes(asked)[1] in {"ack", "timeout"}  # a busy machine may not answer within the short timeout
     assert [action for action, _, _ in await trail(areas)] == ["session.disconnect"] * 2
 
 
-async def test_where_it_goes(areas: Areas) -> None:
-    """To where the accounting came from; where that takes none, to the NAS's own address; else nowhere."""
+async def test_a_request_goes_to_the_source_of_the_accounting(areas: Areas) -> None:
+    """If that client accepts no requests, the request goes to the NAS's own address, if that is a client."""
     async with running_nas(ack) as forwarder, running_nas(ack, "127.0.0.2") as own:
         client = await areas.client(LOCAL, coa_port=forwarder.port)
         place = await device(areas, client, LOCAL, NAS_IP_ADDRESS=bytes((127, 0, 0, 2)))
@@ -132,8 +132,8 @@ async def test_where_it_goes(areas: Areas) -> None:
         assert (len(forwarder.requests), len(own.requests)) == (1, 1)
 
 
-async def test_the_address_of_another_tenants_client(areas: Areas) -> None:
-    """A NAS may claim it: nothing is sent there, and no foreign secret used."""
+async def test_a_client_of_another_tenant_gets_no_request(areas: Areas) -> None:
+    """A NAS may claim any address, so no request goes to another tenant's client, and its secret is not used."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     async with running_nas(ack, "127.0.0.2") as foreign:
         client = await areas.client(LOCAL, coa_port=0)
@@ -143,8 +143,8 @@ async def test_the_address_of_another_tenants_client(areas: Areas) -> None:
         assert foreign.requests == []
 
 
-async def test_sessions_that_are_not_there(areas: Areas) -> None:
-    """Another domain's is not found; one that is over, or whose name is another's by now, is a conflict."""
+async def test_a_session_that_cannot_be_ended_is_refused(areas: Areas) -> None:
+    """A session of another domain is not found. One that is over, or whose ID is used again, is a conflict."""
     branch = await areas.domains.add(areas.tenant, "branch")
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
@@ -163,8 +163,8 @@ async def test_sessions_that_are_not_there(areas: Areas) -> None:
         assert nas.requests == []
 
 
-async def test_a_users_sessions(areas: Areas) -> None:
-    """However the devices name the user, live ones of this domain alone."""
+async def test_all_live_sessions_of_a_user_are_found(areas: Areas) -> None:
+    """Sessions are found under each spelling of the user's name, in this domain only."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         place = await device(areas, client, LOCAL, **AP)
@@ -183,8 +183,8 @@ async def test_a_users_sessions(areas: Areas) -> None:
     assert not asked.more
 
 
-async def test_a_user_beyond_ascii(areas: Areas) -> None:
-    """Case is no matter there either, and the name goes out in UTF-8."""
+async def test_a_user_beyond_ascii_is_found_in_any_case(areas: Areas) -> None:
+    """The request has the name in UTF-8."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         await session(areas, await device(areas, client, LOCAL, **AP), "s1", USER_NAME="Jörg@corp")
@@ -201,7 +201,7 @@ async def test_a_user_beyond_ascii(areas: Areas) -> None:
         pytest.param("desk7", [], id="another name"),
     ],
 )
-async def test_a_stations_sessions(areas: Areas, station: str, found: list[str]) -> None:
+async def test_the_sessions_of_a_station_are_found(areas: Areas, station: str, found: list[str]) -> None:
     """A MAC address matches in any notation, another name in any case."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
@@ -214,8 +214,8 @@ async def test_a_stations_sessions(areas: Areas, station: str, found: list[str])
     assert [ids[each.target.id] for each in asked.results] == found
 
 
-async def test_so_many_in_one_call(areas: Areas) -> None:
-    """The first hundred sessions end, and the answer shows that there are more."""
+async def test_a_call_ends_at_most_100_sessions(areas: Areas) -> None:
+    """The answer shows that there are more."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         place = await device(areas, client, LOCAL, **AP)
@@ -227,8 +227,9 @@ async def test_so_many_in_one_call(areas: Areas) -> None:
     assert len(await trail(areas)) == MOST
 
 
-async def test_a_change(areas: Areas) -> None:
-    """The attributes follow those that name the session, by their dictionary names, and are in the audit trail."""
+async def test_a_change_sends_its_attributes(areas: Areas) -> None:
+    """The attributes follow those that identify the session; the audit trail has them by their names in the
+    dictionary."""
     changes = [
         Reply(name="Filter-Id", value="guests"),
         Reply(name="Cisco-AVPair", value="subscriber:command=reauthenticate"),
@@ -242,15 +243,15 @@ async def test_a_change(areas: Areas) -> None:
         assert tail + bytes((26,)) in nas.requests[0]
         assert nas.requests[0].endswith(b"subscriber:command=reauthenticate")
         await refused(areas, nas, found)
-    ((action, _, told),) = await trail(areas)
+    ((action, _, changes),) = await trail(areas)
     assert action == "session.change"
-    assert json.loads(told)["replyAttributes"] == [
+    assert json.loads(changes)["replyAttributes"] == [
         None, ["Filter-Id=guests", "Cisco-AVPair=subscriber:command=reauthenticate"]
     ]  # fmt: skip
 
 
 async def refused(areas: Areas, nas: FakeNas, found: int) -> None:
-    """Attributes that a change cannot have, or that do not fit, are not sent."""
+    """Assert that a change with unsuitable or too many attributes is refused and not sent."""
     for name, value in (("State", "0x00"), ("No-Such", "1"), ("Session-Timeout", "soon"), ("Acct-Session-Id", "s2")):
         with pytest.raises(Invalid):
             await areas.dynamic.change(found, [Reply(name=name, value=value)])
@@ -263,8 +264,8 @@ async def refused(areas: Areas, nas: FakeNas, found: int) -> None:
     assert len(nas.requests) == 1
 
 
-async def test_a_call_that_is_cancelled(areas: Areas) -> None:
-    """The requests that were sent are in the audit trail."""
+async def test_a_cancelled_call_is_in_the_audit_trail(areas: Areas) -> None:
+    """The trail has the requests that were sent."""
     async with running_nas(silent) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
@@ -276,6 +277,7 @@ async def test_a_call_that_is_cancelled(areas: Areas) -> None:
     assert json.loads(changes) == {"outcome": [None, "timeout"], "error": [None, "the service was stopped"]}
 
 
+@only_sqlite
 @pytest.mark.parametrize(
     ("find", "index"),
     [
@@ -285,15 +287,14 @@ async def test_a_call_that_is_cancelled(areas: Areas) -> None:
     ],
 )
 async def test_past_sessions_are_not_read(areas: Areas, find: partial[list[Target]], index: str) -> None:
-    """The index of users, or of live sessions, finds the sessions."""
+    """Sessions are found by the index of users or of live sessions."""
     wanted = partial(find, domain_id=areas.domain, limit=MOST)
     assert any(f"s USING INDEX {index}" in plan for plan in plans(areas.store.path, wanted))
 
 
-async def test_a_nas_behind_radsec(areas: Areas) -> None:
-    """The NAS is asked by UDP at its own address, never over its connection. If it does not answer, the result
-    has that.
-    """
+async def test_a_nas_behind_radsec_is_asked_by_udp(areas: Areas) -> None:
+    """The request goes to the NAS's own address, never over the RadSec connection. If the NAS does not answer, the
+    result names this reason."""
     client = await areas.client(LOCAL, coa_port=9, tls_name="nas.example.com")
     found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
     (result,) = (await impatient(areas).disconnect(found)).results

@@ -36,10 +36,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def has_totp(service: Service, name: str) -> bool:
     """Return whether the list of users shows a seed; the table and `--json` agree."""
     rows = json.loads(service.ok("user", "list", *ARGS, "--json"))
-    told = next(row["hasTotp"] for row in rows if row["userName"] == name)
+    has_totp = next(row["hasTotp"] for row in rows if row["userName"] == name)
     line = next(line for line in service.ok("user", "list", *ARGS).splitlines() if re.search(rf"\b{name}\b", line))
-    assert ("yes" in line.split()) is told
-    return bool(told)
+    assert ("yes" in line.split()) is has_totp
+    return bool(has_totp)
 
 
 def test_in_a_script(service: Service) -> None:

@@ -11,7 +11,7 @@ from sallyport.endpoints.users.account import Removal
 from sallyport.endpoints.users.service import Users
 from sallyport.store.model import Store, T, Work
 from sallyport.store.vault import Vault
-from tests.areas import Areas
+from tests.areas import Areas, stored
 
 MISSING = Missing.MISSING
 
@@ -104,7 +104,7 @@ async def test_the_store_holds_no_password(areas: Areas) -> None:
     """No file of the store has a password in plain text. Another key, or another row's value, raises SecretError."""
     await areas.add_user(areas.domain, "ann", b"a password of mine")
     await areas.add_user(areas.domain, "bob", b"another of mine")
-    assert not [file for file in areas.store.path.parent.iterdir() if b"of mine" in file.read_bytes()]
+    assert b"of mine" not in stored(areas.store)
     other = EndpointUsers(areas.store, Vault(Secret(b"1" * 32)), areas.clock)
     with pytest.raises(SecretError):
         await other.load(areas.domain, "ann")

@@ -12,8 +12,9 @@ from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.endpoints.membership import Action
 from sallyport.endpoints.users.account import Removal, UserChange
-from tests.areas import Areas
+from tests.areas import Areas, only_sqlite
 
+pytestmark = only_sqlite
 T = TypeVar("T")
 FEW, MANY = 4, 24
 

@@ -1,4 +1,4 @@
-"""Events as they are read: pages, cursors, searches, times, the monitoring report."""
+"""Reading events: pages, cursors, searches, times and the monitoring report."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ START = 1_767_225_600 * SECOND
 
 
 def row(domain_id: int, at: int, **fields: Value) -> dict[str, Value]:
-    """An event as the journal writes it."""
+    """Return an event as the journal writes it."""
     return {
         "at": at, "domain_id": domain_id, "user_name": "ann", "ip_address": "192.0.2.1", "client_ip": "10.0.0.1",
         "device_id": 1, "device_name": "switch", "station": "", "method": "pap", "factor": "local",
@@ -36,8 +36,8 @@ async def keep(areas: Areas, *rows: dict[str, Value]) -> None:
     await areas.store.write(work)
 
 
-async def test_the_newest_comes_first(areas: Areas) -> None:
-    """By time, and by id where several came at once; the total is the domain's."""
+async def test_the_newest_event_is_first(areas: Areas) -> None:
+    """Events are ordered by time and then by ID; the total is that of the domain."""
     await keep(areas, *(row(areas.domain, START + number // 3, user_name=f"u{number}") for number in range(25)))
     await keep(areas, row(99, START, user_name="another domain's"))
     events = Events(areas.store)
@@ -50,9 +50,9 @@ async def test_the_newest_comes_first(areas: Areas) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4, 5, 7, 20, 21])
-async def test_cursors_walk_through_all(areas: Areas, size: int) -> None:
-    """Each event once, newest first, however large the pages are and whatever is written meanwhile; the last page has
-    no cursor."""
+async def test_cursors_visit_each_event_once(areas: Areas, size: int) -> None:
+    """Pages of any size have each event once, newest first, also if events are written meanwhile; the last page has no
+    cursor."""
     await keep(areas, *(row(areas.domain, START + number // 3, user_name=f"u{number}") for number in range(20)))
     events = Events(areas.store)
     walked: list[str] = []
@@ -69,14 +69,14 @@ async def test_cursors_walk_through_all(areas: Areas, size: int) -> None:
 @pytest.mark.parametrize(
     "cursor", ["x", "1", "1.", ".1", "1.2.3", "-1.2", "1.-2", "1 .2", "9" * 20 + ".1", "1." + "9" * 20, "1" * 50]
 )
-def test_a_cursor_that_is_none_of_ours(cursor: str) -> None:
-    """Whatever it holds, and however large its numbers are, it is refused before the store is asked."""
+def test_a_malformed_cursor_is_refused(cursor: str) -> None:
+    """A malformed cursor, even with huge numbers, is refused before the store is read."""
     with pytest.raises(Invalid, match=r"^invalid cursor$"):
         parse_cursor(cursor)
 
 
-def test_a_cursor_names_a_place() -> None:
-    """That of the last event on the page; an empty one names none."""
+def test_a_cursor_has_the_position_of_the_last_event() -> None:
+    """An empty cursor starts with the first page."""
     assert parse_cursor("") is None
     assert parse_cursor(f"{2**63 - 1}.{2**63 - 1}") == (2**63 - 1, 2**63 - 1)
     assert cursor_after([]) == ""
@@ -89,8 +89,9 @@ def test_a_cursor_names_a_place() -> None:
         ("10.0.0", 4), ("%", 0), ("wrong password", 0), ("_", 0), ("'", 0),
     ],
 )  # fmt: skip
-async def test_a_search_looks_at_people_and_devices(areas: Areas, search: str, found: int) -> None:
-    """User, device, station and both addresses, without case; not reasons. The total is that of the search."""
+async def test_a_search_finds_users_and_devices(areas: Areas, search: str, found: int) -> None:
+    """A search compares user, device, station and both addresses without case, but not reasons. The total is that of
+    the search."""
     await keep(
         areas,
         row(areas.domain, START),
@@ -102,8 +103,8 @@ async def test_a_search_looks_at_people_and_devices(areas: Areas, search: str, f
     assert (len(rows), total) == (min(found, 2), found)
 
 
-async def test_a_stretch_of_time(areas: Areas) -> None:
-    """From the first moment up to, and without, the last; with a search as well."""
+async def test_a_time_range_excludes_its_end(areas: Areas) -> None:
+    """The range includes its start and excludes its end, also together with a search."""
     await keep(areas, *(row(areas.domain, START + number * SECOND, user_name=f"u{number % 2}") for number in range(10)))
     events = Events(areas.store)
     query = EventQuery(areas.domain, since=START + 2 * SECOND, until=START + 5 * SECOND)

@@ -1,4 +1,4 @@
-"""Events as a whole: every one once, oldest first, in pages, as of the moment when the export began."""
+"""Exports of events: each event once, oldest first, in pages, as of the start of the export."""
 
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -28,7 +28,7 @@ DOMAIN = 7
 
 
 def corp(name_or_id: str) -> Domain:
-    """The one domain there is."""
+    """Return the only domain."""
     if name_or_id not in {"corp", str(DOMAIN)}:
         raise NotFound(f"no domain {name_or_id}")
     return Domain(DOMAIN, 1, "corp", Mode.MONITOR, Fallback.DENY, FirstFactor.LOCAL, "active", ())
@@ -36,14 +36,14 @@ def corp(name_or_id: str) -> Domain:
 
 @dataclass
 class Log:
-    """Events in a store, and the commands that read them."""
+    """A store of events, and the commands that read them."""
 
     path: Path
     store: Store
     commands: Commands
 
     async def write(self, *moments: int, domain: int = DOMAIN, **fields: Value) -> None:
-        """Write events at so many microseconds after the start, named u0, u1 ... by them."""
+        """Write events u0, u1, ... at these times, in microseconds after the start."""
         same: dict[str, Value] = {
             "domain_id": domain, "ip_address": "192.0.2.1", "client_ip": "10.0.0.1", "device_id": 1,
             "device_name": "switch", "station": "02-00", "method": "pap", "factor": "local", "decision": "accept",
@@ -58,13 +58,13 @@ class Log:
         await self.store.write(work)
 
     async def page(self, **arguments: JSON) -> Row:
-        """One answer."""
+        """Return one page."""
         answer = await self.commands.ready("event.export", {"domain": "corp", **arguments})()
         assert isinstance(answer, dict)
         return answer
 
     async def users(self, **arguments: JSON) -> list[str]:
-        """The users of all pages."""
+        """Return the users of all pages."""
         users: list[str] = []
         while True:
             answer = await self.page(**arguments)
@@ -83,8 +83,8 @@ async def events(tmp_path: Path) -> AsyncIterator[Log]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 6, 7, 20, 21])
-async def test_every_event_once_and_the_oldest_first(events: Log, size: int) -> None:
-    """By time, and by id where several came at once, however large the pages are."""
+async def test_each_event_is_exported_once_and_the_oldest_first(events: Log, size: int) -> None:
+    """Events are ordered by time and then by ID, for pages of any size."""
     await events.write(*(number // 3 for number in range(10)))
     await events.write(1, 1, 9, domain=99)
     await events.write(*(number // 3 for number in range(10)))
@@ -94,8 +94,7 @@ async def test_every_event_once_and_the_oldest_first(events: Log, size: int) -> 
     assert ids == [1, 2, 3, 14, 15, 16, 4, 5, 6, 17, 18, 19, 7, 8, 9, 20, 21, 22, 10, 23]
 
 
-async def test_an_export_is_of_the_moment_when_it_began(events: Log) -> None:
-    """Events written during the export are not in it, whatever their time."""
+async def test_events_written_during_an_export_are_left_out(events: Log) -> None:
     await events.write(10, 20, 30)
     first = await events.page(limit=1)
     await events.write(5, 15, 25, 35)
@@ -104,8 +103,8 @@ async def test_an_export_is_of_the_moment_when_it_began(events: Log) -> None:
     assert await events.users(limit=2) == ["u5", "u10", "u15", "u20", "u25", "u30", "u35"]
 
 
-async def test_what_retention_takes_does_not_disturb(events: Log) -> None:
-    """Where events go while they are exported, those behind them still come, each once."""
+async def test_events_deleted_during_an_export_do_not_affect_others(events: Log) -> None:
+    """If retention deletes events during an export, the later ones are still exported once."""
     await events.write(*range(10))
     first = await events.page(limit=3)
     await events.store.write(lambda tx: tx.execute("delete from events where id <= 5"))
@@ -113,8 +112,8 @@ async def test_what_retention_takes_does_not_disturb(events: Log) -> None:
     assert rest == ["u5", "u6", "u7", "u8", "u9"]
 
 
-async def test_a_stretch_of_time(events: Log) -> None:
-    """From the first moment up to, and without, the last, on every page; times without a zone are UTC."""
+async def test_a_time_range_excludes_its_end(events: Log) -> None:
+    """The range includes its start and excludes its end on every page; times without a zone are UTC."""
     await events.write(*(number * SECOND for number in range(10)))
     span: dict[str, JSON] = {"from": "2026-01-01T00:00:02", "to": "2026-01-01T01:00:07+01:00"}
     users = await events.users(limit=2, **span)
@@ -124,8 +123,8 @@ async def test_a_stretch_of_time(events: Log) -> None:
     assert len(await events.users(limit=3, **{"from": "0001-01-01", "to": "9999-12-31"})) == 10
 
 
-async def test_an_event_is_told_as_the_api_tells_it(events: Log) -> None:
-    """The names of GetAuthLog, in its order; the columns of the command line are among them."""
+async def test_an_exported_event_has_the_fields_of_the_api(events: Log) -> None:
+    """The names and their order are those of GetAuthLog; the columns of the command line are among them."""
     await events.write(1_500_000, reason="wrong password", user_name="=ann")
     (event,) = entries((await events.page())["events"])
     assert list(event) == list(ALL_COLUMNS) == list(EventEntry.model_fields)
@@ -143,21 +142,21 @@ async def test_an_event_is_told_as_the_api_tells_it(events: Log) -> None:
         ({"limit": PAGE + 1}, "invalid limit"),
     ],
 )  # fmt: skip
-async def test_malformed_questions(events: Log, arguments: dict[str, JSON], text: str) -> None:
-    """A known argument is named; its value, and the name of an unknown argument, are not repeated."""
+async def test_a_malformed_argument_is_refused(events: Log, arguments: dict[str, JSON], text: str) -> None:
+    """The message names a known argument without its value; it does not contain the name of an unknown argument."""
     with pytest.raises(Invalid, match=f"^{text}$"):
         await events.page(**arguments)
     with pytest.raises(NotFound):
         await events.page(domain="nowhere")
 
 
-async def test_far_places_are_found_at_once(events: Log) -> None:
-    """No page walks through those before it: one in the middle of the log is as little work as one at its end."""
+async def test_a_late_page_is_as_fast_as_the_first(events: Log) -> None:
+    """A page does not read the events before it, wherever it is in the log."""
     many = 20_000
     await events.write(*range(many))
 
     def steps(page: EventQuery | Stretch) -> int:
-        """Instructions of the engine, in hundreds."""
+        """Return the number of instructions of the database engine, in hundreds."""
         counted: list[int] = []
         with closing(open_connection(events.path, read_only=True)) as connection:
             connection.set_progress_handler(lambda: counted.append(1), 100)
@@ -173,7 +172,7 @@ async def test_far_places_are_found_at_once(events: Log) -> None:
     assert steps(EventQuery(DOMAIN, before=middle)) <= 2 * steps(EventQuery(DOMAIN, before=last))
 
 
-def test_times_are_read_as_they_are_written() -> None:
-    """The time of an event, given to --from, names its microsecond."""
+def test_the_time_of_an_event_is_accepted_as_an_argument() -> None:
+    """The time of an event, given to --from, is read to the microsecond."""
     assert from_iso(iso(START + 1)) == START + 1
     assert from_iso("9999-12-31T23:59:59.999999Z") < FOREVER

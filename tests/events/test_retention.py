@@ -1,4 +1,4 @@
-"""Retention: the deleted rows, the time and size of each deletion, and the rows that stay."""
+"""Retention: which rows are deleted, in which order, and in transactions of which size."""
 
 import math
 from collections.abc import AsyncIterator
@@ -35,26 +35,23 @@ BODY = b"x" * 120
 
 @dataclass
 class Watched:
-    """A store that notes its writes, and fails on demand. writes: (rows deleted, moment)."""
+    """A store that records its writes and fails on demand. writes: (rows deleted, moment)."""
 
     inner: Store
     writes: list[tuple[object, float]] = field(default_factory=list)
     fails_at: int | None = None
 
     async def read(self, work: Work[T]) -> T:
-        """As it is."""
         return await self.inner.read(work)
 
     async def read_now(self, work: Work[T]) -> T:
-        """As it is."""
         return await self.inner.read_now(work)
 
     async def search(self, work: Work[T]) -> T:
-        """As it is."""
         return await self.inner.search(work)
 
     async def write(self, work: Work[T]) -> T:
-        """Done, unless it is the one to fail."""
+        """Write, unless this write is the one to fail."""
         if self.fails_at == len(self.writes):
             self.fails_at = None
             raise StoreError("the disk is gone")
@@ -63,7 +60,6 @@ class Watched:
         return result
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
-        """As it is."""
         self.inner.submit(work, done)
 
 
@@ -78,7 +74,7 @@ class Log:
     registry: CollectorRegistry
 
     async def events(self, ages: list[int], domain: int = DOMAIN, user: str = "ann") -> None:
-        """Write events, each so many microseconds old."""
+        """Write one event for each age, in microseconds."""
         same: dict[str, Value] = {
             "domain_id": domain, "user_name": user, "ip_address": "192.0.2.1", "client_ip": "10.0.0.1", "device_id": 1,
             "device_name": "switch", "station": "", "method": "pap", "factor": "local", "decision": "accept",
@@ -93,7 +89,7 @@ class Log:
         await self.store.inner.write(work)
 
     async def accounting(self, ages: list[int], domain: int = DOMAIN) -> None:
-        """Write accounting records, each so many microseconds old."""
+        """Write one accounting record for each age, in microseconds."""
         now = self.clock()
         rows: list[tuple[Value, ...]] = [(now - age, domain, 1, 1, b"s", "ann", "", BODY) for age in ages]
 
@@ -104,7 +100,7 @@ class Log:
         await self.store.inner.write(work)
 
     async def tenant(self, number: int, *domains: int) -> None:
-        """Make a tenant of organization 1 with these domains."""
+        """Add a tenant of organization 1 with these domains."""
 
         def work(tx: Tx) -> None:
             tx.execute("insert into organizations values (1, '', 0) on conflict do nothing")
@@ -121,11 +117,11 @@ class Log:
         await self.store.inner.write(work)
 
     def retention(self, days: int = DAYS, limit: int = ROOM) -> Retention:
-        """A retention at the tests' time."""
+        """Return a retention at the time of the tests."""
         return Retention(self.store, self.metrics, days=days, limit=limit, clock=self.clock, every_s=0.01)
 
     async def count(self, table: RetainedTable = EVENTS, domain: int = DOMAIN) -> int:
-        """Rows of a domain, which are its kept total as well."""
+        """Return the number of rows of a domain, which must equal its stored total."""
         sql = f"select count(*) from {table.name} where domain_id = :d"  # noqa: S608
 
         def both(tx: Tx) -> tuple[int, int]:
@@ -136,16 +132,16 @@ class Log:
         return found
 
     async def octets(self) -> int:
-        """The space that all rows take, as retention estimates it."""
+        """Return the estimated space of all rows."""
         return math.ceil(sum(part.octets for part in await self.store.read(repo.table_usage)))
 
     async def row_octets(self, table: RetainedTable) -> int:
-        """The estimated space of one row of the domain."""
+        """Return the estimated space of one row of the domain."""
         (part,) = [each for each in await self.store.read(repo.table_usage) if each.table is table]
         return math.ceil(part.row_octets)
 
     def purged(self, table: str, reason: str) -> float:
-        """The metric."""
+        """Return the metric of deleted rows."""
         labels = {"table": table, "reason": reason}
         return self.registry.get_sample_value("sallyport_events_purged_total", labels) or 0.0
 
@@ -159,8 +155,9 @@ async def journal(tmp_path: Path, clock: SetClock) -> AsyncIterator[Log]:
         yield Log(path, Watched(store), clock, LoginMetrics(registry), registry)
 
 
-async def test_what_is_older_goes(journal: Log) -> None:
-    """Events and accounting records from before the time, of every domain, also of none; with them the kept totals."""
+async def test_older_rows_are_deleted(journal: Log) -> None:
+    """Events and accounting records of every domain, and those without a domain, are deleted when they are too old; the
+    stored totals follow."""
     for domain in (DOMAIN, 99, 0):
         await journal.events([OLD, OLD, NEW], domain)
     await journal.accounting([OLD, NEW])
@@ -172,7 +169,7 @@ async def test_what_is_older_goes(journal: Log) -> None:
 
 
 async def sessions(journal: Log, ends: list[int | None]) -> None:
-    """Write sessions that ended so many microseconds ago, or go on."""
+    """Write one session for each end, in microseconds before now; None is a live session."""
     now = journal.clock()
     columns = (
         "domain_id", "device_id", "acct_session_id", "newest", "session_time", "input_octets", "output_octets",
@@ -195,7 +192,7 @@ async def sessions(journal: Log, ends: list[int | None]) -> None:
 
 
 async def session_totals(journal: Log) -> tuple[int, int, int]:
-    """Sessions in all, and the kept totals of live and stopped ones."""
+    """Return the number of sessions, and the stored totals of live and stopped ones."""
 
     def work(tx: Tx) -> tuple[int, int, int]:
         count = tx.value(int, "select count(*) from sessions") or 0
@@ -205,8 +202,8 @@ async def session_totals(journal: Log) -> tuple[int, int, int]:
     return await journal.store.read(work)
 
 
-async def test_past_sessions_go(journal: Log) -> None:
-    """So long after their end; a live one stays, however long ago it began."""
+async def test_past_sessions_are_deleted(journal: Log) -> None:
+    """A session is deleted some time after its end; a live one is kept, however long ago it began."""
     await sessions(journal, [OLD, None, NEW, OLD, None])
     await journal.retention().purge()
     assert await session_totals(journal) == (3, 2, 1)
@@ -214,7 +211,7 @@ async def test_past_sessions_go(journal: Log) -> None:
 
 
 async def test_sessions_share_the_limit(journal: Log) -> None:
-    """Where there is too much, those that began first go first, and the totals with them."""
+    """If the rows take too much space, the sessions that began first are deleted first; the totals follow."""
     await sessions(journal, [None, *[NEW] * 9])
     await journal.events([NEW])
     row = await journal.row_octets(SESSIONS)
@@ -223,8 +220,8 @@ async def test_sessions_share_the_limit(journal: Log) -> None:
     assert (await journal.count(), journal.purged("sessions", "size")) == (1, 3)
 
 
-async def test_the_time_is_the_setting(journal: Log, clock: SetClock) -> None:
-    """An event stays for so many days and not a microsecond longer."""
+async def test_events_are_deleted_after_the_configured_days(journal: Log, clock: SetClock) -> None:
+    """An event is kept for exactly the configured number of days."""
     await journal.events([0])
     retention = journal.retention(days=7)
     clock.pass_by(7 * 86_400)
@@ -235,16 +232,16 @@ async def test_the_time_is_the_setting(journal: Log, clock: SetClock) -> None:
     assert await journal.count() == 0
 
 
-async def test_what_a_wrong_clock_wrote_goes_by_its_time(journal: Log) -> None:
-    """The order in which events were written does not matter: the late one stays, the old one behind it goes."""
+async def test_events_written_out_of_order_are_deleted_by_their_time(journal: Log) -> None:
+    """An old event is deleted even if a newer one was written before it."""
     await journal.events([NEW, OLD, NEW, OLD])
     await journal.retention().purge()
     rows, _ = await Events(journal.store).page(EventQuery(DOMAIN))
     assert [row.id for row in rows] == [3, 1]
 
 
-async def test_it_goes_in_portions_with_pauses(journal: Log) -> None:
-    """No transaction deletes more than a chunk, and between two the writer is everybody else's."""
+async def test_rows_are_deleted_in_chunks_with_pauses(journal: Log) -> None:
+    """A transaction deletes at most one chunk, and other writers run between two chunks."""
     await journal.events([OLD] * (2 * CHUNK + 1))
     await journal.retention().purge()
     counts, moments = zip(*journal.store.writes, strict=True)
@@ -252,16 +249,16 @@ async def test_it_goes_in_portions_with_pauses(journal: Log) -> None:
     assert all(later - earlier >= PAUSE_S for earlier, later in pairwise(moments))
 
 
-async def test_nothing_due_writes_nothing(journal: Log) -> None:
-    """Where nothing is old and there is room, the writer is not asked at all."""
+async def test_a_purge_without_due_rows_writes_nothing(journal: Log) -> None:
+    """If no row is old and there is room, the purge does not use the writer."""
     await journal.events([NEW] * 3)
     await journal.accounting([NEW])
     await journal.retention().purge()
     assert journal.store.writes == []
 
 
-async def test_a_purge_that_breaks_off_loses_nothing(journal: Log) -> None:
-    """The chunks deleted before stay deleted, the totals match, and the next purge deletes the rest."""
+async def test_an_interrupted_purge_is_completed_by_the_next(journal: Log) -> None:
+    """Chunks that were deleted stay deleted, the totals match, and the next purge deletes the rest."""
     await journal.events([OLD] * (2 * CHUNK) + [NEW])
     journal.store.fails_at = 1
     retention = journal.retention()
@@ -281,18 +278,18 @@ async def test_a_failing_store_does_not_end_the_task(journal: Log, clock: SetClo
     async def has(count: int) -> bool:
         return await journal.count() == count
 
-    with capture_logs() as told:
+    with capture_logs() as logged:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(journal.retention().run)
             await until(lambda: has(1))
             clock.now += 200 * DAY
             await until(lambda: has(0))
             nursery.cancel_scope.cancel()
-    assert [each["event"] for each in told] == ["event_purge_failed"]
+    assert [each["event"] for each in logged] == ["event_purge_failed"]
 
 
-async def test_over_the_limit_the_oldest_go(journal: Log) -> None:
-    """As many as bring the rest under the limit, of all domains of a tenant; the newest stay, and totals are right."""
+async def test_the_oldest_rows_over_the_limit_are_deleted(journal: Log) -> None:
+    """The oldest rows of all domains of a tenant are deleted until the rest is under the limit; the totals follow."""
     await journal.tenant(1, DOMAIN, 99)
     for number in range(4):
         await journal.events([(8 - 2 * number) * DAY] * CHUNK, user=f"u{number}")
@@ -307,7 +304,7 @@ async def test_over_the_limit_the_oldest_go(journal: Log) -> None:
 
 
 async def test_accounting_shares_the_limit(journal: Log) -> None:
-    """Of events and accounting records those go first that were written first."""
+    """Of events and accounting records, those written first are deleted first."""
     await journal.accounting([5 * DAY] * 50)
     await journal.events([4 * DAY] * 50)
     await journal.accounting([3 * DAY] * 50)
@@ -321,28 +318,28 @@ async def test_accounting_shares_the_limit(journal: Log) -> None:
     assert (await journal.count(), await journal.count(ACCOUNTING)) == (49, 50)
 
 
-async def test_the_limit_is_told_once(journal: Log) -> None:
-    """A limit that is always exceeded is logged once; after a pause it is logged again."""
+async def test_an_exceeded_limit_is_logged_once(journal: Log) -> None:
+    """A limit that stays exceeded is logged once, and again after a pause."""
     await journal.events([DAY] * 100)
     limit = await journal.octets()
     retention = journal.retention(limit=limit)
-    with capture_logs() as told:
+    with capture_logs() as logged:
         await retention.purge()
-        assert told == []
+        assert logged == []
         for _ in range(3):
             await journal.events([DAY] * 10)
             await retention.purge()
-        assert [(each["event"], each["log_level"]) for each in told] == [("event_limit_exceeded", "warning")]
+        assert [(each["event"], each["log_level"]) for each in logged] == [("event_limit_exceeded", "warning")]
         await journal.store.inner.write(lambda tx: repo.delete_first(tx, EVENTS, DOMAIN, 50))
         await retention.purge()
         await journal.events([DAY] * 60)
         await retention.purge()
-    assert len(told) == 2
+    assert len(logged) == 2
 
 
-async def test_a_tenant_cannot_flush_the_rows_of_another(journal: Log) -> None:
-    """The tenant that takes the most space loses its oldest rows; a tenant below an equal share of the limit loses
-    none, though its rows are older, and neither do logins without a domain."""
+async def test_a_tenant_cannot_displace_the_rows_of_another(journal: Log) -> None:
+    """The tenant that takes the most space loses its oldest rows. A tenant below an equal share of the limit loses
+    none, even if its rows are older, and neither do logins without a domain."""
     await journal.tenant(1, DOMAIN)
     await journal.tenant(2, 98, 99)
     await journal.events([20 * DAY] * 100, DOMAIN)
@@ -358,7 +355,7 @@ async def test_a_tenant_cannot_flush_the_rows_of_another(journal: Log) -> None:
 
 
 async def test_large_tenants_are_cut_to_the_same_size(journal: Log) -> None:
-    """Where two tenants exceed their shares, both lose their oldest rows until they take the same space."""
+    """If two tenants exceed their shares, both lose their oldest rows until they take the same space."""
     for tenant in (1, 2, 3):
         await journal.tenant(tenant, tenant)
     await journal.events([20 * DAY] * 100, 1)
@@ -373,8 +370,10 @@ async def test_large_tenants_are_cut_to_the_same_size(journal: Log) -> None:
 
 
 @pytest.mark.parametrize(("table", "tolerance"), [(EVENTS, 0.1), (ACCOUNTING, 0.1)], ids=["events", "accounting"])
-async def test_the_estimate_is_near_the_truth(journal: Log, table: RetainedTable, tolerance: float) -> None:
-    """What retention thinks that rows and their index take is what the database's pages hold."""
+async def test_the_estimated_space_is_near_the_actual_space(
+    journal: Log, table: RetainedTable, tolerance: float
+) -> None:
+    """The estimate of rows and their indexes is compared with the pages of the database."""
     ages = [number * SECOND for number in reversed(range(20_000))]
     await (journal.events(ages, user="a-name-of-20-letters") if table is EVENTS else journal.accounting(ages))
 
@@ -397,8 +396,8 @@ async def test_events_cannot_be_changed(journal: Log, table: RetainedTable) -> N
 
 
 @pytest.mark.parametrize("table", [EVENTS, ACCOUNTING], ids=lambda table: table.name)
-async def test_no_purge_walks_through_the_log(journal: Log, table: RetainedTable) -> None:
-    """Rows that are due are found by an index or by id: no statement scans or sorts a table."""
+async def test_a_purge_finds_due_rows_by_an_index(journal: Log, table: RetainedTable) -> None:
+    """Rows that are due are found by an index or by ID: no statement scans or sorts a table."""
     await journal.events([OLD, NEW])
     await journal.accounting([OLD, NEW])
     statements: list[str] = []

@@ -1,4 +1,4 @@
-"""Dashboards and rules use existing metrics in valid expressions."""
+"""Dashboards and rules have valid expressions of existing metrics."""
 
 import json
 import re
@@ -14,11 +14,11 @@ from tests.metrics.everything import collected
 PANELS = list(of_panels())
 EXPRESSIONS = [(where, filled(text)) for where, text in PANELS] + list(of_rules())
 SEEN_ELSEWHERE = {"sallyport_process_virtual_memory_bytes"}
-"""Metrics without a panel: the resident memory says more."""
+"""Metrics without a panel; the resident memory is more useful."""
 
 
 def series_names() -> set[str]:
-    """Return every name that a scrape or a recording rule gives."""
+    """Return every name that a scrape or a recording rule produces."""
     names = {"up"} | {str(rule["record"]) for rule in rules() if "record" in rule}
     for metric in collected():
         if metric.type == "histogram":
@@ -29,19 +29,18 @@ def series_names() -> set[str]:
 
 
 @pytest.mark.parametrize("board", ALL, ids=lambda board: board.name)
-def test_the_json_is_what_the_generator_makes(board: Board) -> None:
-    """The JSON is the output of `python -m grafana`."""
+def test_the_json_is_the_output_of_the_generator(board: Board) -> None:
+    """The generator is `python -m grafana`."""
     assert (DIRECTORY / "dashboards" / f"{board.name}.json").read_text(encoding="utf-8") == build(board)
 
 
-def test_no_dashboard_is_left_over() -> None:
-    """Each JSON file belongs to a board."""
+def test_each_json_file_belongs_to_a_board() -> None:
     assert {path.stem for path in (DIRECTORY / "dashboards").iterdir()} == {board.name for board in ALL}
 
 
 @pytest.mark.parametrize("board", ALL, ids=lambda board: board.name)
-def test_a_dashboard_stands_on_its_own(board: Board) -> None:
-    """The data source is a variable, and every panel uses it, has its own number and a description."""
+def test_a_dashboard_is_complete(board: Board) -> None:
+    """The data source is a variable that every panel uses; every panel has its own number and a description."""
     made = json.loads(build(board))
     assert [each["name"] for each in made["templating"]["list"]] == ["datasource", "instance"]
     panels = made["panels"]
@@ -54,7 +53,7 @@ def test_a_dashboard_stands_on_its_own(board: Board) -> None:
 
 
 @pytest.mark.parametrize(("where", "expression"), EXPRESSIONS, ids=[where for where, _ in EXPRESSIONS])
-def test_every_expression_is_understood(where: str, expression: str) -> None:
+def test_every_expression_is_valid(where: str, expression: str) -> None:
     """A PromQL parser accepts each expression, and each metric in it comes from the service or a rule."""
     assert promql_parser.parse(expression) is not None
     asked = metrics_of(expression)
@@ -63,21 +62,20 @@ def test_every_expression_is_understood(where: str, expression: str) -> None:
 
 
 @pytest.mark.parametrize(("where", "text"), PANELS, ids=[where for where, _ in PANELS])
-def test_every_panel_heeds_the_chosen_instances(where: str, text: str) -> None:
+def test_every_panel_selects_the_chosen_instances(where: str, text: str) -> None:
     """Each selector of a panel is limited to the chosen instances."""
     assert text.count('{instance=~"$instance"') == len(re.findall(r"sallyport_\w+", text)), where
 
 
 def test_every_metric_is_on_a_panel() -> None:
-    """Each metric of the service is on a panel."""
     shown = {name for _, text in PANELS for name in metrics_of(filled(text))}
     families = {re.sub(r"_(bucket|count|sum|total)$", "", name) for name in shown}
     assert {metric.name for metric in collected()} - SEEN_ELSEWHERE <= families
 
 
 @pytest.mark.parametrize("rule", [each for each in rules() if "alert" in each], ids=lambda rule: rule["alert"])
-def test_every_alert_says_what_to_do(rule: dict[str, dict[str, str]]) -> None:
-    """An alert has one of three severities, a summary, its meaning and a runbook."""
+def test_every_alert_has_a_severity_and_a_runbook(rule: dict[str, dict[str, str]]) -> None:
+    """An alert has one of three severities, a summary, a description and a runbook."""
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert len(rule["annotations"]["summary"]) < 100
     assert rule["annotations"]["description"].endswith((".", "}}"))

@@ -1,4 +1,4 @@
-"""Prometheus' own tool on the rules and the configuration."""
+"""promtool accepts the rules and the configuration, and runs the tests of the rules."""
 
 import shutil
 
@@ -19,30 +19,29 @@ async def promtool(*args: object) -> str:
     done = await trio.run_process(
         [program, *map(str, args)], capture_stdout=True, capture_stderr=True, check=False, cwd=DIRECTORY
     )
-    said = (done.stdout + done.stderr).decode()
-    assert done.returncode == 0, said
-    return said
+    output = (done.stdout + done.stderr).decode()
+    assert done.returncode == 0, output
+    return output
 
 
-async def test_the_rules_are_sound() -> None:
-    """`promtool check rules` accepts the rules and counts each."""
-    said = await promtool("check", "rules", *RULES)
-    assert sum(int(line.split()[1]) for line in said.splitlines() if "rules found" in line) == len(rules())
+async def test_promtool_accepts_the_rules() -> None:
+    """`promtool check rules` finds no error and counts each rule."""
+    output = await promtool("check", "rules", *RULES)
+    assert sum(int(line.split()[1]) for line in output.splitlines() if "rules found" in line) == len(rules())
 
 
-async def test_the_configuration_is_sound() -> None:
-    """`promtool check config` reads it with the rule files that it names."""
+async def test_promtool_accepts_the_configuration() -> None:
+    """`promtool check config` reads the configuration and the rule files that it names."""
     assert "FAILED" not in await promtool("check", "config", DIRECTORY / "prometheus" / "prometheus.yml")
 
 
 @pytest.mark.parametrize("file", RULE_TESTS, ids=lambda path: path.stem)
-async def test_the_rules_do_what_they_say(file: object) -> None:
-    """With `promtool test rules` each alert fires on its cause and only then."""
+async def test_each_alert_fires_only_for_its_cause(file: object) -> None:
+    """`promtool test rules` succeeds."""
     assert "SUCCESS" in await promtool("test", "rules", file)
 
 
 def test_every_alert_has_a_test() -> None:
-    """Each alert has a test in which it fires."""
     tested = "".join(file.read_text(encoding="utf-8") for file in RULE_TESTS)
     cases = yaml.safe_load_all(tested.replace("rule_files:", "---\nrule_files:"))
     assert all(case is None or case["tests"] for case in cases)

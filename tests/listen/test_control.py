@@ -1,5 +1,6 @@
 """The control socket, with requests that are not run."""
 
+import json
 import socket
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import trio
 
+from sallyport.base.errors import FieldError, Invalid
 from sallyport.listen.control import serve_control
 
 
@@ -29,3 +31,26 @@ async def test_commands_at_the_same_time(tmp_path: Path) -> None:
                 stream = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
                 assert await stream.receive_some() == b'{"result": 1}\n'
         nursery.cancel_scope.cancel()
+
+
+async def test_a_refusal_has_its_fields(tmp_path: Path) -> None:
+    """The answer has each wrong field, with its message and whether that is a sentence."""
+
+    async def run(_: Mapping[str, object], user: str) -> bytes:
+        raise Invalid("invalid a", (FieldError("a", "a number"), FieldError("b", "is missing", is_sentence=True)))
+
+    path = tmp_path / "control.sock"
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve_control, path, run)
+        async with await trio.open_unix_socket(str(path)) as stream:
+            await stream.send_all(b'{"command": "x"}\n')
+            answer = json.loads(await stream.receive_some())
+        nursery.cancel_scope.cancel()
+    assert answer == {
+        "error": "invalid a; a: a number; b: is missing",
+        "status": 400,
+        "fields": [
+            {"field": "a", "message": "a number", "is_sentence": False},
+            {"field": "b", "message": "is missing", "is_sentence": True},
+        ],
+    }

@@ -1,4 +1,4 @@
-"""Logins without a listener: the tests decide them, write them and record the result in an exchange."""
+"""Logins without a socket: the tests decide them, write them and record the result in an exchange."""
 
 from dataclasses import dataclass, field
 
@@ -25,22 +25,22 @@ class Answers:
     number: int = 0
     sent: list[Answered] = field(default_factory=list)
     dropped: list[Answered] = field(default_factory=list)
-    told: trio.Event = field(default_factory=trio.Event)
+    recorded: trio.Event = field(default_factory=trio.Event)
 
     def committed(self, entry: Answered, now: int) -> None:
         """Record an entry that is committed."""
         self.sent.append(entry)
-        self.told.set()
+        self.recorded.set()
 
     def abandoned(self, entry: Answered) -> None:
         """Record an entry that could not be committed."""
         self.dropped.append(entry)
-        self.told.set()
+        self.recorded.set()
 
 
 @dataclass
-class Desk:
-    """A small listener: it makes logins and decides them. client: 192.0.2.1, of the whole tenant."""
+class FakeListener:
+    """A listener without a socket: it creates logins and decides them. client: 192.0.2.1, of the whole tenant."""
 
     areas: Areas
     client: Client
@@ -81,10 +81,10 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(areas: Areas) -> Desk:
-    """Yield a desk whose domain has the user ann with the password hello."""
+async def listener(areas: Areas) -> FakeListener:
+    """Return a listener whose domain has the user ann with the password hello."""
     await areas.add_user(areas.domain, "ann", b"hello")
-    return Desk(areas, await areas.client(), Answers())
+    return FakeListener(areas, await areas.client(), Answers())
 
 
 def unproven(login: Login) -> None:

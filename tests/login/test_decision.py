@@ -71,7 +71,7 @@ def test_the_table_is_whole() -> None:
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(part.name for part in cell).lower())
-def test_a_cell(cell: tuple[Action, Reason, Fallback]) -> None:
+def test_each_combination_has_its_decision(cell: tuple[Action, Reason, Fallback]) -> None:
     """Enforce applies the verdict; monitor accepts and records the verdict."""
     action, second, fallback = cell
     verdict, label = CELLS[cell]
@@ -102,7 +102,7 @@ def test_a_wrong_first_factor_is_a_reject_in_both_modes(first: Reason) -> None:
     st.sampled_from(SECOND),
     st.sampled_from(Fallback),
 )
-def test_the_modes_differ_in_what_is_applied_alone(
+def test_the_modes_differ_only_in_the_applied_verdict(
     first: Reason, action: Action, second: Reason, fallback: Fallback
 ) -> None:
     """Decision and reason are equal in both modes. Enforce applies the decision; monitor accepts instead of any

@@ -7,7 +7,7 @@ from sallyport.login.login import Reason, Verdict
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.policy.rules.rule import Action
 from tests.directory.world import group, imported, person
-from tests.login.conftest import Desk
+from tests.login.conftest import FakeListener
 from tests.login.first.conftest import book, listed
 from tests.packets import pap
 
@@ -16,38 +16,38 @@ __all__ = ["book", "listed"]
 ANN = "uid=ann,ou=People,dc=x"
 
 
-async def blocks(desk: Desk, **scope: object) -> None:
+async def blocks(listener: FakeListener, **scope: object) -> None:
     """Add a rule that blocks, in a domain that enforces."""
-    await desk.areas.rules.add(desk.areas.domain, RuleFields.model_validate({"name": "r", "action": "block", **scope}))
-    await desk.areas.domains.set_mode([desk.areas.domain], Mode.ENFORCE)
+    await listener.areas.rules.add(
+        listener.areas.domain, RuleFields.model_validate({"name": "r", "action": "block", **scope})
+    )
+    await listener.areas.domains.set_mode([listener.areas.domain], Mode.ENFORCE)
 
 
 @pytest.mark.parametrize("name", ["ann", "ANN", "corp\\ann", "ann@corp", "ann.smith@corp"])
-async def test_one_principal(desk: Desk, name: str) -> None:
+async def test_one_principal(listener: FakeListener, name: str) -> None:
     """A rule on a group applies to members of its nested groups under each of their names, at once and after an
-    import.
-    """
-    areas = desk.areas
+    import."""
+    areas = listener.areas
     upn = "userPrincipalName: ann.smith@corp"
     await areas.add_user(areas.domain, "ann.smith", b"hello")
     await imported(areas, person("ann", upn) + group("ops", ANN) + group("banned", "cn=ops,dc=x"))
-    await blocks(desk, groups=["Banned"])
+    await blocks(listener, groups=["Banned"])
     for _ in range(2):
-        assert (await desk.decided(pap(name, "hello")))[:2] == (Verdict.REJECT, Reason.BLOCKED)
+        assert (await listener.decided(pap(name, "hello")))[:2] == (Verdict.REJECT, Reason.BLOCKED)
     await imported(areas, group("ops"))
-    assert (await desk.decided(pap(name, "hello")))[1] is not Reason.BLOCKED
+    assert (await listener.decided(pap(name, "hello")))[1] is not Reason.BLOCKED
 
 
 @pytest.mark.parametrize("named", ["Ann", "ann.smith"])
-async def test_a_rule_on_a_user_holds_for_all_names(desk: Desk, listed: Domain, named: str) -> None:
+async def test_a_rule_on_a_user_holds_for_all_names(listener: FakeListener, listed: Domain, named: str) -> None:
     """A rule on a user applies to each name of that user, whichever the rule has and whichever is typed, in the preview
-    too. Other users are not affected.
-    """
-    areas, spelled = desk.areas, ("ann", "corp\\ANN", "ann.smith@corp", "Ann.Smith")
+    too. Other users are not affected."""
+    areas, spelled = listener.areas, ("ann", "corp\\ANN", "ann.smith@corp", "Ann.Smith")
     await imported(areas, person("Ann", "userPrincipalName: ann.smith@corp") + person("ben"))
     await areas.rules.add(areas.domain, RuleFields(name="r", action=Action.BLOCK, users=[named]))
     for name in (*spelled, "ben"):
-        login = await desk.ready(pap(name, "s3cret"))
+        login = await listener.ready(pap(name, "s3cret"))
         assert login.decision.applied is Verdict.ACCEPT
         areas.journal.add(login)
     areas.journal.flush()
@@ -57,23 +57,23 @@ async def test_a_rule_on_a_user_holds_for_all_names(desk: Desk, listed: Domain, 
     assert {name.casefold() for name in blocked} == {"ann", "ann.smith"}
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     for name in spelled:
-        assert (await desk.decided(pap(name, "s3cret")))[:2] == (Verdict.REJECT, Reason.BLOCKED)
-    assert (await desk.decided(pap("ben", "s3cret")))[1] is Reason.NO_PROVIDER
+        assert (await listener.decided(pap(name, "s3cret")))[:2] == (Verdict.REJECT, Reason.BLOCKED)
+    assert (await listener.decided(pap("ben", "s3cret")))[1] is Reason.NO_PROVIDER
 
 
-async def test_another_one_s_name_is_no_exemption(desk: Desk, listed: Domain) -> None:
+async def test_another_one_s_name_is_no_exemption(listener: FakeListener, listed: Domain) -> None:
     """A user whose principal name begins with another user's login name does not get that user's exemption."""
-    areas = desk.areas
+    areas = listener.areas
     await imported(areas, person("ann", "userPrincipalName: ben@corp") + person("ben"))
     await areas.rules.add(areas.domain, RuleFields(name="r", action=Action.ALLOW, users=["ben"]))
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
-    assert (await desk.decided(pap("ben", "s3cret")))[:2] == (Verdict.ACCEPT, Reason.NONE)
+    assert (await listener.decided(pap("ben", "s3cret")))[:2] == (Verdict.ACCEPT, Reason.NONE)
     for name in ("ann", "ann@corp"):
-        assert (await desk.decided(pap(name, "s3cret")))[:2] == (Verdict.REJECT, Reason.NO_PROVIDER)
+        assert (await listener.decided(pap(name, "s3cret")))[:2] == (Verdict.REJECT, Reason.NO_PROVIDER)
 
 
-async def test_units(desk: Desk) -> None:
+async def test_units(listener: FakeListener) -> None:
     """A rule on an organizational unit applies to the users in it."""
-    await imported(desk.areas, person("ann", ou="Guests"))
-    await blocks(desk, ous=["guests"])
-    assert (await desk.decided(pap("ann", "hello")))[:2] == (Verdict.REJECT, Reason.BLOCKED)
+    await imported(listener.areas, person("ann", ou="Guests"))
+    await blocks(listener, ous=["guests"])
+    assert (await listener.decided(pap("ann", "hello")))[:2] == (Verdict.REJECT, Reason.BLOCKED)

@@ -20,8 +20,8 @@ from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCOUNTING_RESPONSE, encode_reply
 from sallyport.store.connections import SqliteTx
 from sallyport.store.model import Store, T, Work
-from tests.areas import Areas
-from tests.login.conftest import SOURCE, Answers, Desk, unproven
+from tests.areas import Areas, only_sqlite
+from tests.login.conftest import SOURCE, Answers, FakeListener, unproven
 from tests.packets import access_request, accounting, attributes, opened, pap
 
 SWITCH = attributes(NAS_IDENTIFIER=b"switch-1", CALLING_STATION_ID=b"02-00-00-00-00-01")
@@ -39,26 +39,25 @@ async def events(areas: Areas) -> list[EventRow]:
     return rows
 
 
-async def written(desk: Desk, *entries: Answered) -> None:
+async def written(listener: FakeListener, *entries: Answered) -> None:
     """Give entries to the journal and wait until they are written."""
     for entry in entries:
-        desk.areas.journal.add(entry)
-    desk.areas.journal.flush()
+        listener.areas.journal.add(entry)
+    listener.areas.journal.flush()
     with trio.fail_after(10):
-        await desk.areas.journal.drained()
+        await listener.areas.journal.drained()
 
 
-async def test_what_is_written_of_a_login(desk: Desk) -> None:
+async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListener) -> None:
     """A login is written with its event in the terms of the interface, its device and station, and the octets of its
-    answer.
-    """
-    login = await desk.ready(pap("Ann@CORP", "hello", SWITCH))
+    answer."""
+    login = await listener.ready(pap("Ann@CORP", "hello", SWITCH))
     login.latency_us = 1234
-    await written(desk, login)
-    (event,) = await events(desk.areas)
+    await written(listener, login)
+    (event,) = await events(listener.areas)
     assert event == EventRow(
         id=event.id,
-        at=desk.areas.clock(),
+        at=listener.areas.clock(),
         user_name="Ann",
         ip_address="192.0.2.1",
         client_ip="192.0.2.1",
@@ -73,51 +72,52 @@ async def test_what_is_written_of_a_login(desk: Desk) -> None:
         reason="no provider",
         latency_us=1234,
     )
-    assert [await count(desk.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
+    assert [await count(listener.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
     authenticator = login.request.authenticator
-    assert await desk.areas.journal.recent() == [KeptAnswer(0, SOURCE, 0, authenticator, login.reply, signed=True)]
-    assert desk.answers.sent == [login]
+    assert await listener.areas.journal.recent() == [KeptAnswer(0, SOURCE, 0, authenticator, login.reply, signed=True)]
+    assert listener.answers.sent == [login]
 
 
-async def test_a_refused_login_is_an_event_too(desk: Desk) -> None:
+async def test_a_refused_login_is_an_event_too(listener: FakeListener) -> None:
     """A refused login is written with its reason and the name as sent, without a device if the sender is unproven."""
-    login = await desk.ready(pap("ann@elsewhere", "hello", signed=False))
+    login = await listener.ready(pap("ann@elsewhere", "hello", signed=False))
     unproven(login)
-    await written(desk, login)
-    (event,) = await events(desk.areas)
+    await written(listener, login)
+    (event,) = await events(listener.areas)
     assert (event.user_name, event.decision, event.reason) == ("ann@elsewhere", "reject", "unknown realm")
     assert (event.would_have_been, event.device_id, event.device_name) == ("reject", 0, "Unknown")
-    assert await count(desk.areas, "devices") == 0
+    assert await count(listener.areas, "devices") == 0
 
 
-async def test_a_login_without_a_domain_is_kept(desk: Desk) -> None:
+async def test_a_login_without_a_domain_is_kept(listener: FakeListener) -> None:
     """A login without a domain is written under domain 0, which no caller can read."""
-    areas = desk.areas
+    areas = listener.areas
     bare = await areas.client("192.0.2.3/32", tenant=await areas.tenancy.ensure_tenant(2, 1))
-    login = desk.login(pap("ann", "hello"), bare)
-    login.decision = await desk.decide(login)
+    login = listener.login(pap("ann", "hello"), bare)
+    login.decision = await listener.decide(login)
     unproven(login)
     login.reply = encode_reply(3, login.request, bare.secret)
-    await written(desk, login)
+    await written(listener, login)
     kept = await areas.store.read(lambda tx: tx.all(lambda domain_id: domain_id, "select domain_id from events"))
     assert kept == [0]
 
 
-async def test_what_is_written_of_accounting(desk: Desk) -> None:
+async def test_an_accounting_record_is_written_and_answered(listener: FakeListener) -> None:
     """An accounting record is written with status, session, user, station and every attribute in octets, and is
-    answered like a login.
-    """
+    answered like a login."""
     body = attributes(
         ACCT_STATUS_TYPE=(2).to_bytes(4), ACCT_SESSION_ID=b"\xff session", USER_NAME=b"ann", CALLING_STATION_ID=b"02-01"
     )
     request = opened(accounting(body))
     known = Entry((SOURCE, request.identifier), request.authenticator)
-    record = AccountingRecord(request, desk.client, SOURCE, desk.areas.clock(), desk.answers, known)
-    record.domain_id, record.user = desk.areas.domain, "ann"
-    record.device = desk.areas.devices.sightings.device(request, SOURCE[0], desk.client, desk.areas.domain, record.at)
-    record.reply = encode_reply(ACCOUNTING_RESPONSE, request, desk.client.secret)
-    await written(desk, record)
-    kept = await desk.areas.store.read(
+    record = AccountingRecord(request, listener.client, SOURCE, listener.areas.clock(), listener.answers, known)
+    record.domain_id, record.user = listener.areas.domain, "ann"
+    record.device = listener.areas.devices.sightings.device(
+        request, SOURCE[0], listener.client, listener.areas.domain, record.at
+    )
+    record.reply = encode_reply(ACCOUNTING_RESPONSE, request, listener.client.secret)
+    await written(listener, record)
+    kept = await listener.areas.store.read(
         lambda tx: tx.all(
             lambda **row: row,
             "select domain_id, device_id, status_type, session_id, user_name, station, attributes "
@@ -126,38 +126,40 @@ async def test_what_is_written_of_accounting(desk: Desk) -> None:
     )
     assert kept == [
         {
-            "domain_id": desk.areas.domain, "device_id": record.device.id, "status_type": 2,
+            "domain_id": listener.areas.domain, "device_id": record.device.id, "status_type": 2,
             "session_id": b"\xff session", "user_name": "ann", "station": "02-01", "attributes": body,
         }
     ]  # fmt: skip
-    assert desk.answers.sent == [record]
-    assert await count(desk.areas, "events") == 0
+    assert listener.answers.sent == [record]
+    assert await count(listener.areas, "events") == 0
 
 
-async def test_an_accounting_record_that_is_sent_again(desk: Desk) -> None:
+async def test_an_accounting_record_that_is_sent_again(listener: FakeListener) -> None:
     """A retransmitted accounting record, with another identifier and a delay, is answered, and written and counted
-    once.
-    """
+    once."""
 
     def record(identifier: int, delay: int) -> AccountingRecord:
         body = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s", ACCT_DELAY_TIME=delay.to_bytes(4))
         request = opened(accounting(body, identifier=identifier))
         known = Entry((SOURCE, identifier), request.authenticator)
-        made = AccountingRecord(request, desk.client, SOURCE, desk.areas.clock(), desk.answers, known)
-        made.domain_id = desk.areas.domain
-        made.device = desk.areas.devices.sightings.device(request, SOURCE[0], desk.client, made.domain_id, made.at)
-        made.reply = encode_reply(ACCOUNTING_RESPONSE, request, desk.client.secret)
+        made = AccountingRecord(request, listener.client, SOURCE, listener.areas.clock(), listener.answers, known)
+        made.domain_id = listener.areas.domain
+        made.device = listener.areas.devices.sightings.device(
+            request, SOURCE[0], listener.client, made.domain_id, made.at
+        )
+        made.reply = encode_reply(ACCOUNTING_RESPONSE, request, listener.client.secret)
         return made
 
     first, second, third = record(1, 0), record(2, 5), record(3, 10)
-    await written(desk, first, second)
-    await written(desk, third)
-    assert desk.answers.sent == [first, second, third]
-    assert [await count(desk.areas, table) for table in ("accounting_records", "sessions")] == [1, 1]
-    assert desk.areas.sample("sallyport_accounting_records_total", status="start") == 1
+    await written(listener, first, second)
+    await written(listener, third)
+    assert listener.answers.sent == [first, second, third]
+    assert [await count(listener.areas, table) for table in ("accounting_records", "sessions")] == [1, 1]
+    assert listener.areas.sample("sallyport_accounting_records_total", status="start") == 1
 
 
-async def test_nothing_is_answered_before_it_is_on_disk(desk: Desk) -> None:
+@only_sqlite
+async def test_nothing_is_answered_before_it_is_on_disk(listener: FakeListener) -> None:
     """At the moment of the answer another reader of the file sees the event, device and answer."""
 
     class Checking(Answers):
@@ -166,62 +168,65 @@ async def test_nothing_is_answered_before_it_is_on_disk(desk: Desk) -> None:
         seen: tuple[int, ...] = ()
 
         def committed(self, entry: Answered, now: int) -> None:
-            with closing(sqlite3.connect(desk.areas.store.path)) as other:
+            with closing(sqlite3.connect(listener.areas.store.path)) as other:
                 counted = (
                     "(select count(*) from events), (select count(*) from devices), (select count(*) from answers)"
                 )
                 self.seen = other.execute(f"select {counted}").fetchone()
             super().committed(entry, now)
 
-    desk.answers = Checking()
-    await written(desk, await desk.ready(pap("ann", "hello", SWITCH)))
-    assert desk.answers.seen == (1, 1, 1)
+    listener.answers = Checking()
+    await written(listener, await listener.ready(pap("ann", "hello", SWITCH)))
+    assert listener.answers.seen == (1, 1, 1)
 
 
-async def test_a_busy_journal_shares_transactions(desk: Desk) -> None:
+async def test_a_busy_journal_shares_transactions(listener: FakeListener) -> None:
     """Entries that arrive during a transaction share the next one, at most 1000, in order. Every entry is answered."""
-    logins = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(2500)]
-    await written(desk, *logins)
-    assert desk.answers.sent == logins
-    assert await count(desk.areas, "answers") == -(-2500 // MOST)
-    assert [event.id for event in reversed(await events(desk.areas))] == list(range(1, 2501))
+    logins = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2500)]
+    await written(listener, *logins)
+    assert listener.answers.sent == logins
+    assert await count(listener.areas, "answers") == -(-2500 // MOST)
+    assert [event.id for event in reversed(await events(listener.areas))] == list(range(1, 2501))
 
 
-async def test_tenants_take_turns(desk: Desk) -> None:
+async def test_tenants_take_turns(listener: FakeListener) -> None:
     """A login of another tenant is part of the next transaction, however many logins wait before it."""
-    other = await desk.areas.client("192.0.2.9/32", tenant=await desk.areas.tenancy.ensure_tenant(2, 1))
-    flood = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(2 * MOST)]
-    login = await desk.ready(pap("ann", "hello", SWITCH))
+    other = await listener.areas.client("192.0.2.9/32", tenant=await listener.areas.tenancy.ensure_tenant(2, 1))
+    flood = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2 * MOST)]
+    login = await listener.ready(pap("ann", "hello", SWITCH))
     login.client = other
-    await written(desk, *flood, login)
-    assert desk.answers.sent.index(login) < MOST
+    await written(listener, *flood, login)
+    assert listener.answers.sent.index(login) < MOST
 
 
-async def test_first_sightings_make_a_transaction_short(desk: Desk) -> None:
+async def test_first_sightings_make_a_transaction_short(listener: FakeListener) -> None:
     """A login with a new device counts as many logins, so that few of them share a transaction."""
     names = [b"switch-%d" % number for number in range(2 * MOST // LONG)]
-    logins = [await desk.ready(pap("ann", "hello", attributes(NAS_IDENTIFIER=name))) for name in names]
-    await written(desk, *logins)
-    assert desk.answers.sent == logins
-    assert await count(desk.areas, "answers") > 2
+    logins = [await listener.ready(pap("ann", "hello", attributes(NAS_IDENTIFIER=name))) for name in names]
+    await written(listener, *logins)
+    assert listener.answers.sent == logins
+    assert await count(listener.areas, "answers") > 2
 
 
-async def test_an_answer_is_kept_from_when_it_was_decided(desk: Desk) -> None:
+async def test_an_answer_is_kept_from_when_it_was_decided(listener: FakeListener) -> None:
     """A login that has waited a minute for its second factor gets the same answer after a restart as any other."""
-    login = await desk.ready(pap("ann", "hello", SWITCH))
-    desk.areas.clock.pass_by(60)
-    await written(desk, login)
-    assert [kept.reply for kept in await desk.areas.journal.recent()] == [login.reply]
+    login = await listener.ready(pap("ann", "hello", SWITCH))
+    listener.areas.clock.pass_by(60)
+    await written(listener, login)
+    assert [kept.reply for kept in await listener.areas.journal.recent()] == [login.reply]
 
 
-async def test_unlike_logins_share_a_transaction(desk: Desk) -> None:
+async def test_unlike_logins_share_a_transaction(listener: FakeListener) -> None:
     """Each event has its own method, outcome and Service-Type, whatever else shares its transaction."""
     asked = attributes(SERVICE_TYPE=bytes((0, 0, 0, 1)))
     users = [("ann", "hello", b""), ("ann", "wrong", b""), ("ann", "hello", asked), ("nobody", "hello", asked)]
-    logins = [await desk.ready(pap(user, password, SWITCH + more)) for user, password, more in users]
-    await written(desk, *logins, *logins[:2])
-    found = await desk.areas.store.read(
-        lambda tx: tx.rows("select user_name, applied_decision, reason, service_type from events order by 1, 2, 3, 4")
+    logins = [await listener.ready(pap(user, password, SWITCH + more)) for user, password, more in users]
+    await written(listener, *logins, *logins[:2])
+    found = await listener.areas.store.read(
+        lambda tx: tx.rows(
+            "select user_name, applied_decision, reason, service_type from events "
+            "order by user_name, applied_decision, reason, coalesce(service_type, 0)"
+        )
     )
     assert found == [
         ("ann", "accept", "no provider", None),
@@ -231,40 +236,40 @@ async def test_unlike_logins_share_a_transaction(desk: Desk) -> None:
         ("ann", "reject", "wrong password", None),
         ("nobody", "reject", "unknown user", 1),
     ]
-    assert len(await events(desk.areas)) == len(found)
+    assert len(await events(listener.areas)) == len(found)
 
 
-async def test_one_registration_for_many_logins(desk: Desk) -> None:
+async def test_one_registration_for_many_logins(listener: FakeListener) -> None:
     """A new device in several logins of one transaction is one row, one count in the metrics and one log event."""
-    logins = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(10)]
-    await written(desk, *logins)
-    await written(desk, await desk.ready(pap("ann", "hello", SWITCH)))
-    assert [await count(desk.areas, table) for table in ("devices", "stations")] == [1, 1]
-    assert desk.areas.sample("sallyport_devices_registered_total", domain=str(desk.areas.domain)) == 1
+    logins = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(10)]
+    await written(listener, *logins)
+    await written(listener, await listener.ready(pap("ann", "hello", SWITCH)))
+    assert [await count(listener.areas, table) for table in ("devices", "stations")] == [1, 1]
+    assert listener.areas.sample("sallyport_devices_registered_total", domain=str(listener.areas.domain)) == 1
 
 
-async def test_a_store_that_fails_answers_nobody(desk: Desk) -> None:
+async def test_a_failing_store_sends_no_answers(listener: FakeListener) -> None:
     """An error in the middle of a transaction undoes all of it: no event, no device and no answer. The same device is
-    new again, and is written with the next login.
-    """
-    await desk.areas.store.write(lambda tx: tx.execute("alter table answers rename to gone"))
-    login = await desk.ready(pap("ann", "hello", SWITCH))
-    await written(desk, login)
-    assert (desk.answers.sent, desk.answers.dropped) == ([], [login])
+    new again, and is written with the next login."""
+    await listener.areas.store.write(lambda tx: tx.execute("alter table answers rename to gone"))
+    login = await listener.ready(pap("ann", "hello", SWITCH))
+    await written(listener, login)
+    assert (listener.answers.sent, listener.answers.dropped) == ([], [login])
     assert (login.device.id, login.behind and login.behind.stored) == (None, False)
-    assert [await count(desk.areas, table) for table in ("events", "devices", "stations", "device_history")] == [0] * 4
-    await desk.areas.store.write(lambda tx: tx.execute("alter table gone rename to answers"))
-    again = await desk.ready(pap("ann", "hello", SWITCH))
+    assert [await count(listener.areas, table) for table in ("events", "devices", "stations", "device_history")] == [
+        0
+    ] * 4
+    await listener.areas.store.write(lambda tx: tx.execute("alter table gone rename to answers"))
+    again = await listener.ready(pap("ann", "hello", SWITCH))
     assert again.device is login.device
-    await written(desk, again)
-    assert desk.answers.sent == [again]
-    assert [await count(desk.areas, table) for table in ("events", "devices", "stations")] == [1, 1, 1]
+    await written(listener, again)
+    assert listener.answers.sent == [again]
+    assert [await count(listener.areas, table) for table in ("events", "devices", "stations")] == [1, 1, 1]
 
 
 class StepStore:
     """A store that runs submitted work when the test asks for it, on a connection of its own, and can fail to
-    commit.
-    """
+    commit."""
 
     def __init__(self, store: Store, connection: sqlite3.Connection) -> None:
         self._store = store
@@ -305,47 +310,46 @@ class StepStore:
             run()
 
 
-async def test_a_failed_transaction_is_undone_before_the_next(desk: Desk) -> None:
+@only_sqlite
+async def test_a_failed_transaction_is_undone_before_the_next(listener: FakeListener) -> None:
     """A login that was gathered behind a failed transaction registers the device itself, so that its event names a
-    stored device.
-    """
-    with closing(sqlite3.connect(desk.areas.store.path, isolation_level=None)) as connection:
-        stepping = StepStore(desk.areas.store, connection)
-        areas = desk.areas
-        told = areas.devices.count_written, areas.sessions.count_records
-        journal = Journal(stepping, *told, keep_answers_s=30, clock=areas.clock)
-        lost, kept = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(2)]
+    stored device."""
+    with closing(sqlite3.connect(listener.areas.store.path, isolation_level=None)) as connection:
+        stepping = StepStore(listener.areas.store, connection)
+        areas = listener.areas
+        counters = areas.devices.count_written, areas.sessions.count_records
+        journal = Journal(stepping, *counters, keep_answers_s=30, clock=areas.clock)
+        lost, kept = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2)]
         journal.add(lost)
         journal.flush()
         journal.add(kept)
         journal.flush()
         stepping.fails = True
         stepping.step()
-    assert (desk.answers.dropped, desk.answers.sent) == ([lost], [kept])
-    (event,) = await events(desk.areas)
-    row = await desk.areas.devices.one(desk.areas.domain, event.device_id)
+    assert (listener.answers.dropped, listener.answers.sent) == ([lost], [kept])
+    (event,) = await events(listener.areas)
+    row = await listener.areas.devices.one(listener.areas.domain, event.device_id)
     assert (row.nas_identifier, kept.device.id) == ("switch-1", row.id)
-    assert await count(desk.areas, "stations") == 1
+    assert await count(listener.areas, "stations") == 1
 
 
-async def test_a_device_beyond_the_limit_of_its_tenant(desk: Desk) -> None:
+async def test_a_device_beyond_the_limit_of_its_tenant(listener: FakeListener) -> None:
     """Beyond the tenant's limit of devices, logins and accounting records are answered and written without a device and
-    a session.
-    """
-    areas = desk.areas
+    a session."""
+    areas = listener.areas
     await areas.store.write(lambda tx: tx.execute("update limits set most = 0 where name = 'devices'"))
-    login = await desk.ready(pap("ann", "hello", SWITCH))
+    login = await listener.ready(pap("ann", "hello", SWITCH))
     entries: list[Answered] = [login]
     for status in (1, 7):
         body = attributes(ACCT_STATUS_TYPE=status.to_bytes(4), ACCT_SESSION_ID=b"s", NAS_IDENTIFIER=b"switch-1")
         request = opened(accounting(body, identifier=status))
         known = Entry((SOURCE, status), request.authenticator)
-        record = AccountingRecord(request, desk.client, SOURCE, areas.clock(), desk.answers, known)
+        record = AccountingRecord(request, listener.client, SOURCE, areas.clock(), listener.answers, known)
         record.domain_id, record.device = areas.domain, login.device
-        record.reply = encode_reply(ACCOUNTING_RESPONSE, request, desk.client.secret)
+        record.reply = encode_reply(ACCOUNTING_RESPONSE, request, listener.client.secret)
         entries.append(record)
-    await written(desk, *entries)
-    assert (desk.answers.sent, login.device.id) == (entries, None)
+    await written(listener, *entries)
+    assert (listener.answers.sent, login.device.id) == (entries, None)
     assert [event.device_id for event in await events(areas)] == [0]
     kept = await areas.store.read(lambda tx: tx.rows("select device_id from accounting_records"))
     assert kept == [(0,), (0,)]
@@ -353,7 +357,7 @@ async def test_a_device_beyond_the_limit_of_its_tenant(desk: Desk) -> None:
     assert [await count(areas, table) for table in tables] == [0, 0, 0, 0]
 
 
-async def test_an_answer_that_fails_stops_no_other(desk: Desk) -> None:
+async def test_an_answer_that_fails_stops_no_other(listener: FakeListener) -> None:
     """An exception in one exchange does not stop the other answers."""
 
     class Broken(Answers):
@@ -362,11 +366,11 @@ async def test_an_answer_that_fails_stops_no_other(desk: Desk) -> None:
         def committed(self, entry: Answered, now: int) -> None:
             raise RuntimeError("of the exchange")
 
-    first, second = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(2)]
+    first, second = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2)]
     first.exchange = Broken()
-    await written(desk, first, second)
-    assert desk.answers.sent == [second]
-    assert len(await events(desk.areas)) == 2
+    await written(listener, first, second)
+    assert listener.answers.sent == [second]
+    assert len(await events(listener.areas)) == 2
 
 
 # --- answers that outlive a restart -------------------------------------------------------------------------------
@@ -407,32 +411,31 @@ def test_answers_are_packed_and_unpacked(answers: list[tuple[int, str, int, int,
     assert unpack(packed) == kept
 
 
-async def test_answers_are_kept_for_their_time(desk: Desk, mock_clock: trio.testing.MockClock) -> None:
+async def test_answers_are_kept_for_their_time(listener: FakeListener, mock_clock: trio.testing.MockClock) -> None:
     """Answers are kept as long as a retransmission may arrive, the oldest first. They are deleted after that, and their
-    events stay.
-    """
+    events stay."""
     mock_clock.rate = 1
-    first = await desk.ready(pap("ann", "hello"))
-    await written(desk, first)
-    desk.areas.clock.pass_by(20)
-    second = await desk.ready(pap("ann", "wrong"))
-    await written(desk, second)
-    assert [kept.reply for kept in await desk.areas.journal.recent()] == [first.reply, second.reply]
-    desk.areas.clock.pass_by(11)
-    assert [kept.reply for kept in await desk.areas.journal.recent()] == [second.reply]
+    first = await listener.ready(pap("ann", "hello"))
+    await written(listener, first)
+    listener.areas.clock.pass_by(20)
+    second = await listener.ready(pap("ann", "wrong"))
+    await written(listener, second)
+    assert [kept.reply for kept in await listener.areas.journal.recent()] == [first.reply, second.reply]
+    listener.areas.clock.pass_by(11)
+    assert [kept.reply for kept in await listener.areas.journal.recent()] == [second.reply]
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(desk.areas.journal.purge)
+        nursery.start_soon(listener.areas.journal.purge)
         await trio.testing.wait_all_tasks_blocked()
         mock_clock.jump(PURGE_S)
-        while await count(desk.areas, "answers") != 1:
+        while await count(listener.areas, "answers") != 1:
             await trio.sleep(0.01)
         nursery.cancel_scope.cancel()
-    assert len(await events(desk.areas)) == 2
+    assert len(await events(listener.areas)) == 2
 
 
-async def test_long_answers_fit(desk: Desk) -> None:
+async def test_long_answers_fit(listener: FakeListener) -> None:
     """An answer with all the Proxy-State that a request can carry is stored unchanged."""
-    login = await desk.ready(pap("ann", "hello", push_attribute(33, b"p" * 253) * 15))
-    await written(desk, login)
-    assert [kept.reply for kept in await desk.areas.journal.recent()] == [login.reply]
+    login = await listener.ready(pap("ann", "hello", push_attribute(33, b"p" * 253) * 15))
+    await written(listener, login)
+    assert [kept.reply for kept in await listener.areas.journal.recent()] == [login.reply]
     assert isinstance(login, Login)

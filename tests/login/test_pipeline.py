@@ -10,7 +10,7 @@ from sallyport.login.identity import default_domain, split_realm
 from sallyport.login.login import Reason, Verdict
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import SESSION_TIMEOUT, USER_NAME, USER_PASSWORD, pull_attributes, push_attribute
-from tests.login.conftest import Desk
+from tests.login.conftest import FakeListener
 from tests.packets import access_request, attributes, chap, mschap2, pap
 
 R = Reason
@@ -39,11 +39,10 @@ def test_a_realm_is_split_off(name: str, user: str, realm: str) -> None:
     assert split_realm(name) == (user, realm)
 
 
-async def test_which_domain_a_name_belongs_to(desk: Desk) -> None:
+async def test_which_domain_a_name_belongs_to(listener: FakeListener) -> None:
     """A name without a realm belongs to the client's default domain, and one with a realm to the domain of that name or
-    realm in any case. A domain of another client is unknown, and so is a name without a user.
-    """
-    areas = desk.areas
+    realm in any case. A domain of another client is unknown, and so is a name without a user."""
+    areas = listener.areas
     corp = areas.domain
     branch = await areas.domains.add(areas.tenant, "Branch", realms=["branch.example", "zürich"])
     other = await areas.tenancy.ensure_tenant(2, 1)
@@ -73,68 +72,67 @@ async def test_which_domain_a_name_belongs_to(desk: Desk) -> None:
     }
     for name, (reason, user, domain) in names.items():
         verdict = Verdict.ACCEPT if reason is R.NONE else Verdict.REJECT
-        assert await desk.decided(pap(name, "hello")) == (verdict, reason, user, domain), name
-    assert await desk.decided(pap("ann", "hello"), narrow) == ("accept", R.NONE, "ann", branch)
-    assert await desk.decided(pap("ann@branch", "hello"), narrow) == ("accept", R.NONE, "ann", branch)
-    assert await desk.decided(pap("ann@corp", "hello"), narrow) == ("reject", R.UNKNOWN_REALM, "ann@corp", branch)
+        assert await listener.decided(pap(name, "hello")) == (verdict, reason, user, domain), name
+    assert await listener.decided(pap("ann", "hello"), narrow) == ("accept", R.NONE, "ann", branch)
+    assert await listener.decided(pap("ann@branch", "hello"), narrow) == ("accept", R.NONE, "ann", branch)
+    assert await listener.decided(pap("ann@corp", "hello"), narrow) == ("reject", R.UNKNOWN_REALM, "ann@corp", branch)
 
 
-async def test_accents_may_be_written_in_both_ways(desk: Desk) -> None:
+async def test_accents_may_be_written_in_both_ways(listener: FakeListener) -> None:
     """An accented character may be composed or decomposed: it is one user, one realm and one rule, and events have one
-    name.
-    """
-    areas = desk.areas
+    name."""
+    areas = listener.areas
     await areas.add_user(areas.domain, "Zoe\u0308", b"hello")
     branch = await areas.domains.add(areas.tenant, "branch", realms=["zu\u0308rich"])
     await areas.add_user(branch, "ann", b"hello")
     for name in ("zoë", "zoe\u0308", "ZOE\u0308"):
-        decided = await desk.decided(pap(name, "hello"))
+        decided = await listener.decided(pap(name, "hello"))
         assert decided == ("accept", R.NONE, "ZOË" if name.startswith("Z") else "zoë", areas.domain)
     for realm in ("zürich", "zu\u0308rich"):
-        assert await desk.decided(pap(f"ann@{realm}", "hello")) == ("accept", R.NONE, "ann", branch)
+        assert await listener.decided(pap(f"ann@{realm}", "hello")) == ("accept", R.NONE, "ann", branch)
     await areas.rules.add(areas.domain, RuleFields(name="no", action="block", users=["zoe\u0308"]))
-    assert await desk.decided(pap("Zoë", "hello")) == (
+    assert await listener.decided(pap("Zoë", "hello")) == (
         "accept",
         R.NONE,
         "Zoë",
         areas.domain,
     )  # monitor mode only records
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
-    assert (await desk.decided(pap("Zoë", "hello")))[:2] == ("reject", R.BLOCKED)
+    assert (await listener.decided(pap("Zoë", "hello")))[:2] == ("reject", R.BLOCKED)
 
 
-async def test_the_default_is_the_first(desk: Desk) -> None:
+async def test_the_default_is_the_first(listener: FakeListener) -> None:
     """The default domain is the first of the client's, or of its tenant's. A tenant without domains has none."""
-    areas = desk.areas
+    areas = listener.areas
     branch = await areas.domains.add(areas.tenant, "branch")
     both = await areas.client("192.0.2.2/32", domain_ids=(branch, areas.domain))
     bare = await areas.client("192.0.2.3/32", tenant=await areas.tenancy.ensure_tenant(2, 1))
-    found = [default_domain(client, areas.domains.table) for client in (desk.client, both, bare)]
+    found = [default_domain(client, areas.domains.table) for client in (listener.client, both, bare)]
     assert [domain and domain.id for domain in found] == [areas.domain, branch, None]
-    assert await desk.decided(pap("ann", "hello"), bare) == ("reject", R.NO_DOMAIN, "", 0)
+    assert await listener.decided(pap("ann", "hello"), bare) == ("reject", R.NO_DOMAIN, "", 0)
 
 
-async def test_a_request_without_a_name(desk: Desk) -> None:
+async def test_a_request_without_a_name(listener: FakeListener) -> None:
     """A request with a missing or empty User-Name is rejected with a reason of its own."""
     for body in (b"", attributes(USER_NAME=b"")):
-        assert await desk.decided(access_request(body)) == ("reject", R.NO_USER_NAME, "", desk.areas.domain)
+        assert await listener.decided(access_request(body)) == ("reject", R.NO_USER_NAME, "", listener.areas.domain)
 
 
-async def test_the_longest_name(desk: Desk) -> None:
+async def test_the_longest_name(listener: FakeListener) -> None:
     """A name of 253 octets works, with and without a realm, also if it has fewer characters than octets."""
     for name in ("x" * 253, "ü" * 126, "x" * 248):
-        await desk.areas.add_user(desk.areas.domain, name, b"hello")
-        assert (await desk.decided(pap(name, "hello")))[:3] == ("accept", R.NONE, name)
-    assert (await desk.decided(pap("x" * 248 + "@corp", "hello")))[:3] == ("accept", R.NONE, "x" * 248)
+        await listener.areas.add_user(listener.areas.domain, name, b"hello")
+        assert (await listener.decided(pap(name, "hello")))[:3] == ("accept", R.NONE, name)
+    assert (await listener.decided(pap("x" * 248 + "@corp", "hello")))[:3] == ("accept", R.NONE, "x" * 248)
 
 
-async def test_a_name_in_any_octets(desk: Desk) -> None:
+async def test_a_name_in_any_octets(listener: FakeListener) -> None:
     """A name is UTF-8, else Latin-1. NUL finds no user and raises no error."""
-    await desk.areas.add_user(desk.areas.domain, "zoë", b"hello")
+    await listener.areas.add_user(listener.areas.domain, "zoë", b"hello")
     for name in ("zoë".encode(), "ZOË".encode(), "zoë".encode("latin-1")):
-        assert (await desk.decided(pap(name, "hello")))[0] == "accept"
+        assert (await listener.decided(pap(name, "hello")))[0] == "accept"
     for name in (b"ann\0", b"\0", b"\xff\xfe", b"ann\n"):
-        assert (await desk.decided(pap(name, "hello")))[1] == R.UNKNOWN_USER
+        assert (await listener.decided(pap(name, "hello")))[1] == R.UNKNOWN_USER
 
 
 # --- the password -----------------------------------------------------------------------------------------------
@@ -155,77 +153,78 @@ async def test_a_name_in_any_octets(desk: Desk) -> None:
         b" a ",
     ],
 )
-async def test_a_right_password(desk: Desk, password: bytes) -> None:
+async def test_a_right_password(listener: FakeListener, password: bytes) -> None:
     """A right password of any octets, up to 128, is accepted by PAP and CHAP; any other is wrong."""
-    await desk.areas.add_user(desk.areas.domain, "bob", password)
+    await listener.areas.add_user(listener.areas.domain, "bob", password)
     for datagram in (pap("bob", password), chap("bob", password), chap("bob", password, b"c" * 32)):
-        assert (await desk.decided(datagram))[:2] == ("accept", R.NONE)
+        assert (await listener.decided(datagram))[:2] == ("accept", R.NONE)
     for wrong in (password[:-1], password[:-1] + b"y", password.swapcase() + b"!" * (password.swapcase() == password)):
         if len(wrong) <= 128:
-            assert (await desk.decided(pap("bob", wrong)))[:2] == ("reject", R.WRONG_PASSWORD)
-            assert (await desk.decided(chap("bob", wrong)))[:2] == ("reject", R.WRONG_PASSWORD)
+            assert (await listener.decided(pap("bob", wrong)))[:2] == ("reject", R.WRONG_PASSWORD)
+            assert (await listener.decided(chap("bob", wrong)))[:2] == ("reject", R.WRONG_PASSWORD)
 
 
-async def test_a_password_in_the_devices_encoding(desk: Desk) -> None:
+async def test_a_password_in_the_devices_encoding(listener: FakeListener) -> None:
     """A password that is stored as UTF-8 is right in Latin-1 as well, by PAP and CHAP."""
-    await desk.areas.add_user(desk.areas.domain, "bob", "Straße".encode())
+    await listener.areas.add_user(listener.areas.domain, "bob", "Straße".encode())
     for octets in ("Straße".encode(), "Straße".encode("latin-1")):
         for datagram in (pap("bob", octets), chap("bob", octets)):
-            assert (await desk.decided(datagram))[0] == "accept"
-    assert (await desk.decided(pap("bob", b"Strasse")))[0] == "reject"
+            assert (await listener.decided(datagram))[0] == "accept"
+    assert (await listener.decided(pap("bob", b"Strasse")))[0] == "reject"
 
 
-async def test_an_empty_password_is_wrong(desk: Desk) -> None:
+async def test_an_empty_password_is_wrong(listener: FakeListener) -> None:
     """An empty password is wrong, also for a user without a password, by PAP and CHAP."""
-    await desk.areas.add_user(desk.areas.domain, "bob", b"x")
-    await desk.areas.store.write(lambda tx: tx.execute("update endpoint_users set password = null where name = 'bob'"))
+    await listener.areas.add_user(listener.areas.domain, "bob", b"x")
+    await listener.areas.store.write(
+        lambda tx: tx.execute("update endpoint_users set password = null where name = 'bob'")
+    )
     for user in ("ann", "bob"):
         for datagram in (pap(user, ""), chap(user, "")):
-            assert (await desk.decided(datagram))[:2] == ("reject", R.WRONG_PASSWORD)
+            assert (await listener.decided(datagram))[:2] == ("reject", R.WRONG_PASSWORD)
 
 
 @pytest.mark.parametrize("size", [0, 1, 15, 17, 129, 144, 253])
-async def test_a_hidden_password_of_a_wrong_length(desk: Desk, size: int) -> None:
+async def test_a_hidden_password_of_a_wrong_length(listener: FakeListener, size: int) -> None:
     """A User-Password that is no multiple of 16 up to 128 octets is a malformed packet: it gets no answer, for a user
-    in memory or not.
-    """
+    in memory or not."""
     for user in ("ann", "nobody", "ann"):
         body = push_attribute(USER_NAME, user.encode()) + push_attribute(USER_PASSWORD, b"x" * size)
         with pytest.raises(PacketError) as raised:
-            await desk.decided(access_request(body))
+            await listener.decided(access_request(body))
         assert raised.value.reason == "malformed"
 
 
 @pytest.mark.parametrize("value", [b"\0", b"x" * 16, b"x" * 18, b"\7" + b"x" * 16])
-async def test_a_chap_password_of_a_wrong_length_or_value(desk: Desk, value: bytes) -> None:
+async def test_a_chap_password_of_a_wrong_length_or_value(listener: FakeListener, value: bytes) -> None:
     """A CHAP-Password of a wrong length or value is a wrong password."""
-    assert (await desk.decided(chap("ann", "hello", value=value)))[:2] == ("reject", R.WRONG_PASSWORD)
-    assert (await desk.decided(chap("nobody", "hello", value=value)))[:2] == ("reject", R.UNKNOWN_USER)
+    assert (await listener.decided(chap("ann", "hello", value=value)))[:2] == ("reject", R.WRONG_PASSWORD)
+    assert (await listener.decided(chap("nobody", "hello", value=value)))[:2] == ("reject", R.UNKNOWN_USER)
 
 
-async def test_a_chap_response_belongs_to_its_challenge(desk: Desk) -> None:
+async def test_a_chap_response_belongs_to_its_challenge(listener: FakeListener) -> None:
     """A CHAP response is wrong under another challenge. CHAP-Challenge counts if present, else the authenticator."""
-    await desk.decided(chap("ann", "hello"))
+    await listener.decided(chap("ann", "hello"))
     for challenge in (b"1", b"c" * 16, b"c" * 253):
-        assert (await desk.decided(chap("ann", "hello", challenge)))[0] == "accept"
+        assert (await listener.decided(chap("ann", "hello", challenge)))[0] == "accept"
     replayed = chap("ann", "hello", b"c" * 16).replace(b"c" * 16, b"d" * 16)
     start = replayed.index(push_attribute(USER_NAME, b"ann"))
-    assert (await desk.decided(access_request(replayed[start:])))[:2] == ("reject", R.WRONG_PASSWORD)
+    assert (await listener.decided(access_request(replayed[start:])))[:2] == ("reject", R.WRONG_PASSWORD)
 
 
-async def test_no_credentials(desk: Desk) -> None:
+async def test_no_credentials(listener: FakeListener) -> None:
     """A request with neither password nor EAP is a reject."""
-    login = desk.login(access_request(attributes(USER_NAME=b"ann")))
-    decision = await desk.decide(login)
+    login = listener.login(access_request(attributes(USER_NAME=b"ann")))
+    decision = await listener.decide(login)
     assert (decision.reason, login.method) == (R.NO_CREDENTIALS, "none")
 
 
-async def test_the_method_is_noted(desk: Desk) -> None:
+async def test_the_method_is_noted(listener: FakeListener) -> None:
     """The method is pap or chap, also for an unknown user."""
     for user in ("ann", "nobody"):
         for datagram, method in ((pap(user, "x"), "pap"), (chap(user, "x"), "chap")):
-            login = desk.login(datagram)
-            await desk.decide(login)
+            login = listener.login(datagram)
+            await listener.decide(login)
             assert login.method == method
 
 
@@ -233,81 +232,80 @@ async def test_the_method_is_noted(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("factor", [FirstFactor.LDAP, FirstFactor.RADIUS])
-async def test_an_unavailable_first_factor_rejects(desk: Desk, factor: FirstFactor) -> None:
+async def test_an_unavailable_first_factor_rejects(listener: FakeListener, factor: FirstFactor) -> None:
     """A right local password is rejected in both modes if the domain's first factor is unavailable."""
     for mode in Mode:
-        domain = await desk.areas.domains.add(desk.areas.tenant, f"d-{mode}", first_factor=factor, mode=mode)
-        await desk.areas.add_user(domain, "ann", b"hello")
-        decided = await desk.decided(pap(f"ann@d-{mode}", "hello"))
+        domain = await listener.areas.domains.add(listener.areas.tenant, f"d-{mode}", first_factor=factor, mode=mode)
+        await listener.areas.add_user(domain, "ann", b"hello")
+        decided = await listener.decided(pap(f"ann@d-{mode}", "hello"))
         assert decided == ("reject", R.FIRST_FACTOR_UNAVAILABLE, "ann", domain)
 
 
 @pytest.mark.parametrize("name", [" ann", "ann  ", "ann @corp", "CORP\\ ann", " host/pc1", "PC1$ "])
-async def test_spaces_around_a_name_avoid_no_rule(desk: Desk, name: str) -> None:
+async def test_spaces_around_a_name_avoid_no_rule(listener: FakeListener, name: str) -> None:
     """Spaces around a name avoid no rule: the server that checked the password finds ann by it."""
-    areas = desk.areas
+    areas = listener.areas
     vouching = await areas.client("192.0.2.9/32", password_verified=True)
     await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     await areas.rules.add(areas.domain, RuleFields(name="no", action="block", users=["ann"]))
     await areas.rules.add(areas.domain, RuleFields(name="computers", action="block", kinds=["machine"]))
-    assert (await desk.decided(pap(name, "x"), vouching))[:2] == ("reject", R.BLOCKED)
+    assert (await listener.decided(pap(name, "x"), vouching))[:2] == ("reject", R.BLOCKED)
 
 
-async def test_who_may_vouch_for_a_password(desk: Desk) -> None:
+async def test_a_client_with_password_verified_vouches_for_passwords(listener: FakeListener) -> None:
     """If the domain has no first factor, only a signed request of a client with passwordVerified is taken as checked,
-    for any user name and password. Others are rejected in both modes.
-    """
-    areas = desk.areas
+    for any user name and password. Others are rejected in both modes."""
+    areas = listener.areas
     vouching = await areas.client("192.0.2.9/32", password_verified=True)
     for mode in Mode:
         name = f"d-{mode}"
         domain = await areas.domains.add(areas.tenant, name, first_factor=FirstFactor.NONE, mode=mode)
         await areas.add_user(domain, "ann", b"hello")
         user = f"ann@{name}"
-        assert await desk.decided(pap(user, "hello")) == ("reject", R.MAY_NOT_VOUCH, "ann", domain)
-        unsigned = await desk.decided(pap(user, "hello", signed=False), vouching)
+        assert await listener.decided(pap(user, "hello")) == ("reject", R.MAY_NOT_VOUCH, "ann", domain)
+        unsigned = await listener.decided(pap(user, "hello", signed=False), vouching)
         assert unsigned == ("reject", R.VOUCHES_UNSIGNED, "ann", domain)
         vouched = ("accept", R.NONE) if mode is Mode.MONITOR else ("reject", R.NO_PROVIDER)
-        assert await desk.decided(pap(user, "whatever"), vouching) == (*vouched, "ann", domain)
+        assert await listener.decided(pap(user, "whatever"), vouching) == (*vouched, "ann", domain)
 
 
-async def test_a_user_in_memory_needs_no_wait(desk: Desk) -> None:
+async def test_a_user_in_memory_needs_no_wait(listener: FakeListener) -> None:
     """The first login loads the user, and the next is decided at once, also for an unknown name."""
     for name in ("ann", "nobody"):
-        assert desk.areas.pipeline.begin(desk.login(pap(name, "hello"))) is None
-        await desk.decided(pap(name, "hello"))
-        assert desk.areas.pipeline.begin(desk.login(pap(name, "hello"))) is not None
+        assert listener.areas.pipeline.begin(listener.login(pap(name, "hello"))) is None
+        await listener.decided(pap(name, "hello"))
+        assert listener.areas.pipeline.begin(listener.login(pap(name, "hello"))) is not None
     for name in ("ann@nobody", "", "@corp"):
-        assert desk.areas.pipeline.begin(desk.login(pap(name, "hello"))) is not None
+        assert listener.areas.pipeline.begin(listener.login(pap(name, "hello"))) is not None
 
 
-async def test_a_mode_holds_for_a_login_that_waits(desk: Desk) -> None:
+async def test_a_mode_holds_for_a_login_that_waits(listener: FakeListener) -> None:
     """A login that reads the store is decided by the mode at the time of the result."""
-    login = desk.login(pap("ann", "hello"))
-    assert desk.areas.pipeline.begin(login) is None
-    await desk.areas.domains.set_mode([desk.areas.domain], Mode.ENFORCE)
-    decision = await desk.areas.pipeline.check(login)
+    login = listener.login(pap("ann", "hello"))
+    assert listener.areas.pipeline.begin(login) is None
+    await listener.areas.domains.set_mode([listener.areas.domain], Mode.ENFORCE)
+    decision = await listener.areas.pipeline.check(login)
     assert decision is not None
     assert (decision.mode, decision.would_have_been) == ("enforce", "")
 
 
-async def test_a_changed_password_holds_for_the_next_login(desk: Desk) -> None:
+async def test_a_changed_password_holds_for_the_next_login(listener: FakeListener) -> None:
     """A user that is removed and added again has the new password at once."""
-    assert (await desk.decided(pap("ann", "hello")))[0] == "accept"
-    await desk.areas.remove_user(desk.areas.domain, "ann")
-    assert (await desk.decided(pap("ann", "hello")))[1] == R.UNKNOWN_USER
-    await desk.areas.add_user(desk.areas.domain, "ann", b"another")
-    assert (await desk.decided(pap("ann", "another")))[0] == "accept"
-    assert (await desk.decided(pap("ann", "hello")))[1] == R.WRONG_PASSWORD
+    assert (await listener.decided(pap("ann", "hello")))[0] == "accept"
+    await listener.areas.remove_user(listener.areas.domain, "ann")
+    assert (await listener.decided(pap("ann", "hello")))[1] == R.UNKNOWN_USER
+    await listener.areas.add_user(listener.areas.domain, "ann", b"another")
+    assert (await listener.decided(pap("ann", "another")))[0] == "accept"
+    assert (await listener.decided(pap("ann", "hello")))[1] == R.WRONG_PASSWORD
 
 
 # --- groups -------------------------------------------------------------------------------------------------------
 
 
-async def test_the_groups_of_a_user_feed_the_rules(desk: Desk) -> None:
+async def test_the_groups_of_a_user_feed_the_rules(listener: FakeListener) -> None:
     """A rule for a group, in any case, applies to its members while the group is active, by every kind of login."""
-    areas = desk.areas
+    areas = listener.areas
     rule = RuleFields.model_validate({"name": "staff", "action": "block", "groups": ["STAFF"], "priority": 1})
     await areas.rules.add(areas.domain, rule)
     ann = await areas.users.load(areas.domain, "ann")
@@ -320,21 +318,20 @@ async def test_the_groups_of_a_user_feed_the_rules(desk: Desk) -> None:
         )
         await areas.groups.edit(areas.domain, group, {"status": status})
         for kind, datagram in logins:
-            decision = await desk.decide(desk.login(datagram))
+            decision = await listener.decide(listener.login(datagram))
             assert (decision.reason is R.BLOCKED) is blocked, (kind, member, status)
 
 
-async def test_the_credential_policy_of_a_group_bounds_sessions(desk: Desk) -> None:
+async def test_the_credential_policy_of_a_group_bounds_sessions(listener: FakeListener) -> None:
     """The Accept carries the shortest time to live of the user's active groups as Session-Timeout (RFC 2865 section
-    5.27), unless a login rule sets one.
-    """
-    areas = desk.areas
+    5.27), unless a login rule sets one."""
+    areas = listener.areas
     ann = await areas.users.load(areas.domain, "ann")
     assert ann is not None
 
     async def timeout() -> bytes | None:
-        login = desk.login(pap("ann", "hello"))
-        await desk.decide(login)
+        login = listener.login(pap("ann", "hello"))
+        await listener.decide(login)
         return dict(pull_attributes(login.attributes)).get(SESSION_TIMEOUT)
 
     for name, ttl in (("Staff", "8h"), ("Guests", "600"), ("Others", "")):

@@ -1,4 +1,4 @@
-"""What a scrape finds: names that begin alike, a help text for each, and nothing that promtool frowns at."""
+"""Names and help texts of all metrics, and promtool's check of them."""
 
 import re
 import shutil
@@ -13,28 +13,28 @@ NAMES = [metric.name for metric in collected()]
 
 
 def test_names_are_unique_and_well_formed() -> None:
-    """sallyport_, small letters, and a unit at the end where there is one: Prometheus' own conventions."""
+    """A name starts with sallyport_, has lowercase letters, and ends with its base unit, as Prometheus recommends."""
     assert len(NAMES) == len(set(NAMES))
     assert all(re.fullmatch(r"sallyport_[a-z][a-z_]*[a-z]", name) for name in NAMES)
     assert not any(name.endswith(("_ms", "_milliseconds", "_kb", "_mb", "_percent")) for name in NAMES)
 
 
 def test_every_metric_has_a_sentence_of_help() -> None:
-    """A help starts with a capital, ends with a full stop, has at most 210 characters without a line break, and is
+    """A help text starts with a capital, ends with a full stop, has at most 210 characters without a line break, and is
     unique."""
     helps = [metric.documentation for metric in collected()]
     assert len(helps) == len(set(helps))
     assert not [text for text in helps if not re.fullmatch(r"[A-Z][^\n]{3,208}\.", text)]
 
 
-def test_no_created_series() -> None:
-    """The _created series of the client library would double the number of series, for nothing."""
+def test_there_are_no_created_series() -> None:
+    """The _created series of the client library would double the number of series."""
     assert b"_created" not in render(registered())
 
 
 @pytest.mark.peer
-async def test_promtool_has_no_objection() -> None:
-    """`promtool check metrics` reads the exposition and lints it."""
+async def test_promtool_accepts_the_metrics() -> None:
+    """`promtool check metrics` reads and lints the exposition."""
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("promtool (Debian's prometheus) is not installed")

@@ -1,4 +1,4 @@
-"""Counters for hot paths, gauges that are read at a scrape, and bounded names."""
+"""Counters for hot paths, gauges that are read at a scrape, and bounded label values."""
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -9,12 +9,12 @@ from sallyport.metrics.instruments import BUCKETS, MAX_NAMES, OTHER, Durations, 
 
 @pytest.fixture
 def registry() -> CollectorRegistry:
-    """An empty one."""
+    """Return an empty registry."""
     return CollectorRegistry()
 
 
 def test_a_cell_is_a_counter(registry: CollectorRegistry) -> None:
-    """A combination of labels has one cell, is there from 0 on, and is shown as a counter."""
+    """A combination of labels has one cell, which starts at 0 and is exposed as a counter."""
     tally = Tally(registry, "things", "Things.", ("kind",))
     tally.cell("a").count += 2
     tally.cell("a").count += 1
@@ -23,8 +23,8 @@ def test_a_cell_is_a_counter(registry: CollectorRegistry) -> None:
     assert registry.get_sample_value("things_total", {"kind": "b"}) == 0
 
 
-def test_what_is_expected_is_shown_before_it_happens(registry: CollectorRegistry) -> None:
-    """Expected combinations are shown from 0 on, and are asked for at each scrape."""
+def test_expected_label_values_are_exposed_at_0(registry: CollectorRegistry) -> None:
+    """The expected combinations are requested at each scrape."""
     tally = Tally(registry, "things", "Things.", ("client",))
     clients = ["a"]
     tally.expect(lambda: ((name,) for name in clients))
@@ -34,7 +34,7 @@ def test_what_is_expected_is_shown_before_it_happens(registry: CollectorRegistry
 
 
 def test_durations_are_a_histogram(registry: CollectorRegistry) -> None:
-    """Each observation counts in its bucket and all above, and in the sum."""
+    """Each observation counts in its bucket, in all buckets above, and in the sum."""
     durations = Durations(registry, "took", "Time.", "type")
     durations.of("x").observe(0.01)
     for _ in range(2):
@@ -44,14 +44,14 @@ def test_durations_are_a_histogram(registry: CollectorRegistry) -> None:
     assert registry.get_sample_value("took_sum", {"type": "x"}) == pytest.approx(0.61)
 
 
-def test_the_buckets_are_the_agreed_ones() -> None:
-    """Recording rules name a bucket's bound: 1 s must be one."""
+def test_the_buckets_have_the_bounds_of_the_rules() -> None:
+    """Recording rules use the bound 1 s."""
     assert BUCKETS == (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 @pytest.mark.parametrize("label", ["client", "domain"])
-def test_open_labels_are_bounded(registry: CollectorRegistry, label: str) -> None:
-    """However many names there are, a thousand are shown; the rest is one, and nothing is lost."""
+def test_the_values_of_open_labels_are_bounded(registry: CollectorRegistry, label: str) -> None:
+    """Above a thousand values, all others share one value, and no count is lost."""
     tally = Tally(registry, "things", "Things.", (label, "outcome"))
     for number in range(3 * MAX_NAMES):
         tally.cell(str(number), "x").count += 1
@@ -59,22 +59,22 @@ def test_open_labels_are_bounded(registry: CollectorRegistry, label: str) -> Non
     assert registry.get_sample_value("things_total", {label: OTHER, "outcome": "x"}) == 2 * MAX_NAMES
 
 
-def test_what_is_read_is_bounded_too(registry: CollectorRegistry) -> None:
-    """A gauge of more domains than there are names adds the rest up."""
+def test_the_label_values_of_a_gauge_are_bounded(registry: CollectorRegistry) -> None:
+    """Above the limit, the gauges of all other values are added up."""
     many = {(str(number),): 1.0 for number in range(MAX_NAMES + 5)}
     ReadGauge(registry, "things", "Things.", ("domain",), lambda: many)
     assert registry.get_sample_value("things", {"domain": OTHER}) == 5
     assert registry.get_sample_value("things", {"domain": OTHER}) == 5
 
 
-def test_closed_labels_are_as_they_are() -> None:
-    """A label whose values the program makes needs no bound, nor does a metric without labels."""
+def test_closed_labels_have_no_bound() -> None:
+    """The program defines the values of such a label; a metric without labels has no bound either."""
     names = Names(("reason",))
     assert [names.bound((str(number),)) for number in range(2000)][-1] == ("1999",)
     assert Names(()).bound(()) == ()
 
 
-def test_a_counter_can_be_read(registry: CollectorRegistry) -> None:
-    """What the kernel counts is a counter to Prometheus as well."""
+def test_a_counter_is_read_at_a_scrape(registry: CollectorRegistry) -> None:
+    """Prometheus gets the value as a counter."""
     ReadCounter(registry, "drops", "Drops.", ("listener",), lambda: {("auth",): 3.0})
     assert b'# TYPE drops_total counter\ndrops_total{listener="auth"} 3.0' in render(registry)

@@ -1,4 +1,4 @@
-"""What a provider is lent in tests: seeds in memory, HTTP to loopback, a clock that stands still."""
+"""The host of providers in tests: seeds in memory, HTTP to loopback and a fixed clock."""
 
 from dataclasses import dataclass, field, replace
 
@@ -15,17 +15,17 @@ USER = "ann.o'neill+x@corp.example"
 
 @dataclass
 class MemorySeeds:
-    """Seeds by user, and the last step that each has spent."""
+    """Seeds by user, and the last used step of each."""
 
     seeds: dict[str, str] = field(default_factory=dict)
     spent: dict[str, int] = field(default_factory=dict)
 
     async def seed(self, domain_id: int, user: str) -> str | None:
-        """The user's seed."""
+        """Return the user's seed."""
         return self.seeds.get(user)
 
     async def spend(self, domain_id: int, user: str, step: int) -> bool:
-        """Keep the step unless it, or a later one, is spent."""
+        """Store the step, unless this or a later one is used already."""
         if step <= self.spent.get(user, -1):
             return False
         self.spent[user] = step
@@ -33,7 +33,7 @@ class MemorySeeds:
 
 
 class NoWallets:
-    """No user has a wallet."""
+    """Wallets of a service in which no user has one."""
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
         """Return that the user holds no credential."""
@@ -54,27 +54,27 @@ class NoWallets:
         return None
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """No such request."""
+        """Return False: the request does not exist."""
         return False
 
     async def withdraw(self, request_id: int) -> None:
-        """Nothing to take back."""
+        """Do nothing."""
 
 
 def make_host(*, seeds: MemorySeeds | None = None, clock: Clock = now_us, http: HttpFactory | None = None) -> Host:
-    """A host of domain 1, corp."""
+    """Return a host of domain 1, corp."""
     return Host(
         1, "corp", http or HttpFactory(egress=ANYWHERE, verify=trust()), seeds or MemorySeeds(), NoWallets(), clock
     )
 
 
 def question(challenge_id: str = "a" * 32, *, user: str = USER) -> Question:
-    """A login at a switch."""
+    """Return a login at a switch."""
     return Question(challenge_id, 1, "corp", user, "switch-7", "192.0.2.7", "00-11-22-33-44-55", now_us() + 60_000_000)
 
 
-async def takes_for_nobody(provider: Provider, *users: str) -> None:
-    """Assert that these names are unknown to the provider, and that they are no failure."""
+async def assert_unknown(provider: Provider, *users: str) -> None:
+    """Assert that the provider knows none of these users, and that this is no failure."""
     for user in users:
         assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
         answer = await provider.start(replace(question(), user=user, challenge_id=user))

@@ -1,4 +1,4 @@
-"""The check of a provider: it asks the provider, and reports each fault with its remedy."""
+"""Checks of providers: each fault is reported with its remedy."""
 
 import socket
 from pathlib import Path
@@ -24,9 +24,9 @@ from tests.mfa.host import make_host
 from tests.mfa.web import Call, Reply, serving
 
 
-async def checked(kind: type[ConfiguredProvider], lent: Host | None = None, /, **fields: object) -> str:
+async def checked(kind: type[ConfiguredProvider], host: Host | None = None, /, **fields: object) -> str:
     """Return the finding of a provider's check, or its error."""
-    provider = kind(kind.fields.model_validate(fields), lent or make_host())
+    provider = kind(kind.fields.model_validate(fields), host or make_host())
     guarded = Guarded(provider, MfaMetrics(CollectorRegistry()))
     try:
         return await guarded.check(deadline_s=20)
@@ -36,7 +36,7 @@ async def checked(kind: type[ConfiguredProvider], lent: Host | None = None, /, *
         await guarded.aclose()
 
 
-async def test_duo() -> None:
+async def test_faults_of_duo() -> None:
     """Wrong keys, a wrong host and a wrong clock have different errors."""
     async with duo_bench() as bench:
         fields = dict(bench.fields)
@@ -51,18 +51,17 @@ async def test_duo() -> None:
         assert bench.prompts == 0
 
 
-async def test_okta() -> None:
-    """A wrong token is an error. A user that Okta does not know is none."""
+async def test_faults_of_okta() -> None:
+    """A wrong token is an error; a user that Okta does not know is not."""
     async with okta_bench() as bench:
         fields = dict(bench.fields)
         assert await checked(bench.provider, **fields) == "it answers"
         assert "Okta refuses the API token" in await checked(bench.provider, **{**fields, "apiToken": "wrong"})
 
 
-async def test_webhook() -> None:
-    """A wrong signature, a wrong path and a refused question of enrolments have different errors. A ping may be
-    unknown.
-    """
+async def test_faults_of_a_webhook() -> None:
+    """A wrong signature, a wrong path and a refused enrolment request have different errors. A webhook need not know
+    pings."""
     async with hook_bench() as bench:
         fields, server = dict(bench.fields), bench.server
         assert await checked(Webhook, **fields) == "the hook answers"
@@ -77,8 +76,8 @@ async def test_webhook() -> None:
         assert bench.prompts == 0
 
 
-async def test_radius() -> None:
-    """An answer with the same secret is right. Another secret, and no answer, are errors."""
+async def test_faults_of_radius() -> None:
+    """A server with another secret and a server that does not answer have errors."""
     async with radius_bench() as bench:
         fields = dict(bench.fields)
         assert "answers with the same secret" in await checked(bench.provider, **fields)
@@ -88,7 +87,7 @@ async def test_radius() -> None:
         assert "does not know this machine as a client" in await checked(bench.provider, **fields)
 
 
-async def test_privacyidea() -> None:
+async def test_faults_of_privacyidea() -> None:
     """Without an admin token only the server is checked. A wrong token is an error."""
 
     async def serve(call: Call) -> Reply:
@@ -105,7 +104,7 @@ async def test_privacyidea() -> None:
         assert "does not accept the adminToken" in await checked(PrivacyIdea, url=url, adminToken="wrong")
 
 
-async def test_no_connection(tmp_path: Path) -> None:
+async def test_connection_failures(tmp_path: Path) -> None:
     """A name without an address, a closed port and an unknown issuer have different errors."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
@@ -127,8 +126,8 @@ async def test_no_connection(tmp_path: Path) -> None:
     assert "its issuer is unknown: CN=Example Root" in wrong
 
 
-async def test_a_check_leaves_the_circuit_to_logins() -> None:
-    """Failed checks open no circuit, and a check that succeeds closes an open one."""
+async def test_a_failed_check_does_not_open_the_circuit() -> None:
+    """A successful check closes an open circuit."""
     async with duo_bench() as bench:
         guarded = Guarded(bench.make(), MfaMetrics(CollectorRegistry()))
         bench.behave(Behaviour.FAIL)
@@ -146,6 +145,5 @@ async def test_a_check_leaves_the_circuit_to_logins() -> None:
         await guarded.aclose()
 
 
-async def test_without_a_server() -> None:
-    """The check of a provider without a server reports that."""
+async def test_a_provider_without_a_server_is_reported() -> None:
     assert "no server is asked" in await checked(TotpBench.provider)

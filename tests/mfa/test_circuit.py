@@ -1,4 +1,4 @@
-"""The guard of a provider: deadlines, the circuit, pauses, and the time that users take."""
+"""The guard of a provider: deadlines, the circuit breaker, pauses, and measured answer times of users."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -43,45 +43,45 @@ class Scripted:
         return await self.next() if callable(self.next) else self.next
 
     async def enrolled(self, user: str) -> object:
-        """As told."""
+        """Follow the script."""
         return await self._act()
 
     async def start(self, question: Question) -> object:
-        """As told."""
+        """Follow the script."""
         return await self._act()
 
     async def poll(self, handle: str) -> object:
-        """As told."""
+        """Follow the script."""
         return await self._act()
 
     async def verify(self, question: Question, code: Code, handle: str) -> object:
-        """As told."""
+        """Follow the script."""
         return await self._act()
 
     async def cancel(self, handle: str) -> None:
-        """As told."""
+        """Follow the script."""
         await self._act()
 
     async def aclose(self) -> None:
-        """As told."""
+        """Follow the script."""
         await self._act()
 
 
 @dataclass
 class Counted:
-    """The calls of a meter."""
+    """A meter that records its calls."""
 
     results: list[tuple[str, str]] = field(default_factory=list)
     circuits: list[bool] = field(default_factory=list)
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
-        """Keep it."""
+        """Record a call."""
         assert provider == "scripted"
         assert seconds >= 0
         self.results.append((call, result))
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
-        """Keep it."""
+        """Record a change of the circuit."""
         self.circuits.append(is_open)
 
 
@@ -94,30 +94,30 @@ class Stand:
         self.guarded = Guarded(self.provider, self.meter, now=trio.current_time)
 
     async def start(self, does: object = APPROVED) -> Answer:
-        """One call."""
+        """Start one call."""
         self.provider.next = does
         return await self.guarded.start(question(), deadline_s=DEADLINE_S)
 
     async def fails(self, does: object = None, match: str | None = None) -> ProviderError:
-        """One call that fails."""
+        """Start a call that must fail."""
         with pytest.raises(ProviderError, match=match) as failure:
             await self.start(does or ProviderError("away"))
         return failure.value
 
     async def open(self) -> None:
-        """As many failures as open the circuit."""
+        """Let calls fail until the circuit is open."""
         for _ in range(FAILURES):
             await self.fails()
 
 
 @pytest.fixture
 async def stand() -> Stand:
-    """A guarded provider. The clock is pytest-trio's, which jumps for tests that ask for it themselves."""
+    """A guarded provider. Tests that let trio's clock jump ask for autojump_clock themselves."""
     return Stand()
 
 
-async def test_passes_through(stand: Stand, autojump_clock: MockClock) -> None:
-    """While the circuit is closed every call gives what the provider gives."""
+async def test_a_closed_circuit_passes_all_calls_on(stand: Stand, autojump_clock: MockClock) -> None:
+    """Each call returns the provider's result."""
     assert await stand.start() is APPROVED
     assert await stand.guarded.poll("h", deadline_s=1) is APPROVED
     assert await stand.guarded.verify(question(), Code("1"), "", deadline_s=1) is APPROVED
@@ -129,8 +129,8 @@ async def test_passes_through(stand: Stand, autojump_clock: MockClock) -> None:
     assert stand.meter.results == [(call, "ok") for call in calls]
 
 
-async def test_opens_after_five_in_a_row(stand: Stand, autojump_clock: MockClock) -> None:
-    """Four failures and a success open nothing; five open the circuit, and no further call is made."""
+async def test_five_failures_in_a_row_open_the_circuit(stand: Stand, autojump_clock: MockClock) -> None:
+    """Four failures and a success do not; an open circuit makes no calls."""
     for _ in range(FAILURES - 1):
         await stand.fails()
     await stand.start()
@@ -143,8 +143,8 @@ async def test_opens_after_five_in_a_row(stand: Stand, autojump_clock: MockClock
     assert stand.meter.circuits == [True]
 
 
-async def test_half_open_lets_one_through(stand: Stand, autojump_clock: MockClock) -> None:
-    """After thirty seconds one call is let through and the others still fail; its success closes the circuit."""
+async def test_a_half_open_circuit_makes_one_call(stand: Stand, autojump_clock: MockClock) -> None:
+    """After thirty seconds one call is made and all others still fail; its success closes the circuit."""
     await stand.open()
     await trio.sleep(OPEN_S - 0.1)
     await stand.fails(APPROVED, "circuit open")
@@ -163,8 +163,8 @@ async def test_half_open_lets_one_through(stand: Stand, autojump_clock: MockCloc
     assert stand.meter.circuits == [True, False]
 
 
-async def test_a_failed_try_opens_it_again(stand: Stand, autojump_clock: MockClock) -> None:
-    """A half open circuit whose call fails stays open for another thirty seconds."""
+async def test_a_failed_trial_call_opens_the_circuit_again(stand: Stand, autojump_clock: MockClock) -> None:
+    """After a failed trial call the circuit stays open for another thirty seconds."""
     await stand.open()
     for _ in range(3):
         await trio.sleep(OPEN_S + 0.1)
@@ -174,8 +174,8 @@ async def test_a_failed_try_opens_it_again(stand: Stand, autojump_clock: MockClo
     assert await stand.start() is APPROVED
 
 
-async def test_a_cancelled_try_leaves_it_half_open(stand: Stand, autojump_clock: MockClock) -> None:
-    """A login that gives up while its call tries the circuit takes nothing along: the next call tries."""
+async def test_a_cancelled_trial_call_leaves_the_circuit_half_open(stand: Stand, autojump_clock: MockClock) -> None:
+    """If the login of a trial call is cancelled, the next call is the trial."""
     await stand.open()
     await trio.sleep(OPEN_S + 0.1)
     with trio.move_on_after(1):
@@ -184,8 +184,8 @@ async def test_a_cancelled_try_leaves_it_half_open(stand: Stand, autojump_clock:
     assert await stand.start() is APPROVED
 
 
-async def test_late_failures_do_not_prolong_it(stand: Stand, autojump_clock: MockClock) -> None:
-    """Calls from before it opened may fail afterwards; the thirty seconds count from the opening."""
+async def test_late_failures_do_not_prolong_the_open_circuit(stand: Stand, autojump_clock: MockClock) -> None:
+    """Calls that began before the circuit opened may fail afterwards; the thirty seconds count from the opening."""
 
     async def fails_late() -> Answer:
         await trio.sleep(9)
@@ -199,8 +199,7 @@ async def test_late_failures_do_not_prolong_it(stand: Stand, autojump_clock: Moc
     assert await stand.start() is APPROVED
 
 
-async def test_deadline(stand: Stand, autojump_clock: MockClock) -> None:
-    """A call over its deadline is a failure that counts."""
+async def test_a_call_over_its_deadline_is_a_failure(stand: Stand, autojump_clock: MockClock) -> None:
     for _ in range(FAILURES):
         before = trio.current_time()
         await stand.fails(trio.sleep_forever, "no answer within 10 s")
@@ -209,8 +208,8 @@ async def test_deadline(stand: Stand, autojump_clock: MockClock) -> None:
     assert stand.meter.results[-1] == ("start", "timeout")
 
 
-async def test_cancelling_counts_nothing(stand: Stand, autojump_clock: MockClock) -> None:
-    """A login that is over before the provider answered says nothing about the provider."""
+async def test_a_cancelled_call_is_not_counted(stand: Stand, autojump_clock: MockClock) -> None:
+    """A login that ends before the provider answers is no failure of the provider."""
     for _ in range(FAILURES + 1):
         with trio.move_on_after(1):
             await stand.start(trio.sleep_forever)
@@ -218,8 +217,8 @@ async def test_cancelling_counts_nothing(stand: Stand, autojump_clock: MockClock
     assert stand.meter.results == []
 
 
-async def test_unexpected_exceptions(stand: Stand, autojump_clock: MockClock) -> None:
-    """Whatever a provider raises is a ProviderError; the log says where, and not what, since that may be a secret."""
+async def test_any_exception_becomes_a_provider_error(stand: Stand, autojump_clock: MockClock) -> None:
+    """The log has the position and not the message, which may contain a secret."""
     with structlog.testing.capture_logs() as logs:
         for _ in range(FAILURES):
             await stand.fails(ZeroDivisionError("the skey is hunter2"), "unexpectedly")
@@ -235,8 +234,8 @@ async def test_unexpected_exceptions(stand: Stand, autojump_clock: MockClock) ->
     "answer",
     [None, True, "approved", Outcome.APPROVED, Answer(Outcome.WRONG_CODE), Answer(Outcome.WAITING, handle="x" * 4001)],
 )
-async def test_answers_that_make_no_sense(stand: Stand, autojump_clock: MockClock, answer: object) -> None:
-    """An answer that the question does not have, or that the store could not keep, is a failure."""
+async def test_an_invalid_answer_is_a_failure(stand: Stand, autojump_clock: MockClock, answer: object) -> None:
+    """An answer that does not fit the call, or that is too long for the store, is a failure."""
 
     async def give() -> object:
         return answer
@@ -244,16 +243,16 @@ async def test_answers_that_make_no_sense(stand: Stand, autojump_clock: MockCloc
     await stand.fails(give, "makes no sense")
 
 
-async def test_a_failing_store_is_not_the_provider(stand: Stand, autojump_clock: MockClock) -> None:
-    """StoreError propagates and opens nothing: fallbackAction does not cover it."""
+async def test_a_failing_store_does_not_open_the_circuit(stand: Stand, autojump_clock: MockClock) -> None:
+    """StoreError propagates, and fallbackAction does not apply to it."""
     for _ in range(FAILURES + 1):
         with pytest.raises(StoreError):
             await stand.start(StoreError("full"))
     assert not stand.guarded.is_open
 
 
-async def test_busy_provider_is_left_alone(stand: Stand, autojump_clock: MockClock) -> None:
-    """After a 429 no call is made for as long as the provider asked; that is neither failure nor success."""
+async def test_a_busy_provider_gets_a_pause(stand: Stand, autojump_clock: MockClock) -> None:
+    """After a 429 no call is made for as long as the provider asked; this is neither a failure nor a success."""
     await stand.fails(ProviderError("busy", retry_after_s=17.0))
     await trio.sleep(16)
     refused = await stand.fails(APPROVED, "left alone")
@@ -269,8 +268,10 @@ async def test_busy_provider_is_left_alone(stand: Stand, autojump_clock: MockClo
 
 
 @pytest.mark.parametrize("limited", [True, False])
-async def test_too_many_codes_of_a_user_are_that_user_s(stand: Stand, autojump_clock: MockClock, limited: bool) -> None:
-    """A 429 to a code leaves the provider open to everybody else's logins; that it is away (503) does not."""
+async def test_a_rate_limit_for_a_code_affects_only_its_user(
+    stand: Stand, autojump_clock: MockClock, limited: bool
+) -> None:
+    """After a 429 to a code, other users' logins still use the provider; a 503 affects all."""
     stand.provider.next = ProviderError("not now", retry_after_s=17.0, limited=limited)
     with pytest.raises(ProviderError):
         await stand.guarded.verify(question(), Code("000000"), "", deadline_s=1)
@@ -280,8 +281,8 @@ async def test_too_many_codes_of_a_user_are_that_user_s(stand: Stand, autojump_c
         await stand.fails(APPROVED, "left alone")
 
 
-async def test_rest_has_a_limit(stand: Stand, autojump_clock: MockClock) -> None:
-    """A provider that asks for a day gets a minute."""
+async def test_a_pause_has_a_limit(stand: Stand, autojump_clock: MockClock) -> None:
+    """A provider that asks for a pause of a day gets one of a minute."""
     await stand.fails(ProviderError("busy", retry_after_s=86_400.0))
     await trio.sleep(60.1)
     assert await stand.start() is APPROVED
@@ -298,20 +299,20 @@ async def test_rest_has_a_limit(stand: Stand, autojump_clock: MockClock) -> None
 async def test_cancel_never_raises(
     stand: Stand, autojump_clock: MockClock, behaviour: Exception | Callable[[], Awaitable[None]]
 ) -> None:
-    """A prompt that cannot be taken back has no consequence."""
+    """A failure to withdraw a prompt is ignored."""
     stand.provider.next = behaviour
     await stand.guarded.cancel("h", deadline_s=1)
 
 
 async def test_close_never_raises(stand: Stand) -> None:
-    """A connection that cannot be closed has no consequence."""
+    """A failure to close a connection is ignored."""
     stand.provider.next = OSError()
     await stand.guarded.aclose()
 
 
-async def test_a_real_one_dies_and_comes_back() -> None:
-    """Over real HTTP: a provider that dies in the middle of its answers opens the circuit and is not asked any more;
-    when it is well again one call finds out, and logins go on without a restart."""
+async def test_a_provider_that_fails_and_recovers() -> None:
+    """Over real HTTP, a provider that fails in the middle of its answers opens the circuit. When it has recovered, one
+    call finds out, and logins continue without a restart."""
     seconds = [0.0]
     async with hook_bench() as bench:
         guarded = Guarded(bench.make(), MfaMetrics(CollectorRegistry()), now=lambda: seconds[0])
@@ -334,8 +335,8 @@ async def test_a_real_one_dies_and_comes_back() -> None:
 # --- how long users take --------------------------------------------------------------------------------------
 
 
-async def test_p95_of_pushes(stand: Stand, autojump_clock: MockClock) -> None:
-    """The time from the prompt to the user's answer, over all polls between; the recent 200 count."""
+async def test_the_p95_of_pushes(stand: Stand, autojump_clock: MockClock) -> None:
+    """The time is from the prompt to the user's answer, over all polls; the last 200 count."""
     assert stand.guarded.p95_s() is None
     for seconds in range(300):
         await stand.start(WAITING)
@@ -344,19 +345,20 @@ async def test_p95_of_pushes(stand: Stand, autojump_clock: MockClock) -> None:
         await trio.sleep(seconds)
         stand.provider.next = Answer(Outcome.DENIED if seconds % 2 else Outcome.APPROVED)
         await stand.guarded.poll("h2", deadline_s=1)
-    assert stand.guarded.p95_s() == pytest.approx(289)  # of 100..299 the 190th
+    assert stand.guarded.p95_s() == pytest.approx(289)  # the 190th of 100..299
 
 
-async def test_a_handle_is_kept_for_a_time(stand: Stand, autojump_clock: MockClock) -> None:
-    """A prompt that is not asked about any more leaves the memory with the first prompt after its time."""
+async def test_the_start_of_an_abandoned_prompt_is_forgotten(stand: Stand, autojump_clock: MockClock) -> None:
+    """The start of a prompt is deleted from memory with the first prompt after its time."""
     for handle in ("a", "b"):
         await stand.start(Answer(Outcome.WAITING, handle))
         await trio.sleep(KEPT_S)
     assert len(stand.guarded._began) == 1
 
 
-async def test_p95_of_codes(stand: Stand, autojump_clock: MockClock) -> None:
-    """From being asked for a code to the right one, wrong ones between; one behind the password has no prompt."""
+async def test_the_p95_of_codes(stand: Stand, autojump_clock: MockClock) -> None:
+    """The time is from the request for a code to the right one, including wrong ones; a code after the password has no
+    prompt."""
     await stand.start(Answer(Outcome.CODE))
     await trio.sleep(5)
     stand.provider.next = Answer(Outcome.WRONG_CODE)
@@ -369,8 +371,8 @@ async def test_p95_of_codes(stand: Stand, autojump_clock: MockClock) -> None:
     assert stand.guarded.p95_s() == pytest.approx(7)
 
 
-async def test_users_who_give_up_are_not_measured(stand: Stand, autojump_clock: MockClock) -> None:
-    """A prompt that was taken back, or let through without asking, says nothing about how long users take."""
+async def test_abandoned_prompts_are_not_measured(stand: Stand, autojump_clock: MockClock) -> None:
+    """A prompt that was withdrawn and a login without a prompt are no answer times."""
     await stand.start(WAITING)
     stand.provider.next = None
     await stand.guarded.cancel("h1", deadline_s=1)

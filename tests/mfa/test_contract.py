@@ -37,7 +37,7 @@ class TestTotp(ProviderContract):
 
 
 class TestDuoPush(ProviderContract):
-    """Duo with a phone that takes pushes."""
+    """Duo with a phone that supports push."""
 
     @pytest.fixture
     async def bench(self) -> AsyncIterator[HttpBench[DuoServer]]:
@@ -112,7 +112,7 @@ class TestRadius(ProviderContract):
             yield bench
 
 
-def test_every_provider_is_here() -> None:
+def test_every_provider_is_tested() -> None:
     """Every built-in provider has a bench in these tests."""
     elsewhere = {"privacyidea"}  # test_privacyidea.py
     assert {provider.name for provider in BUILT_IN} - elsewhere == {
@@ -125,11 +125,11 @@ def test_every_provider_is_here() -> None:
     }
 
 
-# --- the contract bites ---------------------------------------------------------------------------------------
+# --- the contract finds faults ------------------------------------------------------------------------------------
 
 
 class Gullible(Webhook):
-    """Takes any failure for an approval."""
+    """A faulty provider that approves after any failure."""
 
     async def start(self, question: Question) -> Answer:
         """Approve."""
@@ -140,7 +140,7 @@ class Gullible(Webhook):
 
 
 class Talkative(Webhook):
-    """Tells its secret when something fails."""
+    """A faulty provider whose errors contain its secret."""
 
     async def poll(self, handle: str) -> Answer:
         """Fail with the secret."""
@@ -151,7 +151,7 @@ class Talkative(Webhook):
 
 
 class Pushy(Duo):
-    """Prompts whenever it is asked."""
+    """A faulty provider that prompts at every call."""
 
     async def start(self, question: Question) -> Answer:
         """Prompt."""
@@ -159,15 +159,15 @@ class Pushy(Duo):
 
 
 @pytest.mark.parametrize("bad", [Gullible, Talkative])
-async def test_bad_failures_are_found(bad: type[Webhook]) -> None:
-    """A provider that approves when it fails, or tells its secret, does not pass."""
+async def test_the_contract_finds_bad_failures(bad: type[Webhook]) -> None:
+    """A provider that approves when it fails, or whose errors contain its secret, does not pass."""
     async with hook_bench() as bench:
         bench.provider = bad
         with pytest.raises(AssertionError):
             await ProviderContract().test_failures_are_failures(bench)
 
 
-async def test_second_prompts_are_found() -> None:
+async def test_the_contract_finds_second_prompts() -> None:
     """A provider that prompts twice for a challenge does not pass."""
     async with duo_bench() as bench:
         bench.provider = Pushy

@@ -1,4 +1,4 @@
-"""Duo: signatures as Duo checks them, and the outcome of each of its answers."""
+"""Duo: signatures as Duo checks them, and the outcome of each of its responses."""
 
 from collections.abc import AsyncIterator
 
@@ -11,7 +11,7 @@ from sallyport.mfa.duo import canonical_parameters, sign
 from sallyport.mfa.provider import Code, Enrolment, Outcome, ProviderError
 from tests.mfa.benches import HttpBench, duo_bench
 from tests.mfa.duo_server import CODE, IKEY, SKEY, DuoServer
-from tests.mfa.host import USER, make_host, question, takes_for_nobody
+from tests.mfa.host import USER, assert_unknown, make_host, question
 
 Bench = HttpBench[DuoServer]
 
@@ -23,12 +23,12 @@ async def bench() -> AsyncIterator[Bench]:
         yield bench
 
 
-# --- the server checks signatures as Duo does: the vendor's own client proves it -------------------------------
+# --- the server checks signatures as Duo does, which the vendor's client shows -------------------------------
 
 
 @pytest.mark.parametrize("version", [2, 5])
-async def test_the_vendors_client_is_let_in(bench: Bench, version: int) -> None:
-    """duo_client gets through every operation that is used here, in both versions of the signature."""
+async def test_the_vendors_client_is_accepted(bench: Bench, version: int) -> None:
+    """duo_client succeeds with every operation that the provider uses, in both versions of the signature."""
     port = bench.server.web.port
     client = duo_client.Auth(IKEY, SKEY, "127.0.0.1", ca_certs="HTTP", port=port, sig_version=version)
 
@@ -61,8 +61,8 @@ async def test_a_wrong_key_is_refused(bench: Bench, version: int, ikey: str, ske
     "parameters",
     [{}, {"username": USER}, {"b": "2", "a": "1", "a ": "0", "B": "~-._*"}, {"é": "漢 字/&=%+", "": "x"}],
 )
-def test_the_signature_is_the_vendors(parameters: dict[str, str]) -> None:
-    """Canonical parameters and signature are what the vendor's client computes."""
+def test_the_signature_equals_that_of_the_vendors_client(parameters: dict[str, str]) -> None:
+    """The canonical parameters are equal too."""
     date = "Tue, 21 Aug 2012 17:29:18 -0000"
     lists = {name: [value] for name, value in parameters.items()}
     assert canonical_parameters(parameters) == duo_client.client.canon_params(lists)
@@ -74,8 +74,8 @@ def test_the_signature_is_the_vendors(parameters: dict[str, str]) -> None:
 # --- the provider ---------------------------------------------------------------------------------------------
 
 
-async def test_push(bench: Bench) -> None:
-    """A push shows the place and the user of the login; the txid is polled."""
+async def test_a_push_is_approved(bench: Bench) -> None:
+    """A push shows the device and the user of the login; the txid is polled."""
     provider = bench.make()
     answer = await provider.start(question())
     assert (answer.outcome, answer.handle, answer.again_s) == (Outcome.WAITING, "tx-1", 0)
@@ -86,8 +86,8 @@ async def test_push(bench: Bench) -> None:
     await provider.aclose()
 
 
-async def test_poll_waits_at_duo(bench: Bench) -> None:
-    """The long poll is answered as soon as the user is; an answer that came at once is not asked for again at once."""
+async def test_a_poll_waits_for_duo(bench: Bench) -> None:
+    """The long poll is answered when the user answers; after a response that came at once, the next poll is delayed."""
     bench.behave(Behaviour.WAIT)
     provider = bench.make()
     handle = (await provider.start(question())).handle
@@ -100,7 +100,7 @@ async def test_poll_waits_at_duo(bench: Bench) -> None:
 
             nursery.start_soon(approve)
             assert (await provider.poll(handle)).outcome is Outcome.APPROVED
-    bench.behave(Behaviour.UNKNOWN_USER)  # auth_status says waiting, at once
+    bench.behave(Behaviour.UNKNOWN_USER)  # auth_status answers `waiting` at once
     assert (await provider.poll(handle)).again_s == 1
     await provider.aclose()
 
@@ -113,7 +113,7 @@ async def test_poll_waits_at_duo(bench: Bench) -> None:
         ("enroll", Outcome.NOT_ENROLLED, Enrolment.NOT_ENROLLED),
     ],
 )
-async def test_preauth_ends_it(bench: Bench, result: str, outcome: Outcome, enrolment: Enrolment) -> None:
+async def test_preauth_may_decide_the_login(bench: Bench, result: str, outcome: Outcome, enrolment: Enrolment) -> None:
     """Bypass, locked out and not enrolled are known without a prompt."""
     bench.server.result = result
     provider = bench.make()
@@ -123,8 +123,8 @@ async def test_preauth_ends_it(bench: Bench, result: str, outcome: Outcome, enro
     await provider.aclose()
 
 
-async def test_unknown_preauth(bench: Bench) -> None:
-    """An unknown result is a failure and no approval."""
+async def test_an_unknown_preauth_result_is_a_failure(bench: Bench) -> None:
+    """An unknown result of preauth is no approval."""
     bench.server.result = "ALLOW"
     provider = bench.make()
     with pytest.raises(ProviderError):
@@ -134,16 +134,17 @@ async def test_unknown_preauth(bench: Bench) -> None:
     await provider.aclose()
 
 
-async def test_names_that_are_none(bench: Bench) -> None:
-    """An attacker who tries many names must not look like an outage, which fallbackAction may allow."""
+async def test_invalid_user_names_are_not_enrolled(bench: Bench) -> None:
+    """Invalid names are no failure: an attacker who tries many of them must not cause an outage, in which
+    fallbackAction may allow logins."""
     provider = bench.make()
-    await takes_for_nobody(provider, " ", "\t")
+    await assert_unknown(provider, " ", "\t")
     assert bench.prompts == 0
     await provider.aclose()
 
 
-async def test_passcode(bench: Bench) -> None:
-    """Right, wrong, malformed to Duo, locked out, and over CHAP, which cannot carry one."""
+async def test_outcomes_of_a_passcode(bench: Bench) -> None:
+    """A passcode is right, wrong, malformed for Duo or of a locked-out user; CHAP cannot carry one."""
     provider = bench.make()
     typed = [Code(CODE), Code(f" {CODE} "), Code("000000"), Code(None, response=bytes(17), challenge=bytes(16))]
     outcomes = [(await provider.verify(question(), code, "")).outcome for code in typed]
@@ -153,8 +154,8 @@ async def test_passcode(bench: Bench) -> None:
     await provider.aclose()
 
 
-async def test_no_phone_means_a_code(bench: Bench) -> None:
-    """A user whose devices take no push is asked for a passcode."""
+async def test_a_user_without_push_is_asked_for_a_code(bench: Bench) -> None:
+    """A user is asked for a passcode if no device of the user supports push."""
     bench.server.capabilities = ["auto", "mobile_otp", "sms"]
     provider = bench.make()
     assert (await provider.start(question())).outcome is Outcome.CODE
@@ -162,8 +163,7 @@ async def test_no_phone_means_a_code(bench: Bench) -> None:
     await provider.aclose()
 
 
-async def test_wrong_keys_and_clock(bench: Bench) -> None:
-    """A refused signature tells the admin what to look at."""
+async def test_a_refused_signature_names_the_settings_to_check(bench: Bench) -> None:
     bench.fields = {**bench.fields, "skey": SKEY[::-1]}
     provider = bench.make()
     with pytest.raises(ProviderError, match="check skey"):
@@ -177,8 +177,8 @@ async def test_wrong_keys_and_clock(bench: Bench) -> None:
     await provider.aclose()
 
 
-async def test_the_station_is_not_trusted(bench: Bench) -> None:
-    """A name of the login is shortened and printable on the phone."""
+async def test_names_of_a_login_are_sanitized(bench: Bench) -> None:
+    """A name from a login is shortened and made printable for the phone."""
     asked = question()
     odd = type(asked)(*[getattr(asked, name) for name in asked.__slots__[:-2]], "x\x00\n" * 200, asked.expires_at)
     provider = bench.make()

@@ -1,4 +1,4 @@
-"""What a provider may use: one prompt for one challenge."""
+"""The prompt memory of a provider: one prompt for each challenge."""
 
 import pytest
 import trio
@@ -9,7 +9,7 @@ from sallyport.mfa.provider import Answer, Outcome, ProviderError
 
 
 class Prompts:
-    """Counts what begins; `go` lets it end."""
+    """Counts the prompts that begin. `go`: lets them end."""
 
     def __init__(self, outcome: Outcome = Outcome.WAITING) -> None:
         self.begun = 0
@@ -23,8 +23,8 @@ class Prompts:
         return Answer(self.outcome, handle="" if self.outcome is Outcome.NOT_ENROLLED else str(self.begun))
 
 
-async def test_joins_what_begins() -> None:
-    """A call during the start, and a later one, get the same answer."""
+async def test_calls_for_a_challenge_share_its_prompt() -> None:
+    """A call while the prompt is sent, and a later call, get the same answer."""
     once, prompts, answers = Once(), Prompts(), list[Answer]()
 
     async def start() -> None:
@@ -40,8 +40,8 @@ async def test_joins_what_begins() -> None:
     assert (await once.start("b", prompts.begin)).handle == "2"
 
 
-async def test_the_next_takes_the_place_of_a_cancelled_one() -> None:
-    """If the first call is cancelled, one of the waiting calls starts again."""
+async def test_a_waiting_call_replaces_a_cancelled_one() -> None:
+    """If the first call is cancelled, one of the waiting calls starts the prompt again."""
     once, prompts, answers = Once(), Prompts(), list[Answer]()
 
     async def start() -> None:
@@ -62,7 +62,7 @@ async def test_the_next_takes_the_place_of_a_cancelled_one() -> None:
 
 
 async def test_failures_and_refusals_are_not_kept() -> None:
-    """An answer without a prompt is asked for again."""
+    """After an answer without a prompt, the next call asks again."""
 
     async def fail() -> Answer:
         raise ProviderError("away")
@@ -76,8 +76,8 @@ async def test_failures_and_refusals_are_not_kept() -> None:
     assert refused.begun == 2
 
 
-async def test_memory_is_bounded() -> None:
-    """The oldest challenge is forgotten first."""
+async def test_the_memory_is_bounded() -> None:
+    """The oldest challenge is evicted first."""
     once, prompts = Once(remembered=2), Prompts()
     prompts.go.set()
     for challenge in "abcbc":
@@ -88,7 +88,7 @@ async def test_memory_is_bounded() -> None:
 
 
 async def test_an_answer_is_kept_for_a_time(autojump_clock: MockClock) -> None:
-    """A handle may be a secret: it leaves the memory with the first challenge after its time."""
+    """A handle may be a secret, so it is deleted from memory with the first challenge after its time."""
     once, prompts = Once(), Prompts()
     prompts.go.set()
     await once.start("a", prompts.begin)

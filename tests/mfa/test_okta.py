@@ -1,4 +1,4 @@
-"""Okta: push first, a code otherwise."""
+"""Okta: a push if possible, else a code."""
 
 from collections.abc import AsyncIterator
 
@@ -7,7 +7,7 @@ import pytest
 from sallyport.mfa.contract import Behaviour
 from sallyport.mfa.provider import Code, Enrolment, Outcome, ProviderError
 from tests.mfa.benches import HttpBench, okta_bench
-from tests.mfa.host import USER, question, takes_for_nobody
+from tests.mfa.host import USER, assert_unknown, question
 from tests.mfa.okta_server import CODE, PENDING, PUSH, SMS, TOTP, OktaServer
 
 Bench = HttpBench[OktaServer]
@@ -31,8 +31,10 @@ async def bench() -> AsyncIterator[Bench]:
         ([], Outcome.NOT_ENROLLED, Enrolment.NOT_ENROLLED),
     ],
 )
-async def test_factors(bench: Bench, factors: list[dict[str, str]], outcome: Outcome, enrolment: Enrolment) -> None:
-    """Active push factors are used first, then codes; pending factors and other kinds do not count."""
+async def test_push_factors_are_used_before_codes(
+    bench: Bench, factors: list[dict[str, str]], outcome: Outcome, enrolment: Enrolment
+) -> None:
+    """Pending factors and factors of other kinds are not used."""
     bench.server.factors = factors
     provider = bench.make()
     assert await provider.enrolled(USER) is enrolment
@@ -40,8 +42,8 @@ async def test_factors(bench: Bench, factors: list[dict[str, str]], outcome: Out
     await provider.aclose()
 
 
-async def test_code_beside_push(bench: Bench) -> None:
-    """A user with both may type a code behind the password; no push is sent for it."""
+async def test_a_user_with_push_may_append_a_code(bench: Bench) -> None:
+    """No push is sent if the code follows the password."""
     provider = bench.make()
     assert (await provider.verify(question(), Code(CODE), "")).outcome is Outcome.APPROVED
     assert (await provider.verify(question(), Code("000000"), "")).outcome is Outcome.WRONG_CODE
@@ -52,7 +54,7 @@ async def test_code_beside_push(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("status", ["LOCKED_OUT", "SUSPENDED", "DEPROVISIONED"])
-async def test_shut_out(bench: Bench, status: str) -> None:
+async def test_a_blocked_okta_user_is_denied(bench: Bench, status: str) -> None:
     """A locked, suspended or deactivated user of Okta is denied, without a prompt."""
     bench.server.status = status
     provider = bench.make()
@@ -62,8 +64,8 @@ async def test_shut_out(bench: Bench, status: str) -> None:
     await provider.aclose()
 
 
-async def test_the_tokens_faults_are_not_the_users(bench: Bench) -> None:
-    """A token without permission, or a wrong one, is a failure of the provider and not a wrong code."""
+async def test_a_faulty_api_token_is_a_failure(bench: Bench) -> None:
+    """A token that is wrong or has no permission is a failure of the provider, not a wrong code."""
     bench.server.token_allowed = False
     provider = bench.make()
     with pytest.raises(ProviderError, match="refuses the API token"):
@@ -77,8 +79,8 @@ async def test_the_tokens_faults_are_not_the_users(bench: Bench) -> None:
     await provider.aclose()
 
 
-async def test_cancel_takes_the_push_back(bench: Bench) -> None:
-    """The link that came with the push is used for it."""
+async def test_cancel_withdraws_the_push(bench: Bench) -> None:
+    """The cancel link of the push is used."""
     bench.behave(Behaviour.WAIT)
     provider = bench.make()
     await provider.cancel((await provider.start(question())).handle)
@@ -87,8 +89,8 @@ async def test_cancel_takes_the_push_back(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://localhost:{port}", "http://x@127.0.0.1:1", "//["])
-async def test_links_elsewhere_are_not_followed(bench: Bench, origin: str) -> None:
-    """A link to poll at another origin is a failure: the token would go there."""
+async def test_a_link_to_another_origin_is_not_followed(bench: Bench, origin: str) -> None:
+    """A poll link to another origin is a failure: the token would be sent there."""
     bench.server.poll_origin = origin.format(port=bench.server.web.port)
     provider = bench.make()
     with pytest.raises(ProviderError, match="link"):
@@ -97,24 +99,25 @@ async def test_links_elsewhere_are_not_followed(bench: Bench, origin: str) -> No
 
 
 @pytest.mark.parametrize("user", ["", ".", "..", "../groups", "a/b?c=d#e", "%2e%2e"])
-async def test_names_stay_in_their_place(bench: Bench, user: str) -> None:
-    """A name cannot lead to another path of the API."""
+async def test_user_names_are_escaped_in_paths(bench: Bench, user: str) -> None:
+    """A user name cannot change the path of a request."""
     provider = bench.make()
     assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
     await provider.aclose()
 
 
-async def test_names_that_are_none(bench: Bench) -> None:
-    """An attacker who tries many names must not look like an outage, which fallbackAction may allow."""
+async def test_invalid_user_names_are_not_enrolled(bench: Bench) -> None:
+    """Invalid names are no failure: an attacker who tries many of them must not cause an outage, in which
+    fallbackAction may allow logins."""
     provider = bench.make()
-    await takes_for_nobody(provider, " ", "\t")
+    await assert_unknown(provider, " ", "\t")
     assert bench.prompts == 0
     await provider.aclose()
 
 
 @pytest.mark.parametrize("handle", ["", "{}", "[]", "x", '{"poll": 7}', '{"poll": "https://evil.example/"}'])
-async def test_foreign_handles(bench: Bench, handle: str) -> None:
-    """A handle that the provider has not made is a failure."""
+async def test_a_foreign_handle_is_a_failure(bench: Bench, handle: str) -> None:
+    """A handle that the provider has not created is a failure."""
     provider = bench.make()
     with pytest.raises(ProviderError):
         await provider.poll(handle)

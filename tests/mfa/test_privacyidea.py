@@ -1,4 +1,4 @@
-"""privacyIDEA: the contract, and every answer that a server may give. The real server is in tests/peers."""
+"""privacyIDEA: the contract, and every answer that a server may give. The tests in tests/peers use the real server."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ from tests.mfa.benches import HttpBench
 from tests.mfa.host import USER, question
 from tests.mfa.web import Call, Reply, WebServer, serving
 
-TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYWRtaW4ifQ.dGhlLXRlc3Rz" * 60  # as long as an admin's
+TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYWRtaW4ifQ.dGhlLXRlc3Rz" * 60  # has the length of an admin's token
 CODE = "123456"
 Json = dict[str, object]
 PUSH: Json = {"type": "push", "client_mode": "poll", "message": "Please confirm"}
@@ -25,35 +25,36 @@ DENY_OR_UNKNOWN = frozenset({Behaviour.DENY, Behaviour.UNKNOWN_USER})
 
 
 def ok(value: object, detail: object = None, **result: object) -> Reply:
-    """A result."""
+    """Return a result."""
     return Reply(200, {"result": {"status": True, "value": value, **result}, "detail": detail, "jsonrpc": "2.0"})
 
 
 def refused(status: int, code: int, message: str = "") -> Reply:
-    """An error, with its text as the server words it."""
+    """Return an error, with the server's text."""
     return Reply(status, {"result": {"status": False, "error": {"code": code, "message": f"ERR{code}: {message}"}}})
 
 
 def triggered(*challenges: Json) -> Reply:
-    """What triggerchallenge answers."""
+    """Return an answer of triggerchallenge."""
     listed = [{"transaction_id": "0815", **challenge} for challenge in challenges]
     said = "CHALLENGE" if listed else "REJECT"
     return ok(len(listed), {"multi_challenge": listed, "messages": []}, authentication=said)
 
 
 def challenged(*challenges: Json) -> Reply:
-    """What check answers when it triggers challenges."""
+    """Return an answer of check that triggers challenges."""
     listed = [{"transaction_id": "0815", **challenge} for challenge in challenges]
     return ok(False, {"multi_challenge": listed, **listed[-1]}, authentication="CHALLENGE")
 
 
 def checked(verdict: str) -> Reply:
-    """What check answers otherwise."""
+    """Return another answer of check."""
     return ok(verdict == "ACCEPT", {"message": "as a person would read it"}, authentication=verdict)
 
 
 class Server:
-    """One user with one token. replies: what to answer instead, by the path's last name, or its first below /token."""
+    """One user with one token. replies: answers to use instead, by the last part of the path, or its first part below
+    /token."""
 
     def __init__(self, challenges: Sequence[Json] = (PUSH,)) -> None:
         self.web: WebServer
@@ -104,7 +105,7 @@ class Server:
 
 @asynccontextmanager
 async def running() -> AsyncIterator[HttpBench]:
-    """A server, and what it takes to ask it."""
+    """Run a server, and yield it with the provider's fields."""
     server = Server()
     async with serving(server) as server.web:
         url = f"http://127.0.0.1:{server.web.port}"
@@ -136,7 +137,7 @@ def server(bench: HttpBench) -> Server:
 
 @pytest.fixture
 async def provider(bench: HttpBench) -> AsyncIterator[PrivacyIdea]:
-    """Asks the server."""
+    """A provider that uses the server."""
     provider = PrivacyIdea(PrivacyIdeaFields.model_validate(bench.fields), bench.host)
     yield provider
     await provider.aclose()
@@ -144,7 +145,7 @@ async def provider(bench: HttpBench) -> AsyncIterator[PrivacyIdea]:
 
 @pytest.fixture
 async def modest(bench: HttpBench) -> AsyncIterator[PrivacyIdea]:
-    """Asks the server without an admin's token."""
+    """A provider that uses the server without an admin token."""
     without = {name: value for name, value in bench.fields.items() if name != "adminToken"}
     provider = PrivacyIdea(PrivacyIdeaFields.model_validate(without), bench.host)
     yield provider
@@ -162,9 +163,9 @@ async def modest(bench: HttpBench) -> AsyncIterator[PrivacyIdea]:
         ("adminToken", "h" * 8001),
     ],
 )
-def test_fields_that_are_refused(name: str, value: str) -> None:
-    """Plain HTTP beyond loopback, credentials in the URL, and values that no header can have are refused without
-    being repeated."""
+def test_unsuitable_fields_are_refused(name: str, value: str) -> None:
+    """Plain HTTP beyond loopback, credentials in the URL, and values that no header can have are refused; the message
+    does not contain them."""
     with pytest.raises(ValidationError) as caught:
         PrivacyIdeaFields.model_validate({"url": "https://mfa.example.com/pi", name: value})
     assert "hunter2" not in str(caught.value)
@@ -183,10 +184,10 @@ def test_fields_that_are_refused(name: str, value: str) -> None:
         ([ROLL_OUT], Answer(Outcome.NOT_ENROLLED)),
     ],
 )
-async def test_what_is_triggered(
+async def test_a_triggered_challenge_decides_the_prompt(
     server: Server, provider: PrivacyIdea, challenges: list[Json], expected: Answer
 ) -> None:
-    """A push is waited for, a code is asked for, and what only a browser can answer is nothing."""
+    """A push is waited for and a code is asked for; a challenge that only a browser can answer is ignored."""
     server.challenges = challenges
     assert await provider.start(question()) == expected
 
@@ -205,10 +206,10 @@ async def test_what_is_triggered(
         (["what?", None], Enrolment.NOT_ENROLLED, Outcome.NOT_ENROLLED),
     ],
 )
-async def test_nothing_is_triggered(
+async def test_a_user_without_a_challenge_is_asked_for_a_code(
     server: Server, provider: PrivacyIdea, tokens: list[object], enrolment: Enrolment, outcome: Outcome
 ) -> None:
-    """Users with a token in use are asked for a code."""
+    """If no challenge is triggered, users with an active token are asked for a code."""
     server.challenges = []
     server.replies["tokens"] = ok({"count": len(tokens), "tokens": tokens})
     assert await provider.enrolled(USER) is enrolment
@@ -227,9 +228,11 @@ async def test_nothing_is_triggered(
         (refused(403, 303), Answer(Outcome.DENIED)),
     ],
 )
-async def test_start_without_a_token(server: Server, modest: PrivacyIdea, reply: Reply, expected: Answer) -> None:
-    """A check with an empty password triggers the tokens without a PIN; otherwise a code is asked for. Enrolments
-    are unknown."""
+async def test_a_login_without_an_admin_token(
+    server: Server, modest: PrivacyIdea, reply: Reply, expected: Answer
+) -> None:
+    """A check with an empty password triggers the tokens without a PIN; otherwise a code is asked for. Enrolments are
+    unknown."""
     server.replies["check"] = reply
     assert await modest.start(question()) == expected
     assert server.calls[-1].parameters == {"user": USER, "realm": "corp", "pass": ""}
@@ -253,15 +256,15 @@ async def test_start_without_a_token(server: Server, modest: PrivacyIdea, reply:
         (ok(False, {"transaction_id": "4711", "message": "?"}), Answer(Outcome.CODE, "4711", "?")),
     ],
 )
-async def test_verdicts(server: Server, provider: PrivacyIdea, reply: Reply, expected: Answer) -> None:
-    """Each verdict of a check, of older servers too; a policy that forbids is a denial and no failure."""
+async def test_verdicts_of_a_check(server: Server, provider: PrivacyIdea, reply: Reply, expected: Answer) -> None:
+    """Verdicts of older servers are understood too; a refusal by a policy is a denial and no failure."""
     server.replies["check"] = reply
     assert await provider.verify(question(), Code(CODE), "0815") == expected
     assert server.calls[-1].parameters == {"user": USER, "realm": "corp", "pass": CODE, "transaction_id": "0815"}
 
 
 def nonsense() -> Iterator[Reply]:
-    """Answers that are none, whatever was asked."""
+    """Return malformed answers to any request."""
     yield Reply(200, {"result": None})
     yield Reply(200, {"result": {"status": "true", "value": True}})
     yield Reply(200, {"result": {"status": False}})
@@ -274,8 +277,8 @@ def nonsense() -> Iterator[Reply]:
 
 
 @pytest.mark.parametrize("reply", list(nonsense()))
-async def test_nonsense_is_a_failure(server: Server, provider: PrivacyIdea, reply: Reply) -> None:
-    """An answer without a result, or with one of another shape, is a ProviderError in every question."""
+async def test_a_malformed_answer_is_a_failure(server: Server, provider: PrivacyIdea, reply: Reply) -> None:
+    """An answer without a result, or with a result of another form, is a ProviderError in every call."""
     server.replies = dict.fromkeys(("check", "polltransaction", "triggerchallenge", "tokens"), reply)
     for ask in (
         lambda: provider.enrolled(USER),
@@ -299,7 +302,7 @@ async def test_nonsense_is_a_failure(server: Server, provider: PrivacyIdea, repl
         ok(False, None, authentication="CHALLENGE"),
     ],
 )
-async def test_contradictions_are_failures(server: Server, provider: PrivacyIdea, reply: Reply) -> None:
+async def test_a_contradictory_answer_is_a_failure(server: Server, provider: PrivacyIdea, reply: Reply) -> None:
     """A contradictory answer approves no login, nor does a challenge without a continuation."""
     server.replies["check"] = reply
     with pytest.raises(ProviderError):
@@ -321,10 +324,10 @@ async def test_contradictions_are_failures(server: Server, provider: PrivacyIdea
         ("true", "accept", None),
     ],
 )
-async def test_polling(
+async def test_outcomes_of_a_poll(
     server: Server, provider: PrivacyIdea, value: object, status: str, expected: Outcome | None
 ) -> None:
-    """The outcome of each status; an unknown or contradictory status is a failure."""
+    """Each status has its outcome; an unknown or contradictory status is a failure."""
     server.replies["polltransaction"] = ok(value, {"challenge_status": status})
     handle = f"0815 {USER}"
     if expected is None:
@@ -339,22 +342,24 @@ async def test_polling(
 
 
 @pytest.mark.parametrize("reply", [checked("REJECT"), checked("DECLINED"), challenged(PUSH), refused(403, 303)])
-async def test_an_approval_that_is_not_taken(server: Server, provider: PrivacyIdea, reply: Reply) -> None:
-    """The phone has approved, but the check that spends it says no: denied."""
+async def test_an_approval_that_the_check_refuses_is_a_denial(
+    server: Server, provider: PrivacyIdea, reply: Reply
+) -> None:
+    """The phone has approved, but the check that uses the approval is refused."""
     server.replies["check"] = reply
     assert await provider.poll(f"0815 {USER}") == Answer(Outcome.DENIED)
 
 
 @pytest.mark.parametrize("handle", ["", " ", "../../token/ x", "0815?x=1 x", "a" * 101])
-async def test_a_handle_that_is_none(server: Server, provider: PrivacyIdea, handle: str) -> None:
-    """Nothing is asked for it."""
+async def test_a_malformed_handle_is_refused(server: Server, provider: PrivacyIdea, handle: str) -> None:
+    """No request is sent for it."""
     with pytest.raises(ProviderError):
         await provider.poll(handle)
     assert server.calls == []
 
 
-async def test_pin_and_code(server: Server, provider: PrivacyIdea) -> None:
-    """Text that cannot be a code alone is tried again without the transaction; a code alone is not."""
+async def test_a_pin_with_a_code(server: Server, provider: PrivacyIdea) -> None:
+    """Text that cannot be only a code is checked again without the transaction; a code is not."""
     await provider.verify(question(), Code("geheim123456"), "0815")
     assert ["transaction_id" in call.parameters for call in server.calls] == [True, False]
     await provider.verify(question(), Code("12345678"), "0815")
@@ -367,15 +372,15 @@ HANDLES = pytest.mark.parametrize("handle", [pytest.param("", id="no challenge")
 
 @HANDLES
 @pytest.mark.parametrize("typed", ["", "  ", "12\x003456", "1" * 129])
-async def test_codes_that_are_not_asked(server: Server, provider: PrivacyIdea, typed: str, handle: str) -> None:
-    """An empty one would trigger a challenge; others cannot be typed."""
+async def test_unusable_codes_are_not_checked(server: Server, provider: PrivacyIdea, typed: str, handle: str) -> None:
+    """An empty code would trigger a challenge; others cannot be typed."""
     assert await provider.verify(question(), Code(typed), handle) == Answer(Outcome.WRONG_CODE)
     assert server.calls == []
 
 
 @HANDLES
 async def test_a_chap_response_cannot_be_checked(server: Server, provider: PrivacyIdea, handle: str) -> None:
-    """The server is not asked, and the user learns that the device has to use PAP."""
+    """No request is sent, and the message to the user says that the device has to use PAP."""
     hidden = await provider.verify(question(), Code(None, bytes(17), bytes(16)), handle)
     assert (hidden.outcome, "PAP" in hidden.text) == (Outcome.WRONG_CODE, True)
     assert server.calls == []
@@ -383,24 +388,26 @@ async def test_a_chap_response_cannot_be_checked(server: Server, provider: Priva
 
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize("document", [refused(401, 4304, TOKEN).document, "<html>Log in</html>"])
-async def test_a_token_that_is_refused(server: Server, provider: PrivacyIdea, status: int, document: object) -> None:
-    """An admin's token without validity or without rights is a failure that names the field, and not the token."""
+async def test_a_refused_admin_token_is_a_failure(
+    server: Server, provider: PrivacyIdea, status: int, document: object
+) -> None:
+    """The message for a token that is expired or has no rights names the field and does not contain the token."""
     server.replies = dict.fromkeys(("triggerchallenge", "tokens", "challenges"), Reply(status, document))
     for ask in (lambda: provider.enrolled(USER), lambda: provider.start(question())):
         with pytest.raises(ProviderError, match="adminToken") as caught:
             await ask()
         assert TOKEN not in str(caught.value)
-    await provider.cancel(f"0815 {USER}")  # no right to take it back: it runs out by itself
+    await provider.cancel(f"0815 {USER}")  # the token may not cancel the challenge, which expires by itself
 
 
-async def test_nobody_in_particular(server: Server, provider: PrivacyIdea) -> None:
-    """Without a name the server would list everybody's tokens, so it is not asked."""
+async def test_no_request_is_sent_without_a_user_name(server: Server, provider: PrivacyIdea) -> None:
+    """The server would list the tokens of all users."""
     assert await provider.enrolled("") is Enrolment.UNKNOWN
     assert server.calls == []
 
 
-async def test_a_server_below_a_path(server: Server, bench: HttpBench) -> None:
-    """The URL may have a path, as behind a proxy; a realm that is not set is not sent."""
+async def test_the_url_may_have_a_path(server: Server, bench: HttpBench) -> None:
+    """A server behind a proxy often has a path; a realm that is not set is not sent."""
     fields = PrivacyIdeaFields.model_validate({"url": f"{bench.fields['url']}/pi"})
     server.replies["validate"] = checked("REJECT")
     provider = PrivacyIdea(fields, bench.host)

@@ -1,4 +1,4 @@
-"""Which providers there are."""
+"""The registry of providers: built-in ones and plug-ins."""
 
 from importlib.metadata import EntryPoint
 from typing import ClassVar
@@ -17,33 +17,34 @@ class Acme(Totp):
 
 
 class Usurper(Totp):
-    """A provider of another package with the name of a built-in one."""
+    """A plug-in with the name of a built-in provider."""
 
     name: ClassVar[str] = "duo"
 
 
 class Half:
-    """Not a provider."""
+    """A class that is not a provider."""
 
     name = "half"
     fields = Fields
 
 
 def point(name: str, value: str) -> EntryPoint:
-    """An entry point as a package has it."""
+    """Return an entry point of a package."""
     return EntryPoint(name, value, GROUP)
 
 
-def test_ours() -> None:
-    """Every provider of ours is there by its own name, once."""
+def test_built_in_providers_are_registered() -> None:
+    """Each is registered once by its own name."""
     names = [provider.name for provider in BUILT_IN]
     assert {"totp", "duo", "okta", "webhook", "radius"} <= set(names)
     assert len(names) == len(set(names))
     assert list(available([])) == names
 
 
-def test_those_of_others() -> None:
-    """An entry point adds a provider. A broken one, a class that is none and a name in use are left out and logged."""
+def test_a_plug_in_is_registered() -> None:
+    """An entry point adds a provider. A broken one, a class that is not a provider and a name in use are left out and
+    logged."""
     points = [
         point("acme", "tests.mfa.test_providers:Acme"),
         point("acme-again", "tests.mfa.test_providers:Acme"),
@@ -60,6 +61,6 @@ def test_those_of_others() -> None:
     assert [entry["entry_point"] for entry in logs] == ["acme-again", "usurper", "half", "gone", "missing", "module"]
 
 
-def test_installed_packages() -> None:
-    """Without any package of others there are ours."""
+def test_only_built_in_providers_without_plug_ins() -> None:
+    """Without another package, the registry has the built-in providers only."""
     assert set(available()) >= {provider.name for provider in BUILT_IN}

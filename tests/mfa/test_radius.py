@@ -1,4 +1,4 @@
-"""Another RADIUS server: its answers must be proven, its challenges are passed through."""
+"""Another RADIUS server as the provider: its replies are verified, and its challenges passed on."""
 
 from collections.abc import AsyncIterator
 from ipaddress import ip_network
@@ -23,18 +23,17 @@ async def bench() -> AsyncIterator[RadiusBench]:
 
 
 async def verify(bench: RadiusBench, text: str = CODE, handle: str = "") -> Answer:
-    """Ask with a code."""
+    """Verify a code."""
     return await bench.make().verify(question(), Code(text), handle)
 
 
-async def test_codes(bench: RadiusBench) -> None:
-    """Accept is approved, Reject is a wrong code."""
+async def test_an_accept_approves_and_a_reject_is_a_wrong_code(bench: RadiusBench) -> None:
     assert (await verify(bench)).outcome is Outcome.APPROVED
     assert (await verify(bench, "000000")).outcome is Outcome.WRONG_CODE
 
 
-async def test_challenge(bench: RadiusBench) -> None:
-    """A challenge is passed through with its text; its State is the handle and goes back with the next code."""
+async def test_a_challenge_is_passed_on(bench: RadiusBench) -> None:
+    """The user sees its text; its State is the handle and is sent with the next code."""
     bench.server.challenges = True
     answer = await verify(bench)
     assert answer == Answer(Outcome.CODE, handle=STATE_OCTETS.hex(), text="And the next one")
@@ -42,8 +41,8 @@ async def test_challenge(bench: RadiusBench) -> None:
     assert (await verify(bench, NEXT_CODE, answer.handle)).outcome is Outcome.APPROVED
 
 
-async def test_answers_are_read_in_turns(bench: RadiusBench) -> None:
-    """Datagrams for a thousand logins in the same instant are read a few at a time."""
+async def test_replies_are_read_in_batches(bench: RadiusBench) -> None:
+    """A thousand replies at the same time are read a few at a time, so that other tasks run between."""
     bench.host.http.egress.turns = turns = CountedTurns(1)
     await verify(bench)
     assert turns.taken == 1
@@ -53,15 +52,14 @@ async def test_answers_are_read_in_turns(bench: RadiusBench) -> None:
     ("text", "outcome"),
     [pytest.param(CODE, Outcome.APPROVED, id="right"), pytest.param("000000", Outcome.WRONG_CODE, id="wrong")],
 )
-async def test_chap(bench: RadiusBench, text: str, outcome: Outcome) -> None:
-    """A CHAP response is forwarded as it came."""
+async def test_a_chap_response_is_forwarded(bench: RadiusBench, text: str, outcome: Outcome) -> None:
     challenge = bytes(range(16))
     code = Code(None, response=chap_response(9, text.encode(), challenge), challenge=challenge)
     assert (await bench.make().verify(question(), code, "")).outcome is outcome
 
 
-async def test_lost_packets(bench: RadiusBench) -> None:
-    """A lost packet is sent again, three times in all."""
+async def test_a_lost_packet_is_retransmitted(bench: RadiusBench) -> None:
+    """A request is sent three times in all."""
     bench.server.drops = 2
     assert (await verify(bench)).outcome is Outcome.APPROVED
     assert bench.requests == 3
@@ -71,29 +69,27 @@ async def test_lost_packets(bench: RadiusBench) -> None:
     assert bench.requests == 6
 
 
-async def test_unsigned_answers_are_refused(bench: RadiusBench) -> None:
-    """An Accept whose Response Authenticator holds, but without Message-Authenticator, is not believed."""
+async def test_a_reply_without_message_authenticator_is_refused(bench: RadiusBench) -> None:
+    """A reply without Message-Authenticator is refused even if its Response Authenticator is valid."""
     bench.server.signed = False
     with pytest.raises(ProviderError, match="without Message-Authenticator"):
         await verify(bench)
 
 
-async def test_another_secret(bench: RadiusBench) -> None:
-    """Answers that do not hold are waited past; in the end the secret is pointed at, and not shown."""
+async def test_a_wrong_secret_is_reported(bench: RadiusBench) -> None:
+    """Invalid replies are ignored; the error mentions the secret without showing it."""
     bench.server.secret = SharedSecret(b"another secret")
     with pytest.raises(ProviderError, match="check the secret"):
         await verify(bench)
 
 
-async def test_nobody_listens(bench: RadiusBench) -> None:
-    """A closed port is reported at once."""
+async def test_a_closed_port_is_reported_at_once(bench: RadiusBench) -> None:
     bench.fields = {**bench.fields, "port": 9}
     with pytest.raises(ProviderError, match="no RADIUS server answers there"):
         await verify(bench)
 
 
-async def test_egress_holds(bench: RadiusBench) -> None:
-    """A server outside the networks is not sent anything."""
+async def test_a_server_outside_egress_is_not_sent_a_packet(bench: RadiusBench) -> None:
     bench.host = make_host(http=HttpFactory(egress=[ip_network("192.0.2.0/24")]))
     with pytest.raises(ProviderError, match="address not allowed"):
         await verify(bench)
@@ -104,8 +100,7 @@ async def test_egress_holds(bench: RadiusBench) -> None:
     assert bench.requests == 0
 
 
-async def test_too_long_for_radius(bench: RadiusBench) -> None:
-    """A code that RADIUS cannot carry is wrong."""
+async def test_a_code_too_long_for_radius_is_wrong(bench: RadiusBench) -> None:
     assert (await verify(bench, "1" * 129)).outcome is Outcome.WRONG_CODE
     assert (await verify(bench, CODE, "ff" * 300)).outcome is Outcome.WRONG_CODE
     assert (await verify(bench, CODE, "no hex")).outcome is Outcome.WRONG_CODE

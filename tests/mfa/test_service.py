@@ -1,4 +1,4 @@
-"""Which provider a domain has, and when it changes."""
+"""The provider of a domain, and when it is replaced."""
 
 from typing import ClassVar
 
@@ -21,21 +21,21 @@ HIDDEN = "hunter2-is-what-nobody-may-see"
 
 @pytest.fixture
 async def script(areas: Areas) -> Script:
-    """The domain's provider."""
+    """Set the domain's provider."""
     script = Script()
     await script.attach(areas)
     return script
 
 
 async def fields_in_store(areas: Areas) -> bytes:
-    """What the store has of it."""
+    """Return the stored fields of the provider."""
     found = await areas.store.read(lambda tx: tx.value(bytes, "select fields from mfa_providers"))
     assert found is not None
     return found
 
 
-async def test_a_domain_without(areas: Areas) -> None:
-    """Has none: told, not shown, not removed."""
+async def test_a_domain_without_a_provider(areas: Areas) -> None:
+    """Showing and removing its provider report that it has none."""
     assert areas.providers.of(areas.domain) is Unavailable.NONE
     assert not areas.providers.has(areas.domain)
     with pytest.raises(NotFound):
@@ -44,8 +44,8 @@ async def test_a_domain_without(areas: Areas) -> None:
         await areas.providers.delete(areas.domain)
 
 
-async def test_it_stays_the_same_while_nothing_changes(areas: Areas, script: Script) -> None:
-    """Other changes of the configuration leave it, with its circuit and its connections."""
+async def test_a_provider_is_kept_while_its_fields_are_unchanged(areas: Areas, script: Script) -> None:
+    """Other changes of the configuration keep it with its circuit and its connections."""
     first = attached(areas)
     await areas.domains.add(areas.tenant, "branch")
     assert attached(areas) is first
@@ -53,8 +53,8 @@ async def test_it_stays_the_same_while_nothing_changes(areas: Areas, script: Scr
     assert script.closed == 0
 
 
-async def test_a_change_makes_another(areas: Areas, script: Script) -> None:
-    """A repeated setting has another stamp, so challenges of the former one are over."""
+async def test_a_change_replaces_the_provider(areas: Areas, script: Script) -> None:
+    """Setting the same fields again has another stamp, so that earlier challenges are over."""
     first = attached(areas)
     areas.clock.pass_by(0.001)
     await areas.providers.set(areas.domain, NAME, {}, 60)
@@ -67,8 +67,8 @@ async def test_a_change_makes_another(areas: Areas, script: Script) -> None:
     assert areas.providers.of(areas.domain) is Unavailable.NONE
 
 
-async def test_domains_have_their_own(areas: Areas, script: Script) -> None:
-    """Each its own provider, told its own domain."""
+async def test_each_domain_has_its_own_provider(areas: Areas, script: Script) -> None:
+    """A provider knows its own domain."""
     branch = await areas.domains.add(areas.tenant, "branch")
     assert areas.providers.of(branch) is Unavailable.NONE
     await areas.providers.set(branch, "totp", {}, 30)
@@ -79,8 +79,7 @@ async def test_domains_have_their_own(areas: Areas, script: Script) -> None:
     assert attached(areas).name == NAME
 
 
-async def test_what_another_process_changed(areas: Areas, script: Script) -> None:
-    """Holds after the configuration was read again."""
+async def test_a_change_of_another_process_applies_after_a_reload(areas: Areas, script: Script) -> None:
     other = Areas(areas.store, areas.clock)
     await other.configuration.reload()
     areas.clock.pass_by(1)
@@ -91,7 +90,7 @@ async def test_what_another_process_changed(areas: Areas, script: Script) -> Non
 
 
 async def test_settings_are_sealed_for_their_row(areas: Areas, script: Script) -> None:
-    """Not in clear text; and worth nothing under another provider's name or in another domain."""
+    """Settings are not stored in clear, and do not open under another provider's name or in another domain."""
     await areas.providers.set(areas.domain, NAME, {"key": HIDDEN}, 60)
     sealed = await fields_in_store(areas)
     assert HIDDEN.encode() not in sealed
@@ -103,8 +102,8 @@ async def test_settings_are_sealed_for_their_row(areas: Areas, script: Script) -
     assert areas.providers.has(branch)
 
 
-async def test_what_is_shown(areas: Areas, script: Script) -> None:
-    """The fields come without secrets; of a missing plug-in only the name; an unreadable configuration is an error."""
+async def test_shown_fields_have_no_secrets(areas: Areas, script: Script) -> None:
+    """A missing plug-in is shown by its name only; an unreadable configuration is an error."""
     await areas.providers.set(areas.domain, "radius", {"host": "192.0.2.7", "secret": HIDDEN}, 45)
     assert areas.providers.shown(areas.domain) == ("radius", 45, {"host": "192.0.2.7", "port": 1812})
     await areas.providers.set(areas.domain, NAME, {"key": HIDDEN}, 60)
@@ -117,8 +116,9 @@ async def test_what_is_shown(areas: Areas, script: Script) -> None:
         areas.providers.shown(areas.domain)
 
 
-async def test_what_is_refused(areas: Areas, script: Script) -> None:
-    """An unknown name is refused with the known ones, wrong fields by their names; the former provider stays."""
+async def test_unsuitable_providers_are_refused(areas: Areas, script: Script) -> None:
+    """The message for an unknown name lists the known ones, that for wrong fields names them; the former provider is
+    kept."""
     with pytest.raises(Invalid) as raised:
         await areas.providers.set(areas.domain, HIDDEN, {}, 60)
     assert raised.value.fields[0].field == "provider"
@@ -131,7 +131,7 @@ async def test_what_is_refused(areas: Areas, script: Script) -> None:
 
 
 class Rude:
-    """A plug-in whose constructor tells everything."""
+    """A plug-in whose constructor raises an error with its secret."""
 
     name: ClassVar[str] = NAME
     fields: ClassVar[type[Fields]] = Fields
@@ -141,8 +141,8 @@ class Rude:
         raise ValueError(HIDDEN)
 
 
-async def test_a_plug_in_that_raises(areas: Areas, script: Script) -> None:
-    """Is unreadable: logged once, without what it said."""
+async def test_a_plug_in_that_raises_is_unreadable(areas: Areas, script: Script) -> None:
+    """The failure is logged once, without its message."""
     areas.kinds[NAME] = Rude  # type: ignore[assignment]
     areas.clock.pass_by(1)
     await areas.providers.set(areas.domain, NAME, {}, 60)
@@ -153,8 +153,8 @@ async def test_a_plug_in_that_raises(areas: Areas, script: Script) -> None:
     assert HIDDEN not in repr(logged)
 
 
-async def test_another_master_key(areas: Areas, script: Script) -> None:
-    """Every provider is unreadable, and a store with them is not taken in the place of this one."""
+async def test_with_another_master_key_providers_are_unreadable(areas: Areas, script: Script) -> None:
+    """A restore refuses a store with such providers."""
     other = Areas(areas.store, areas.clock, key=bytes(31) + b"\1")
     other.kinds.update(areas.kinds)
     await other.configuration.reload()
@@ -164,8 +164,11 @@ async def test_another_master_key(areas: Areas, script: Script) -> None:
         await areas.store.read(other.providers.check_key)
 
 
-async def test_connections_are_closed(areas: Areas, script: Script, mock_clock: trio.testing.MockClock) -> None:
-    """A replaced provider is closed once no login can use it, the others at the end; each once."""
+async def test_the_connections_of_a_replaced_provider_are_closed(
+    areas: Areas, script: Script, mock_clock: trio.testing.MockClock
+) -> None:
+    """A replaced provider is closed once no login can use it, and the others when the service stops; each is closed
+    once."""
     mock_clock.rate = 1
     later = Script()
     async with trio.open_nursery() as nursery:

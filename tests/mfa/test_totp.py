@@ -1,4 +1,4 @@
-"""Codes from an app: the vectors of the RFCs, and each code once."""
+"""Codes from an app: the vectors of the RFCs, and the use of each code."""
 
 import hashlib
 from collections.abc import Callable
@@ -30,8 +30,8 @@ TOTP_CODES = [
 
 
 @pytest.mark.parametrize(("counter", "code"), list(enumerate(HOTP_CODES)))
-def test_rfc_4226(counter: int, code: str) -> None:
-    """Appendix D."""
+def test_the_vectors_of_rfc_4226(counter: int, code: str) -> None:
+    """The codes are those of appendix D."""
     assert hotp(RFC_SEED, counter) == code
 
 
@@ -45,34 +45,33 @@ def test_rfc_4226(counter: int, code: str) -> None:
         for number, (digest, size) in enumerate(((hashlib.sha1, 20), (hashlib.sha256, 32), (hashlib.sha512, 64)))
     ],
 )
-def test_rfc_6238(digest: Callable[..., "hashlib._Hash"], size: int, seconds: int, code: str) -> None:
-    """Appendix B."""
+def test_the_vectors_of_rfc_6238(digest: Callable[..., "hashlib._Hash"], size: int, seconds: int, code: str) -> None:
+    """The codes are those of appendix B."""
     assert hotp((RFC_SEED * 4)[:size], step_at(seconds * SECOND), digits=8, digest=digest) == code
 
 
-def test_seeds_as_people_write_them() -> None:
-    """Groups, small letters and missing padding are one seed."""
+def test_a_seed_is_accepted_in_common_notations() -> None:
+    """Groups, lower case and missing padding do not change the seed."""
     assert seed_octets("gezd gnbv-gy3t qojq GEZDGNBVGY3TQOJQ") == RFC_SEED
     assert seed_octets("MFRGG===") == seed_octets("MFRGG") == b"abc"
 
 
 @pytest.mark.parametrize("text", ["", "   ", "01890189", "é", "otpauth://totp/x?secret=GEZDGNBV", "A"])
-def test_a_seed_is_base32(text: str) -> None:
-    """Other text is refused."""
+def test_a_seed_must_be_base32(text: str) -> None:
     with pytest.raises(ValueError, match="not base32"):
         seed_octets(text)
 
 
 @pytest.mark.parametrize(("steps", "outcome"), [(-2, "wrong code"), (-1, "approved"), (0, "approved"), (1, "approved"),
                                                 (2, "wrong code")])  # fmt: skip
-async def test_one_step_either_side(steps: int, outcome: str) -> None:
-    """A clock that is off by up to half a minute does no harm."""
+async def test_codes_of_adjacent_steps_are_accepted(steps: int, outcome: str) -> None:
+    """A clock may be off by up to half a minute."""
     bench = TotpBench()
     assert (await bench.make().verify(question(), Code(bench.code(steps)), "")).outcome == outcome
 
 
-async def test_each_code_once() -> None:
-    """A code that let a login in lets none in again, nor does an older one; the next step's does."""
+async def test_a_code_is_accepted_once() -> None:
+    """A used code and older ones are refused; the code of the next step is accepted."""
     bench = TotpBench()
     provider, code = bench.make(), bench.code()
     outcomes = []
@@ -82,8 +81,8 @@ async def test_each_code_once() -> None:
     assert bench.seeds.spent == {USER: step_at(bench.clock()) + 1}
 
 
-async def test_chap() -> None:
-    """A CHAP response made from the code is as good as the code, and spends it."""
+async def test_a_chap_response_is_accepted_once() -> None:
+    """A CHAP response made from the code is accepted like the code, and uses it."""
     bench = TotpBench()
     challenge = bytes(range(16))
     code = Code(None, response=chap_response(7, bench.code().encode(), challenge), challenge=challenge)
@@ -92,8 +91,8 @@ async def test_chap() -> None:
     assert outcomes == ["wrong code", "approved", "wrong code"]
 
 
-async def test_enrolment() -> None:
-    """A user with a seed is enrolled and asked for a code; a user without one is neither."""
+async def test_a_user_with_a_seed_is_enrolled() -> None:
+    """A user without a seed is not asked for a code."""
     provider = TotpBench().make()
     assert await provider.enrolled(USER) is Enrolment.ENROLLED
     assert (await provider.start(question())).outcome is Outcome.CODE
@@ -103,7 +102,7 @@ async def test_enrolment() -> None:
 
 
 class BrokenSeeds(MemorySeeds):
-    """A store that fails."""
+    """Seeds that cannot be read."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -114,9 +113,9 @@ class BrokenSeeds(MemorySeeds):
         raise self.error
 
 
-async def test_a_seed_that_cannot_be_read() -> None:
-    """Unreadable seeds are an outage of the provider, without the seed in the message; a failing store is one of
-    the store."""
+async def test_unreadable_seeds_are_a_failure() -> None:
+    """Unreadable seeds are a failure of the provider, and the message does not contain the seed; a failing store raises
+    StoreError."""
     host = make_host(seeds=MemorySeeds({USER: "not base32: 0189"}))
     with pytest.raises(ProviderError) as refused:
         await Totp(Totp.fields(), host).verify(question(), Code("123456"), "")
@@ -127,6 +126,5 @@ async def test_a_seed_that_cannot_be_read() -> None:
         await Totp(Totp.fields(), make_host(seeds=BrokenSeeds(StoreError("full")))).enrolled(USER)
 
 
-def test_the_seed_is_the_rfcs() -> None:
-    """The tests' seed is the one of the RFCs."""
+def test_the_seed_of_the_tests_is_the_rfcs() -> None:
     assert seed_octets(SEED) == RFC_SEED

@@ -1,4 +1,4 @@
-"""The customer's own hook."""
+"""The webhook of a customer."""
 
 from collections.abc import AsyncIterator
 
@@ -22,19 +22,19 @@ async def bench() -> AsyncIterator[Bench]:
         yield bench
 
 
-def test_signature() -> None:
-    """Hex HMAC-SHA256 over timestamp, a dot and the body; computed with OpenSSL."""
+def test_the_signature_is_an_hmac() -> None:
+    """The signature is the hex HMAC-SHA256 over timestamp, a dot and the body, as OpenSSL computes it."""
     expected = "9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae"
     assert signature(b"key", "1700000000", b"{}") == expected
 
 
-async def test_what_is_told(bench: Bench) -> None:
-    """The hook hears who logs in where, until when."""
+async def test_a_request_describes_the_login(bench: Bench) -> None:
+    """A request has the challenge, the user, the domain, the device, its address and the expiry."""
     asked = question()
     provider = bench.make()
     answer = await provider.start(asked)
     assert answer.outcome is Outcome.WAITING
-    assert answer.again_s == 2  # the server's Retry-After
+    assert answer.again_s == 2  # from the Retry-After of the server
     assert bench.server.challenges[asked.challenge_id] == {
         "type": "challenge",
         "challenge_id": asked.challenge_id,
@@ -50,8 +50,7 @@ async def test_what_is_told(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "outcome"), [(Behaviour.APPROVE, Outcome.APPROVED), (Behaviour.DENY, Outcome.DENIED)]
 )
-async def test_an_answer_at_once(bench: Bench, behaviour: Behaviour, outcome: Outcome) -> None:
-    """A hook may answer without a poll_url."""
+async def test_an_immediate_answer_needs_no_poll_url(bench: Bench, behaviour: Behaviour, outcome: Outcome) -> None:
     bench.server.immediately = True
     bench.behave(behaviour)
     provider = bench.make()
@@ -59,8 +58,7 @@ async def test_an_answer_at_once(bench: Bench, behaviour: Behaviour, outcome: Ou
     await provider.aclose()
 
 
-async def test_waiting_is_no_first_answer(bench: Bench) -> None:
-    """`waiting` without a poll_url leads nowhere: a failure."""
+async def test_waiting_without_a_poll_url_is_a_failure(bench: Bench) -> None:
     bench.server.immediately = True
     bench.behave(Behaviour.WAIT)
     provider = bench.make()
@@ -74,8 +72,8 @@ async def test_waiting_is_no_first_answer(bench: Bench) -> None:
     ["", "https://evil.example/", "http://127.0.0.1:1/", "http://localhost/", "//evil.example/x", "file:///etc/passwd",
      "http://user:pw@127.0.0.1/", "http://[", "http://127.0.0.1/" + "x" * 3000, "javascript:alert(1)"],
 )  # fmt: skip
-async def test_poll_url_of_another_origin(bench: Bench, poll_url: str) -> None:
-    """A poll_url elsewhere is refused when it comes, and when it is in a handle; nothing is asked there."""
+async def test_a_poll_url_of_another_origin_is_refused(bench: Bench, poll_url: str) -> None:
+    """A foreign poll_url is refused in an answer and in a handle, and no request is sent there."""
     bench.server.poll_url = poll_url
     provider = bench.make()
     with pytest.raises(ProviderError, match="poll_url"):
@@ -86,8 +84,8 @@ async def test_poll_url_of_another_origin(bench: Bench, poll_url: str) -> None:
     await provider.aclose()
 
 
-async def test_a_hook_without_enrolment(bench: Bench) -> None:
-    """A hook that does not know the question leaves it open; that is no failure that would open the circuit."""
+async def test_a_webhook_need_not_know_enrolments(bench: Bench) -> None:
+    """An enrolment is unknown then; this is no failure that would open the circuit."""
     bench.server.knows_enrolment = False
     provider = bench.make()
     assert await provider.enrolled(USER) is Enrolment.UNKNOWN

@@ -37,8 +37,7 @@ class Silent:
 
 async def test_unanswered_look_ups_delay_no_other_tenant() -> None:
     """Any number of unanswered look-ups of one tenant, waiting or cancelled, delays neither another tenant's look-up,
-    nor an address, nor another use of a thread.
-    """
+    nor an address, nor another use of a thread."""
     dns = Silent()
     hostile = Egress(ANYWHERE, dns.look_up)
     other = hostile.for_tenant()
@@ -57,8 +56,8 @@ async def test_unanswered_look_ups_delay_no_other_tenant() -> None:
     dns.answers.set()
 
 
-async def test_few_addresses_of_a_host_are_looked_at() -> None:
-    """Only the first addresses of a name are used: its owner may give it thousands."""
+async def test_only_the_first_addresses_of_a_host_are_used() -> None:
+    """The owner of a name may give it thousands of addresses."""
     many = [f"198.51.{number >> 8}.{number & 255}" for number in range(4000)]
     found = await Egress(ANYWHERE, lambda *_: many).resolve("many.example", 443)
     assert found == many[:MOST_ADDRESSES]
@@ -116,7 +115,7 @@ def test_default_refuses_this_machine_and_metadata(address: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["{}", "::ffff:{}"])
-def test_default_refuses_the_own_addresses(form: str) -> None:
+def test_default_refuses_the_addresses_of_this_machine(form: str) -> None:
     """The addresses of this machine's interfaces are refused by default."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         try:
@@ -154,7 +153,7 @@ def test_anywhere_has_no_exception(address: str) -> None:
     assert Egress(ANYWHERE).allows(address)
 
 
-async def test_a_tenant_reads_no_address() -> None:
+async def test_a_message_to_a_tenant_has_no_address() -> None:
     """A tenant's message is `address not allowed`; the log and the advice name the networks to add."""
     egress = Egress(look_up=lambda _host, _port, _kind: ["127.0.0.5", "::1"])
     with capture_logs() as logged, pytest.raises(AddressNotAllowed) as refused:
@@ -162,7 +161,8 @@ async def test_a_tenant_reads_no_address() -> None:
     assert str(refused.value) == "address not allowed"
     assert [(each["event"], each["add"]) for each in logged] == [("egress_denied", "127.0.0.5/32, ::1/128")]
     assert egress.advice() == [
-        "ldap.corp.example: address not allowed; to allow it, add to SALLYPORT_EGRESS: 127.0.0.5/32, ::1/128"
+        "ldap.corp.example: address not allowed; to allow it, add 127.0.0.5/32, ::1/128 to the setting egress, "
+        "and restart the service"
     ]
 
 
@@ -177,8 +177,8 @@ async def test_a_denied_host_is_logged_once() -> None:
     assert len(egress.advice()) == DENIED_HOSTS
 
 
-async def test_no_answer_of_the_kernel_allows_nothing() -> None:
-    """If the interfaces cannot be read, no address is allowed, and the error is a ProviderError."""
+async def test_unreadable_interfaces_allow_no_address() -> None:
+    """The error is a ProviderError."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
@@ -202,14 +202,14 @@ def test_too_many_sockets_are_refused() -> None:
     third.close()
 
 
-async def test_tenants_have_limits_of_their_own() -> None:
+async def test_each_tenant_has_its_own_limit_of_sockets() -> None:
     """The open sockets of one tenant do not count for another."""
     egress = Egress(ANYWHERE)
     assert egress.for_tenant().sockets is not egress.sockets
 
 
 async def test_idle_connections_make_room() -> None:
-    """An idle connection is closed if another server needs its place."""
+    """An idle connection is closed if another server needs its socket."""
     egress = Egress(ANYWHERE)
     egress.sockets = Sockets(1)
     async with (

@@ -23,8 +23,7 @@ from sallyport.outgoing.fields import origin
         "http://[::1]:8000/",
     ],
 )
-def test_urls(url: str) -> None:
-    """A URL is https, or http on loopback."""
+def test_a_url_is_https_or_http_on_loopback(url: str) -> None:
     assert WebhookFields(url=url, secret="s").url.startswith(url)
 
 
@@ -48,19 +47,19 @@ def test_urls(url: str) -> None:
         "",
     ],
 )
-def test_urls_that_are_refused(url: str) -> None:
-    """Another URL is refused with the field's name and without its value."""
+def test_another_url_is_refused(url: str) -> None:
+    """The message has the field's name and not its value."""
     with pytest.raises(ValidationError) as refused:
         WebhookFields(url=url, secret="s")
-    told = refusal(refused.value)
-    assert str(told) == "invalid url"
-    assert [field.field for field in told.fields] == ["url"]
-    assert "mallory" not in told.fields[0].message
+    error = refusal(refused.value)
+    assert str(error) == "invalid url"
+    assert [field.field for field in error.fields] == ["url"]
+    assert "mallory" not in error.fields[0].message
 
 
 @pytest.mark.parametrize("host", ["api-0123.duosecurity.com", "127.0.0.1:8000", "localhost:80", "gateway", "192.0.2.1"])
-def test_hosts(host: str) -> None:
-    """A host is a name or an address. A port is allowed on loopback alone, which is then plain http."""
+def test_a_host_is_a_name_or_an_address(host: str) -> None:
+    """A port is allowed on loopback only, which uses plain http."""
     assert DuoFields(ikey="DI", skey="s", host=host).host == host
     assert origin(host) == f"{'http' if ':' in host else 'https'}://{host}"
 
@@ -70,14 +69,14 @@ def test_hosts(host: str) -> None:
     ["", "api.example.com:443", "https://api.example.com", "api.example.com/x", "u@api.example.com", "a..b", "-a.b",
      "127.0.0.1:x", "127.0.0.1:", "a b", "a\nb", "2130706433", "x" * 254, "127.0.0.1:80/x", "evil:80@127.0.0.1"],
 )  # fmt: skip
-def test_hosts_that_are_refused(host: str) -> None:
+def test_an_unsuitable_host_is_refused(host: str) -> None:
     """A URL, a port elsewhere, and text that another parser could read differently are refused."""
     for make in (lambda: DuoFields(ikey="DI", skey="s", host=host), lambda: OktaFields(domain=host, apiToken="t")):
         with pytest.raises(ValidationError):
             make()
 
 
-def test_radius_port() -> None:
+def test_the_radius_port() -> None:
     """The port is 1812 by default, may be text, and is 1 to 65535."""
     assert RadiusFields(host="192.0.2.1", secret="s").port == 1812
     assert RadiusFields.model_validate({"host": "h", "secret": "s", "port": "1645"}).port == 1645

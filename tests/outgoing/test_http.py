@@ -1,4 +1,4 @@
-"""HTTP for providers: a request ends with an answer or a ProviderError, and connects to allowed addresses alone."""
+"""HTTP for providers: a request ends with a response or a ProviderError, and connects to allowed addresses only."""
 
 import socket
 import ssl
@@ -47,7 +47,7 @@ class NamedHosts:
         return addresses
 
 
-async def test_connections_are_used_again() -> None:
+async def test_connections_are_reused() -> None:
     """Sequential requests share a connection; concurrent ones have their own."""
     async with serving(echo) as server, HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{server.port}") as client:
         for _ in range(5):
@@ -66,8 +66,8 @@ async def test_connections_are_used_again() -> None:
         assert (await exchange(client, "GET", "/x")).status_code == 200
 
 
-async def test_headers_say_who_asks() -> None:
-    """Each request has our User-Agent and asks for an uncompressed answer. Cookies of an answer are not sent back."""
+async def test_headers_of_a_request() -> None:
+    """Each request has the service's User-Agent and asks for an uncompressed response. Cookies are not sent back."""
 
     async def cookies(call: Call) -> Reply:
         assert "cookie" not in call.headers
@@ -81,8 +81,8 @@ async def test_headers_say_who_asks() -> None:
 
 
 @pytest.mark.parametrize("failure", sorted(HTTP_FAILURES - {Behaviour.SILENT, Behaviour.RUBBISH, Behaviour.EMPTY}))
-async def test_failures(failure: Behaviour) -> None:
-    """Each failure is a ProviderError that names the host and the cause."""
+async def test_each_failure_names_the_host_and_the_cause(failure: Behaviour) -> None:
+    """Each failure is a ProviderError."""
     said = {
         Behaviour.BROKEN_OFF: "broke off",
         Behaviour.NO_PROTOCOL: "not HTTP",
@@ -123,8 +123,7 @@ async def test_time_is_limited_for_the_whole_answer() -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_a_closed_port() -> None:
-    """A closed port is a ProviderError."""
+async def test_a_closed_port_is_a_provider_error() -> None:
     async with serving(echo) as server:
         pass
     with pytest.raises(ProviderError, match="no connection"):
@@ -132,8 +131,8 @@ async def test_a_closed_port() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://localhost:1/", "https://127.0.0.1/", "http://evil.example/", "http://[::1"])
-async def test_other_origins_are_not_asked(url: str) -> None:
-    """An absolute URL at another origin is refused before a connection is made."""
+async def test_a_url_at_another_origin_is_refused(url: str) -> None:
+    """A URL at another origin is refused before a connection is made."""
     async with serving(echo) as server:
         with pytest.raises(ProviderError):
             await ask(server, url)
@@ -151,8 +150,8 @@ async def test_other_origins_are_not_asked(url: str) -> None:
         ({}, 5.0),
     ],
 )
-async def test_429_says_how_long(headers: dict[str, str], wait_s: float) -> None:
-    """Retry-After in either form, and X-Rate-Limit-Reset by the server's clock, set the wait."""
+async def test_a_429_sets_the_pause(headers: dict[str, str], wait_s: float) -> None:
+    """Retry-After in either form, and X-Rate-Limit-Reset by the server's clock, set the pause."""
 
     async def busy(call: Call) -> Reply:
         return Reply(429, {}, headers)
@@ -175,24 +174,22 @@ async def test_compressed_answers_are_refused() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b"null", b"\xff", b"[" * 200_000, b'{"a": ' + b"9" * 9000])
-def test_a_malformed_json_object(body: bytes) -> None:
-    """A body that is no JSON object, or that would exhaust a parser, is a ProviderError."""
+def test_a_malformed_json_object_is_a_provider_error(body: bytes) -> None:
+    """A body that is not a JSON object, or that would exhaust a parser, is a ProviderError."""
     with pytest.raises(ProviderError):
         json_object(httpx.Response(200, content=body))
 
 
 @pytest.mark.parametrize("part", [b"{}", b"[]"])
 def test_json_of_many_parts_is_refused(part: bytes) -> None:
-    """JSON with too many parts is refused, since it would be decoded in one piece on the event loop."""
+    """JSON with too many parts would be decoded in one step on the event loop."""
     with pytest.raises(ProviderError, match="20,000 objects and arrays"):
         json_array(httpx.Response(200, content=b"[" + (part + b",") * 20_000 + b"1]"))
 
 
 def test_values_of_a_json_answer() -> None:
-    """A missing value or one of another type counts as absent.
-
-    Lone surrogates, which no codec accepts, are replaced.
-    """
+    """A missing value or one of another type counts as absent. Lone surrogates, which no codec accepts, are
+    replaced."""
     document = json_object(httpx.Response(200, content=b'{"a": {"b": "x", "c": 7, "d": "\\ud800"}}'))
     assert text_at(document, "a", "b") == "x"
     assert text_at(document, "a", "c") == text_at(document, "a", "b", "c") == text_at(None, "a") == ""
@@ -229,31 +226,31 @@ async def test_wrong_certificates_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "trusted", "told"),
+    ("made", "trusted", "reason"),
     [
-        pytest.param({"issuer": "Example Root"}, False, "its issuer is unknown: CN=Example Root; add", id="issuer"),
-        pytest.param({}, False, "it signed itself: CN=localhost; add", id="itself"),
+        pytest.param(
+            {"issuer": "Example Root"}, False, "its issuer is unknown: CN=Example Root; trust it", id="issuer"
+        ),
+        pytest.param({}, False, "it signed itself: CN=localhost; trust it by the system", id="itself"),
         pytest.param({"since": timedelta(days=-9)}, True, "it expired on .*renew it", id="expired"),
         pytest.param({"since": timedelta(days=9)}, True, "it is valid from .*clocks", id="not yet"),
         pytest.param({"host": "a.example"}, True, "it is for a.example, and not for localhost", id="name"),
     ],
 )
-async def test_why_a_certificate_is_refused(tmp_path: Path, made: dict[str, Any], trusted: bool, told: str) -> None:
-    """The message has the issuer, the end date or the names of the certificate, and the remedy.
-
-    No request is sent.
-    """
+async def test_the_message_for_a_refused_certificate(
+    tmp_path: Path, made: dict[str, Any], trusted: bool, reason: str
+) -> None:
+    """The message has the issuer, the end date or the names of the certificate, and the remedy. No request is sent."""
     context, chain = self_signed(tmp_path, **{"host": "localhost", **made})
     verify = ssl.create_default_context(cafile=str(chain)) if trusted else None
     async with serving(echo, tls=context) as server:
         async with HttpFactory(egress=ANYWHERE, verify=verify)(f"https://localhost:{server.port}") as client:
-            with pytest.raises(ProviderError, match=f"its certificate is not trusted: .*{told}"):
+            with pytest.raises(ProviderError, match=f"its certificate is not trusted: .*{reason}"):
                 await exchange(client, "GET", "/")
         assert server.requests == 0
 
 
-async def test_no_tls_at_the_other_end() -> None:
-    """An https URL to a port that speaks plain HTTP is a ProviderError."""
+async def test_https_to_a_plain_http_port_is_a_provider_error() -> None:
     async with serving(echo) as server, HttpFactory(egress=ANYWHERE)(f"https://localhost:{server.port}") as client:
         with pytest.raises(ProviderError, match="no TLS connection"):
             await exchange(client, "GET", "/")
@@ -273,8 +270,8 @@ async def test_forbidden_addresses_are_not_connected_to() -> None:
             await exchange(client, "GET", "/latest/meta-data/")
 
 
-async def test_a_name_that_changes_its_address() -> None:
-    """The connection uses the checked address: one look-up, without the forbidden addresses."""
+async def test_the_checked_address_is_the_one_connected_to() -> None:
+    """One look-up gives the addresses, and the forbidden ones are left out."""
     resolver = NamedHosts(["169.254.169.254", "127.0.0.1"], ["169.254.169.254"], [])
     http = HttpFactory(egress=[ip_network("127.0.0.0/8")], look_up=resolver.look_up)
     async with serving(echo) as server:
@@ -291,7 +288,7 @@ async def test_a_name_that_changes_its_address() -> None:
 
 
 async def test_the_next_address_is_tried() -> None:
-    """A host with a dead address and a live one is reached."""
+    """A host with an unreachable address and a reachable one is reached."""
     http = HttpFactory(egress=ANYWHERE, look_up=NamedHosts(["127.0.0.2", "127.0.0.1"]).look_up)
     async with serving(echo) as server, http(f"http://two.example:{server.port}") as client:
         assert (await exchange(client, "GET", "/")).status_code == 200

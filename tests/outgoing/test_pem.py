@@ -28,7 +28,7 @@ NO_KEY = "a private key in PEM, without a passphrase"
         ),
     ],
 )
-def test_keys_that_work(key: str, kind: type) -> None:
+def test_rsa_and_ec_keys_are_read(key: str, kind: type) -> None:
     """RSA and EC keys are read from PEM and from JWKs."""
     assert isinstance(pem.private_key(key), kind)
 
@@ -50,7 +50,7 @@ def test_keys_that_work(key: str, kind: type) -> None:
         pytest.param('{"kty": "EC", "crv": "P-256", "d": ""}', NO_KEY, id="JWK without a scalar"),
     ],
 )
-def test_keys_that_are_refused(key: str, message: str) -> None:
+def test_an_unsuitable_key_is_refused(key: str, message: str) -> None:
     """Encrypted, long and broken keys are refused. The message names the accepted keys."""
     with pytest.raises(PemError, match=message):
         pem.private_key(key)
@@ -75,7 +75,7 @@ def test_a_key_is_encoded_again() -> None:
         pytest.param(costly.certificate(costly.DSA.public_key()), "RSA, EC or EdDSA", id="DSA"),
     ],
 )
-def test_certificates_that_are_refused(text: str, message: str) -> None:
+def test_unsuitable_certificates_are_refused(text: str, message: str) -> None:
     """Too many certificates, and those with long or other keys, are refused."""
     with pytest.raises(PemError, match=message):
         pem.certificates(text)
@@ -95,8 +95,7 @@ def test_a_field_refuses_an_encrypted_key() -> None:
     assert "AAAA" not in refused.value.errors()[0]["msg"]
 
 
-def test_ed25519() -> None:
-    """EdDSA keys are read."""
+def test_ed25519_keys_are_read() -> None:
     key = ed25519.Ed25519PrivateKey.generate()
     text = key.private_bytes(costly.Encoding.PEM, costly.PrivateFormat.PKCS8, costly.NoEncryption()).decode()
     assert isinstance(pem.private_key(text), ed25519.Ed25519PrivateKey)

@@ -1,4 +1,4 @@
-"""Connections of HTTP clients: reused if that is safe, else closed."""
+"""Connections of HTTP clients: reused if that is safe, otherwise closed."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -75,7 +75,7 @@ async def ok(call: Call) -> Reply:
     return Reply(200, {})
 
 
-async def test_tls_connections_are_used_again(tmp_path: Path) -> None:
+async def test_tls_connections_are_reused(tmp_path: Path) -> None:
     """The second request needs no handshake."""
     context, chain = self_signed(tmp_path, "localhost")
     trust = ssl.create_default_context(cafile=str(chain))
@@ -85,8 +85,7 @@ async def test_tls_connections_are_used_again(tmp_path: Path) -> None:
         assert server.connections == 1
 
 
-async def test_origins_have_their_own() -> None:
-    """A connection is used for its own origin only."""
+async def test_a_connection_is_used_for_one_origin() -> None:
     async with answering(OK) as one, answering(OK) as other, pooled() as pool:
         for peer in (one, other, one, other):
             await pool.fetch(request(peer.port))
@@ -104,7 +103,7 @@ async def test_old_connections_are_closed(mock_clock: MockClock) -> None:
         assert not peer.ended[1].is_set()
 
 
-async def test_closed_connections_are_not_used_again() -> None:
+async def test_closed_connections_are_not_reused() -> None:
     """A connection that the server closed meanwhile is replaced by a new one without an error."""
     async with pooled() as pool:
         async with answering(OK) as peer:
@@ -125,8 +124,8 @@ async def test_closed_connections_are_not_used_again() -> None:
         b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
     ],
 )
-async def test_an_answer_ends_its_connection(octets: bytes) -> None:
-    """Octets after an answer are not read as the next answer, and `Connection: close` is respected."""
+async def test_unexpected_octets_end_a_connection(octets: bytes) -> None:
+    """Octets after a response are not read as the next response, and `Connection: close` is respected."""
     async with answering(octets) as peer, pooled() as pool:
         for _ in range(2):
             assert (await pool.fetch(request(peer.port))).body == b"ok"
@@ -135,7 +134,7 @@ async def test_an_answer_ends_its_connection(octets: bytes) -> None:
             await ended.wait()
 
 
-async def test_interim_answers() -> None:
+async def test_interim_responses() -> None:
     """Early hints (RFC 8297) are skipped. Switching Protocols, which was not requested, is an error."""
     async with answering(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + OK) as peer, pooled() as pool:
         assert (await pool.fetch(request(peer.port))).body == b"ok"
@@ -175,8 +174,8 @@ async def test_closing_the_pool() -> None:
         assert server.connections == 2
 
 
-async def test_cancelling_closes() -> None:
-    """A connection on which an answer may still come is of no more use."""
+async def test_a_cancelled_request_closes_its_connection() -> None:
+    """A response may still arrive on it."""
     async with serving(ok) as server, pooled() as pool:
         server.behave(Behaviour.SILENT)
         with trio.CancelScope() as scope:

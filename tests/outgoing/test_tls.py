@@ -1,4 +1,4 @@
-"""TLS to servers that a tenant names."""
+"""TLS to servers that a tenant configures."""
 
 import ssl
 from pathlib import Path
@@ -19,11 +19,11 @@ def test_no_finite_field_diffie_hellman() -> None:
 
 
 def test_no_renegotiation() -> None:
-    """A server cannot have another handshake while its answers are read: that would be on the event loop."""
+    """A server cannot start another handshake, which would run on the event loop."""
     assert client_context().options & ssl.OP_NO_RENEGOTIATION
 
 
-async def test_a_handshake_leaves_the_event_loop(tmp_path: Path) -> None:
+async def test_a_handshake_runs_in_a_thread(tmp_path: Path) -> None:
     """The computation of a handshake waits for one of the tenant's threads, while the event loop continues."""
     server, chain = self_signed(tmp_path, "localhost")
     trusting, threads = client_context(chain.read_text()), trio.CapacityLimiter(1)
@@ -49,7 +49,7 @@ async def test_a_handshake_leaves_the_event_loop(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["nothing", "plain text"])
-async def test_no_tls(answer: bytes) -> None:
+async def test_a_server_without_tls_breaks_the_stream(answer: bytes) -> None:
     """A server that closes the connection or answers in plain text breaks the stream."""
     ours, theirs = await _sockets()
     async with trio.open_nursery() as nursery:
@@ -67,7 +67,7 @@ async def test_no_tls(answer: bytes) -> None:
     await ours.aclose()
 
 
-async def test_a_context_is_made_once() -> None:
+async def test_a_context_is_created_once() -> None:
     """Tasks that need the context at the same time share it."""
     made: list[ssl.SSLContext] = []
 

@@ -18,7 +18,7 @@ EVERYTHING = Page(0, 1000)
 
 @dataclass
 class Setup:
-    """The policies, two tenants and their machines: 1 to 3 are ours, 7 is the other tenant's."""
+    """The policies, two tenants and their machines: 1 to 3 belong to the first tenant, 7 to the other."""
 
     areas: Areas
     policies: PasswordPolicies
@@ -26,19 +26,19 @@ class Setup:
     theirs: int
 
     async def add(self, name: str = "p", tenant: int = 0, **fields: object) -> int:
-        """Add a policy of ours, or of `tenant`."""
+        """Add a policy of the first tenant, or of `tenant`."""
         given = change(policyName=name, **fields)
         return await self.policies.add(tenant or self.ours, given)
 
     async def assign(self, policy: int, *machines: int, action: str = "add", tenant: int = 0) -> None:
-        """Assign a policy of ours to machines, or remove the assignment."""
+        """Assign a policy of the first tenant to machines, or remove the assignment."""
         entries = [{"policyId": policy, "instanceId": each, "action": action} for each in machines]
         await self.policies.assign(
             tenant or self.ours, [AssignPolicy.model_validate(each).assignment for each in entries]
         )
 
     async def all(self, tenant: int = 0) -> list[Policy]:
-        """Return all policies of ours, or of `tenant`."""
+        """Return all policies of the first tenant, or of `tenant`."""
         found, total = await self.policies.page(tenant or self.ours, EVERYTHING)
         assert len(found) == total
         return found
@@ -59,7 +59,7 @@ def change(**fields: object) -> dict[str, str]:
 
 
 @pytest.fixture
-async def desk(areas: Areas) -> Setup:
+async def setup(areas: Areas) -> Setup:
     """Return a setup without policies."""
     theirs = await areas.tenancy.ensure_tenant(2, 1)
     await areas.store.write(make_table)

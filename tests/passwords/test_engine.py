@@ -1,4 +1,4 @@
-"""A password against rules. tests/peers compares with libpwquality itself."""
+"""Passwords are checked against rules. The tests in tests/peers compare with libpwquality itself."""
 
 import sys
 from dataclasses import replace
@@ -59,7 +59,7 @@ def of_quality(password: str, user_name: str = "", **parameters: object) -> list
         (Rules(digits=False), "ab-", "ab٣", "allowNumeric"),
     ],
 )
-def test_a_field_of_the_interface(rules: Rules, good: str, bad: str, rule: str) -> None:
+def test_each_field_is_a_rule(rules: Rules, good: str, bad: str, rule: str) -> None:
     """A rule counts characters in any script: one password meets it, the other fails this rule alone."""
     assert failed(rules, good) == []
     assert failed(rules, bad) == [rule]
@@ -99,21 +99,19 @@ def test_every_failed_rule_is_listed_in_order() -> None:
     ("password", "rules"),
     [("Abcdef1x", []), ("Abcdefgh", ["minclass"]), ("Ab1.", ["minlen"]), ("abc", ["minlen", "minclass"])],
 )
-def test_the_guidance(password: str, rules: list[str]) -> None:
+def test_the_default_guidance(password: str, rules: list[str]) -> None:
     """The guidance is eight characters of three of the four classes."""
     assert failed(GUIDANCE, password) == rules
 
 
-def test_an_empty_password() -> None:
-    """An empty password fails one rule alone, whatever the policy is."""
+def test_an_empty_password_fails_one_rule() -> None:
+    """An empty password fails one rule, whatever the policy is."""
     assert failed(Rules(), "") == failed(GUIDANCE, "") == ["empty"]
 
 
-def test_octets_are_what_libpwquality_counts() -> None:
-    """For minlen and a credit, two octets of UTF-8 are two characters of the class `other`.
-
-    For minLen the same password has three characters.
-    """
+def test_rules_of_libpwquality_count_octets() -> None:
+    """For minlen and a credit, two octets of UTF-8 are two characters of the class `other`. For minLen the same
+    password has three characters."""
     assert of_quality("éöü", minlen=6) == []
     assert of_quality("éöü", minlen=8, credits=(0, 0, 0, 2)) == []
     assert of_quality("éöü", credits=(-1, -1, -1, -6)) == ["dcredit", "ucredit", "lcredit"]
@@ -121,20 +119,20 @@ def test_octets_are_what_libpwquality_counts() -> None:
     assert of_quality("j\udcff\udcfe", credits=(0, 0, 0, -2)) == []
 
 
-def test_a_credit_without_a_length() -> None:
-    """A credit without minlen has no effect, and a negative one is a minimum."""
+def test_a_credit_without_a_length_has_no_effect() -> None:
+    """A negative credit is a minimum."""
     assert of_quality("a", credits=(2, 2, -2, 2)) == ["lcredit", "palindrome"]
 
 
 @pytest.mark.parametrize("password", ["xxANN.Kxx", "k.nna77", "aannn..kk", "K.NA"])
-def test_the_user_name_in_some_form(password: str) -> None:
-    """A password with the user name in any case, backwards, or with repeated characters is refused."""
+def test_a_password_with_the_user_name_is_refused(password: str) -> None:
+    """The user name is found in any case, backwards and with repeated characters."""
     assert of_quality(password, "ann.k", usercheck=True) == ["usercheck"]
     assert of_quality(password, "ann.k") == of_quality(password, "nnk", usercheck=True) == []
 
 
 @given(RULES, PASSWORDS, PASSWORDS, st.text(max_size=8))
-def test_no_message_depends_on_the_password(rules: Rules, one: str, other: str, user_name: str) -> None:
+def test_messages_do_not_depend_on_the_password(rules: Rules, one: str, other: str, user_name: str) -> None:
     """A rule's text is the same for every password and user name, and listed once."""
     first, second = failures(rules, one, user_name), failures(rules, other, "")
     words = {each.rule: each.message for each in first}
@@ -143,8 +141,7 @@ def test_no_message_depends_on_the_password(rules: Rules, one: str, other: str, 
 
 
 @given(RULES, PASSWORDS)
-def test_less_is_demanded_with_fewer_rules(rules: Rules, password: str) -> None:
-    """Removing a rule removes its failure and no other."""
+def test_removing_a_rule_removes_only_its_failure(rules: Rules, password: str) -> None:
     before = failed(rules, password)
     for field, rule in (("min_length", "minLen"), ("max_length", "maxLen"), ("first", "firstChar")):
         assert failed(replace(rules, **{field: None}), password) == [each for each in before if each != rule]
@@ -160,7 +157,7 @@ def test_a_longer_password_is_not_too_short(quality: Quality, password: str) -> 
 
 
 @given(st.lists(RULES, min_size=1, max_size=8), PASSWORDS, st.text("ab", max_size=6))
-def test_the_strictest_of_many(many: list[Rules], password: str, user_name: str) -> None:
+def test_merged_rules_imply_each_policy(many: list[Rules], password: str, user_name: str) -> None:
     """A password that meets the merged rules meets each given policy. A single policy stays unchanged."""
     few = strictest(many)
     assert len(few) <= len(First)
@@ -168,7 +165,7 @@ def test_the_strictest_of_many(many: list[Rules], password: str, user_name: str)
         assert not any(failures(rules, password, user_name) for rules in many)
 
 
-def test_the_strictest_can_be_met() -> None:
+def test_merged_rules_can_be_met() -> None:
     """If a password meets several policies together, their merged rules can be met too."""
     many = [
         Rules(min_length=8),
@@ -180,8 +177,8 @@ def test_the_strictest_can_be_met() -> None:
 
 
 @given(st.lists(RULES, max_size=8), PASSWORDS, st.text("ab", max_size=6))
-def test_all_failures_are_those_of_each(many: list[Rules], password: str, user_name: str) -> None:
-    """Failures of several policies are listed in the order of the rules, each once. Without rules there are none."""
+def test_failures_of_several_policies_are_listed_once(many: list[Rules], password: str, user_name: str) -> None:
+    """Failures are listed in the order of the rules. Without rules there are none."""
     each = dict.fromkeys(failure for rules in many for failure in failures(rules, password, user_name))
     assert all_failures(many, password, user_name) == list(each)
 

@@ -77,7 +77,7 @@ def test_every_field_reaches_the_engine() -> None:
 
 
 @pytest.mark.parametrize("field", PARAMETERS)
-def test_any_parameter_of_libpwquality_brings_the_library(field: str) -> None:
+def test_any_parameter_of_libpwquality_adds_its_fixed_checks(field: str) -> None:
     """The fixed checks of libpwquality apply if one of its parameters has a value, also 0."""
     rules = rules_of(complete({field: "0"}))
     assert rules.quality is not None
@@ -109,8 +109,7 @@ def test_the_parameters_are_those_of_the_engine() -> None:
         (Rules(special=False, quality=Quality(minclass=4)), ["minclass"]),
     ],
 )
-def test_a_contradiction(rules: Rules, fields: list[str]) -> None:
-    """A contradiction is reported by the field to change."""
+def test_a_contradiction_names_the_field_to_change(rules: Rules, fields: list[str]) -> None:
     assert [each.rule for each in contradictions(rules)] == fields
 
 
@@ -125,13 +124,12 @@ def test_a_contradiction(rules: Rules, fields: list[str]) -> None:
         Rules(special=False, both_cases=False, quality=Quality(minclass=2, credits=(-1, -1, 0, 0))),
     ],
 )
-def test_what_can_be_met(rules: Rules) -> None:
-    """Rules that can be met together are no contradiction."""
+def test_rules_that_can_be_met_are_no_contradiction(rules: Rules) -> None:
     assert contradictions(rules) == []
 
 
 @given(RULES, ASCII)
-def test_what_a_password_meets(rules: Rules, password: str) -> None:
+def test_rules_that_a_password_meets_are_no_contradiction(rules: Rules, password: str) -> None:
     """Rules that an ASCII password meets are never reported as a contradiction."""
     if not engine.failures(rules, password):
         assert contradictions(rules) == []

@@ -13,6 +13,7 @@ class Authority:
     """An authority. pem: its certificate, for the trust of others."""
 
     def __init__(self, name: str) -> None:
+        self.subject = f"CN={name}"
         self._name = _named(name)
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._certificate = (

@@ -98,7 +98,9 @@ async def test_states_of_accounts(corp: Corp) -> None:
         pytest.param("jörg", "wrong", {}, "the user's password is not", id="user's password"),
     ],
 )
-async def test_what_is_wrong(corp: Corp, user: str, password: str, changed: dict[str, object], expected: str) -> None:
+async def test_each_fault_has_its_remedy(
+    corp: Corp, user: str, password: str, changed: dict[str, object], expected: str
+) -> None:
     """A wrong base DN, an anonymous search, a wrong service account, user and password have one remedy each."""
     async with bound(corp, **changed) as asked:
         assert await asked.bind(user, password) is not R.NONE
@@ -124,7 +126,11 @@ async def test_a_locked_account(corp: Corp) -> None:
 async def test_an_untrusted_certificate(corp: Corp, scheme: str, start_tls: bool) -> None:
     """For an unknown issuer the step names the issuer; for another name it has both names."""
     for url, changed, expected in (
-        (DC_NAME, {"caCertificate": Authority("another CA").pem}, "its issuer is unknown: CN=corp; add"),
+        (
+            DC_NAME,
+            {"caCertificate": Authority("another CA").pem},
+            "its issuer is unknown: CN=corp; trust it by caCertificate",
+        ),
         (DC_ADDRESS, {}, f"it is for {DC_NAME}, and not for {DC_ADDRESS}; configure"),
     ):
         async with bound(corp, f"{scheme}://{url}", startTls=start_tls, **changed) as asked:

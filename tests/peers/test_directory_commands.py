@@ -88,7 +88,7 @@ def test_a_directory_is_added_read_and_changed(service: Service, options: dict[s
     [
         ({"--base-dn": f"dc=nowhere,{BASE}"}, "no entry of the base's name"),
         ({"--bind-dn": f"cn=nobody,{BASE}"}, "refuses the account that reads"),
-        ({"--ca-certificate": ""}, "certificate is not trusted"),
+        ({"--ca-certificate": ""}, "; trust it by --ca-certificate"),
         ({"--url": "ldap://localhost:1"}, "no connection"),
         ({"--filter": "(uid=nobody)"}, "shows no account"),
         ({"--base-dn": f"ou=empty,{STAFF}"}, "no entry of the base's name"),

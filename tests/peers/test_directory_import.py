@@ -166,7 +166,7 @@ def test_over_tls(tenant: Tenant, directory: Slapd, authority: Authority) -> Non
     assert set(people(tenant)) == set(PEOPLE)
 
 
-def test_what_changes(tenant: Tenant, directory: Slapd) -> None:
+def test_changed_entries_are_updated_by_the_next_read(tenant: Tenant, directory: Slapd) -> None:
     """New, changed, renamed, locked and removed entries are updated by the next read."""
     save(tenant, directory)
     directory.add(person("old", "mail: old@example.com") + "\n" + person("leaves"))

@@ -111,7 +111,7 @@ def nas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nas]:
             process.wait()
 
 
-def test_a_disconnect(nas: Nas) -> None:
+def test_freeradius_acknowledges_a_disconnect(nas: Nas) -> None:
     """FreeRADIUS acknowledges the request, and has read the session's attributes."""
     session = nas.session("one", 'User-Name = "bob"', 'Calling-Station-Id = "02-00-00-00-00-01"')
     result = nas.disconnect(session)
@@ -131,7 +131,7 @@ def test_a_disconnect_nak(nas: Nas) -> None:
     assert result["errorText"] == "Session-Context-Not-Found"
 
 
-def test_a_change(nas: Nas) -> None:
+def test_freeradius_receives_the_attributes_of_a_change(nas: Nas) -> None:
     """Attributes of the RFCs and of vendors arrive with their values."""
     attributes = [
         {"name": "Filter-Id", "value": "guests"},

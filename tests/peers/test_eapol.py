@@ -154,7 +154,7 @@ async def test_in_a_tunnel(bench: Bench, method: str, version: str) -> None:
 
 
 @pytest.mark.parametrize("version", [TLS12, TLS13])
-async def test_a_certificate(bench: Bench, version: str) -> None:
+async def test_a_certificate_logs_in_its_user(bench: Bench, version: str) -> None:
     """EAP-TLS logs in the user that the certificate names, whatever the client's identity is. An unknown name is
     rejected.
     """
@@ -281,7 +281,7 @@ async def test_a_code_is_asked_for_by_gtc(bench: Bench, name: str, phase2: str) 
     assert (await bench.run(name, f'phase2="{phase2}"')).code != 0
 
 
-async def test_the_client_chooses_among_what_is_offered(bench: Bench) -> None:
+async def test_the_client_may_choose_any_offered_method(bench: Bench) -> None:
     """A client may choose another offered method. If its method is not offered, the login ends with that reason."""
     assert is_accepted(await bench.run("TTLS PEAP", 'phase2="auth=MSCHAPV2"'))
     bench.has_tls = False

@@ -301,7 +301,7 @@ def test_where_the_import_is_stricter(tmp_path: Path, address: str, network: str
         "section {",
     ],
 )
-def test_what_is_no_configuration(tmp_path: Path, inside: str) -> None:
+def test_a_file_that_freeradius_refuses_is_refused(tmp_path: Path, inside: str) -> None:
     """A file that FreeRADIUS cannot parse is an error of the whole file in the import too."""
     path = configured(tmp_path, f"client a {{\nipaddr = ::1\n{inside}\n}}\n".encode("latin-1"))
     code, output = run(tmp_path)

@@ -22,11 +22,11 @@ pytestmark = [
     pytest.mark.skipif(not SUITE.is_dir(), reason="the JSON Schema Test Suite is not installed"),
 ]
 
-NO_OBJECT = "a JSON Schema is an object"
+NO_OBJECT = "it is no object"
 ELSEWHERE = "it refers to something else than `#` or a JSON pointer `#/...`"
 OWN_ID = "a part of it has an $id of its own"
 UNEVALUATED = (
-    "unevaluatedItems or unevaluatedProperties together with references, dependentSchemas or patternProperties"
+    "it has unevaluatedItems or unevaluatedProperties beside references, dependentSchemas or patternProperties"
 )
 OTHER_DRAFT = "its $schema is draft-07 or 2020-12"
 
@@ -40,7 +40,7 @@ def standing(schema: JSON, value: JSON) -> str:
     try:
         check_subject(kept, value)
     except Invalid as refused:
-        assert str(refused) == "metadata is not what the schema asks for"
+        assert str(refused) == "metadata does not meet the schema"
         return "invalid"
     return "valid"
 

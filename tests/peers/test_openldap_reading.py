@@ -138,7 +138,7 @@ async def test_the_filter_says_which_accounts(directory: Slapd) -> None:
     assert len(reading.groups) == 5
 
 
-async def test_groups_outside_of_what_is_read_stay_with_the_person(directory: Slapd) -> None:
+async def test_groups_outside_the_base_stay_with_the_person(directory: Slapd) -> None:
     """Groups outside the base stay with the person, since no other entry has them."""
     reading = await read(replace(source_of(directory), base=STAFF))
     assert set(reading.groups) == set()
@@ -217,7 +217,7 @@ async def test_a_server_that_dies_in_the_middle(tmp_path: Path, authority: Autho
         assert not complete
 
 
-async def test_a_limit_on_all_pages_is_told(tmp_path: Path, authority: Authority) -> None:
+async def test_a_limit_on_all_pages_is_reported(tmp_path: Path, authority: Authority) -> None:
     """A server's limit on all pages ends the read, and the error names the setting."""
     with slapd(tmp_path, authority, in_all="hard") as directory:
         directory.add("".join(f"\n{_person(f'many{number}')}" for number in range(2 * SIZE_LIMIT)))

@@ -142,7 +142,7 @@ def test_another_station_is_another_prompt(
     ("user", "status", "reason"),
     [("gus", "denied", "second factor denied"), ("ida", "unknown_user", "not enrolled")],
 )
-def test_a_user_who_does_not_approve_is_rejected(
+def test_a_user_without_an_approval_is_rejected(
     pushing: RunningService, hook: Hook, phone_device: Device, user: str, status: str, reason: str
 ) -> None:
     """A user who denies, and one unknown to the provider, are rejected with the reason."""
@@ -229,7 +229,7 @@ def test_a_state_belongs_to_its_station_and_user(tmp_path: Path, coding: Running
     assert ACCEPTED in code_device.pap("paul", code, state)
 
 
-def test_a_user_who_is_not_enrolled_is_rejected(coding: RunningService, code_device: Device) -> None:
+def test_an_unenrolled_user_is_rejected(coding: RunningService, code_device: Device) -> None:
     """A user without a seed is rejected as not enrolled, without a challenge."""
     assert REJECTED in code_device.pap("quin", PASSWORD)
     assert event(coding, "quin")[2] == "not enrolled"

@@ -200,9 +200,9 @@ def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
     """The gateway has the station's key from the Access-Accept, or IKE would fail. Data passes. The gateway is a
     strongSwan, and its accounted session is listed until the station hangs up.
     """
-    told = vpn.dial("ann")
-    assert ESTABLISHED in told
-    assert TUNNEL in told
+    dialled = vpn.dial("ann")
+    assert ESTABLISHED in dialled
+    assert TUNNEL in dialled
     with vpn.station.inside(), pytest.raises(ConnectionRefusedError):
         socket.create_connection((INSIDE, 9), timeout=30)
     assert event(vpn.service, "ann")[1:] == ("accept", "no provider", "radius")
@@ -223,19 +223,19 @@ def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
 
 def test_a_wrong_password_opens_no_tunnel(vpn: Vpn) -> None:
     """EAP-Failure reaches the station, and no session is accounted for."""
-    told = vpn.dial("bob")
-    assert "received EAP_FAILURE" in told
-    assert ESTABLISHED not in told
+    dialled = vpn.dial("bob")
+    assert "received EAP_FAILURE" in dialled
+    assert ESTABLISHED not in dialled
     assert event(vpn.service, "bob")[1:3] == ("reject", "refused by the upstream server")
     assert sessions(vpn.service, "bob") == []
 
 
 def test_wrong_keys_open_no_tunnel(vpn: Vpn) -> None:
     """With other keys from FreeRADIUS both ends refuse the tunnel, which proves that a tunnel has the right keys."""
-    told = vpn.dial("eve")
+    dialled = vpn.dial("eve")
     assert event(vpn.service, "eve")[1] == "accept"
-    assert ESTABLISHED not in told
-    assert "received AUTHENTICATION_FAILED" in told
+    assert ESTABLISHED not in dialled
+    assert "received AUTHENTICATION_FAILED" in dialled
     assert "verification of AUTH payload with EAP MSK failed" in vpn.gateway_log()
 
 

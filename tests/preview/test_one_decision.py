@@ -1,4 +1,4 @@
-"""There is one decision function: a preview says of a recorded login what the live path decides for the same one."""
+"""Preview and login share one decision function: a preview of a recorded login agrees with the live path."""
 
 import tempfile
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sallyport.domains.domain import Fallback, Mode
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.preview.rule_test import Question
 from tests.areas import Areas, SetClock, running_store
-from tests.login.conftest import Answers, Desk
+from tests.login.conftest import Answers, FakeListener
 from tests.packets import attributes, pap
 from tests.preview.conftest import Scripted
 
@@ -23,7 +23,7 @@ NAS = b"vpn-1"
 
 @dataclass(frozen=True)
 class Scene:
-    """A login, and the domain that it meets."""
+    """A login, and the domain in which it is decided."""
 
     rules: tuple[tuple[tuple[str, object], ...], ...]
     provider: str
@@ -36,7 +36,7 @@ class Scene:
 
     @property
     def body(self) -> bytes:
-        """What the request says beside the password."""
+        """Return the attributes of the request other than the password."""
         values = {"NAS_IDENTIFIER": NAS, "NAS_PORT_TYPE": (5).to_bytes(4)}
         if self.station:
             values["CALLING_STATION_ID"] = STATION
@@ -82,10 +82,9 @@ SCENES = st.builds(
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCENES)
-def test_a_preview_is_what_happens(scene: Scene) -> None:
-    """The preview of a login recorded in monitor mode has the verdict and reason of the same login in enforce
-    mode: for any rules, for enrolled, unenrolled and removed users, and for a provider that is unreachable or
-    missing."""
+def test_a_preview_agrees_with_the_live_decision(scene: Scene) -> None:
+    """The preview of a login recorded in monitor mode has the verdict and reason of the same login in enforce mode: for
+    any rules, for enrolled, unenrolled and removed users, and for a provider that is unreachable or missing."""
     trio.run(play, scene)
 
 
@@ -104,7 +103,7 @@ async def play(scene: Scene) -> None:
 
 
 async def compare(areas: Areas, scene: Scene) -> None:
-    """The preview beside the decision."""
+    """Compare the preview with the live decision."""
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.add_user(areas.domain, "bob", b"hello")
     if scene.provider != "none":
@@ -117,21 +116,21 @@ async def compare(areas: Areas, scene: Scene) -> None:
             areas.domain,
             RuleFields.model_validate({**dict(rule), "everyone": rule[1][1] == "allow" and len(rule) == 2}),
         )
-    desk = Desk(areas, await areas.client("192.0.2.1/32", product="Cisco ASA"), Answers())
+    listener = FakeListener(areas, await areas.client("192.0.2.1/32", product="Cisco ASA"), Answers())
 
-    recorded = await desk.ready(pap(scene.user, "hello", scene.body))
+    recorded = await listener.ready(pap(scene.user, "hello", scene.body))
     areas.journal.add(recorded)
     areas.journal.flush()
-    await desk.answers.told.wait()
+    await listener.answers.recorded.wait()
     await areas.devices.flush()
     if scene.gone:
         await areas.remove_user(areas.domain, scene.user)
     impact = await areas.preview.impact(areas.domain, days=1, fallback=scene.fallback)
-    (told,) = impact.users
+    (found,) = impact.users
 
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, scene.fallback)
-    live = await desk.decide(desk.login(pap(scene.user, "hello", scene.body)))
-    assert (told.outcome.value, told.reason) == (live.applied.value, live.reason.value), (
+    live = await listener.decide(listener.login(pap(scene.user, "hello", scene.body)))
+    assert (found.outcome.value, found.reason) == (live.applied.value, live.reason.value), (
         scene,
         areas.clock() // SECOND,
     )

@@ -1,4 +1,4 @@
-"""Moments at which the same times of day hold are taken together, and no others."""
+"""Periods: times at which the same time windows apply are grouped."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -18,12 +18,12 @@ ZONES = ("UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Pac
 
 
 def clock(minute: int) -> str:
-    """Minutes since midnight as HH:MM."""
+    """Return minutes since midnight as HH:MM."""
     return f"{minute // 60:02}:{minute % 60:02}"
 
 
 def rule(number: int, window: Window | None, *, enabled: bool = True) -> Rule:
-    """A rule about a time."""
+    """Return a rule with a time window."""
     kept = Definition(name="r", action=Action.BLOCK, time=window, enabled=enabled)
     return Rule(number, 1, "r", Action.BLOCK, b"", kept)
 
@@ -40,7 +40,7 @@ windows = st.builds(
 
 
 def holds(window: Window, at: int) -> bool:
-    """Whether the matcher finds a time to hold, or not to be judged."""
+    """Return whether the matcher finds that a window applies, or None if it cannot be judged."""
     matcher = DomainRules([rule(1, window)])
     return matcher.match(Facts("", Kind.USER, None, None, "", "", "", "", "", "", "", None, at)) is not None
 
@@ -51,9 +51,10 @@ def holds(window: Window, at: int) -> bool:
     st.integers(0, 20 * DAY),
     st.lists(st.integers(0, 20 * DAY), min_size=1, max_size=20),
 )
-def test_a_period_is_of_one_kind(given_windows: list[Window], day: int, length: int, offsets: list[int]) -> None:
-    """The spans have no gaps, and at each moment the same times of day hold as at the moment that represents its
-    period."""
+def test_all_times_of_a_period_have_the_same_windows(
+    given_windows: list[Window], day: int, length: int, offsets: list[int]
+) -> None:
+    """The spans have no gaps, and at each time the same windows apply as at the representative of its period."""
     since = NOW + day * DAY
     until = since + length + 1
     spans = spans_of([rule(number, each) for number, each in enumerate(given_windows)], since, until)
@@ -67,7 +68,7 @@ def test_a_period_is_of_one_kind(given_windows: list[Window], day: int, length: 
 
 
 def test_working_hours_are_two_periods() -> None:
-    """However many days there are: the hours, and the rest."""
+    """For any number of days, the periods are the working hours and the rest."""
     hours = Window(days=DAYS[:5], start="08:00", until="18:00", timezone="Europe/Berlin")
     spans = spans_of([rule(1, hours)], NOW, NOW + 365 * DAY)
     assert {span.period for span in spans} == {0, 1}
@@ -82,14 +83,14 @@ def test_working_hours_are_two_periods() -> None:
         pytest.param([rule(1, Window(start="08:00", until="18:00"), enabled=False)], id="disabled"),
     ],
 )
-def test_one_span_without_a_time_of_day(rules: list[Rule]) -> None:
-    """No enabled rule has a time of day, so all logins are alike."""
+def test_rules_without_a_time_of_day_give_one_span(rules: list[Rule]) -> None:
+    """If no enabled rule has a time of day, all logins are alike."""
     assert spans_of(rules, NOW, NOW + 365 * DAY) == [Span(0, NOW, NOW + 365 * DAY, NOW)]
 
 
 @pytest.mark.parametrize(("month", "day"), [pytest.param(3, 29, id="no 02:30"), pytest.param(10, 25, id="two 02:30")])
-def test_the_clocks_change(month: int, day: int) -> None:
-    """The cuts are where the zone's clock shows the time."""
+def test_spans_follow_a_clock_change(month: int, day: int) -> None:
+    """A span begins when the clock of the zone shows the time."""
     window = Window(start="02:30", until="03:30", timezone="Europe/Berlin")
     midnight = int(datetime(2026, month, day, tzinfo=UTC).timestamp()) * SECOND
     spans = spans_of([rule(1, window)], midnight, midnight + DAY)
@@ -99,8 +100,8 @@ def test_the_clocks_change(month: int, day: int) -> None:
         assert holds(window, at) is holds(window, span.at), timedelta(minutes=minute)
 
 
-def test_many_times_of_day() -> None:
-    """More than are worth comparing: each piece is a period of its own."""
+def test_too_many_times_of_day_are_not_grouped() -> None:
+    """Each span is then a period of its own."""
     rules = [rule(n, Window(start=clock(n), until=clock(n + 60))) for n in range(MOST_COMPARED + 1)]
     spans = spans_of(rules, NOW, NOW + DAY)
     assert len({span.period for span in spans}) == len(spans) > MOST_COMPARED
@@ -110,8 +111,8 @@ def test_many_times_of_day() -> None:
     st.lists(st.integers(1, 10**15), min_size=1, max_size=20),
     st.integers(10**6, 10**16),
 )
-def test_parts_are_the_whole(lengths: list[int], longest: int) -> None:
-    """Each moment of the spans is in one part and has the same representative; no part is longer than allowed."""
+def test_parts_cover_all_spans(lengths: list[int], longest: int) -> None:
+    """Each time of the spans is in one part and has the same representative; no part is longer than allowed."""
     spans, at = [], 0
     for number, given_length in enumerate(lengths):
         length = min(given_length, 50 * longest)

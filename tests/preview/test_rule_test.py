@@ -1,4 +1,4 @@
-"""Which rule decides a login that has not happened, and why."""
+"""The rule test: which rule decides a hypothetical login, and why."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from sallyport.login.login import Reason, Verdict
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.preview.rule_test import Answer, Question
 from tests.areas import Areas
-from tests.login.conftest import Answers, Desk
+from tests.login.conftest import Answers, FakeListener
 from tests.packets import attributes, pap
 from tests.preview.conftest import Scripted
 
@@ -19,18 +19,18 @@ MAC = "02:00:00:00:00:01"
 
 
 async def rule(areas: Areas, name: str, action: str, **fields: Any) -> int:
-    """A rule of the domain; its id."""
+    """Add a rule to the domain and return its ID."""
     body = {"name": name, "action": action, **fields}
     return await areas.rules.add(areas.domain, RuleFields.model_validate(body))
 
 
 async def ask(areas: Areas, user: str = "ann", **facts: Any) -> Answer:
-    """What becomes of a login now."""
+    """Return the result of a login now."""
     return await areas.logins.rule_test.run(areas.domain, Question(user, areas.clock(), **facts))
 
 
 def read(answer: Answer) -> list[tuple[str, str, str, str]]:
-    """The rules that were read, in their order: name, result, scope and what the login has."""
+    """Return the evaluated rules in order: name, result, scope and the value of the login."""
     return [(each.rule.name, each.result, each.scope, each.has) for each in answer.rules]
 
 
@@ -42,8 +42,9 @@ async def office(areas: Areas) -> Areas:
     return areas
 
 
-async def test_each_rule_before_the_one_that_decides_has_its_reason(office: Areas) -> None:
-    """The scope that does not match, and what the login has of it; rules after the deciding one are not read."""
+async def test_each_rule_before_the_deciding_one_has_its_reason(office: Areas) -> None:
+    """The reason is the scope that does not match, and the login's value; rules after the deciding one are not
+    evaluated."""
     await rule(office, "bob's", "allow", users=["bob"])
     await rule(office, "admins", "block", groups=["admins"])
     await rule(office, "off", "block", enabled=False)
@@ -66,7 +67,7 @@ async def test_each_rule_before_the_one_that_decides_has_its_reason(office: Area
 
 
 async def test_a_missing_fact_is_no_exemption(office: Areas) -> None:
-    """Without the client, a rule that allows it is passed over, and a stricter one that may match decides."""
+    """Without the client, a rule that allows it is skipped, and a stricter one that may match decides."""
     await rule(office, "let in", "allow", clients=["vpn"])
     blocks = await rule(office, "blocked", "block", clients=["vpn"], users=[])
     await rule(office, "rest", "mfa_required")
@@ -79,8 +80,8 @@ async def test_a_missing_fact_is_no_exemption(office: Areas) -> None:
     ]
 
 
-async def test_the_time_is_the_one_that_is_given(office: Areas) -> None:
-    """The same login an hour later."""
+async def test_the_given_time_is_used(office: Areas) -> None:
+    """An hour later, the same login has another result."""
     await rule(office, "at night", "block", time={"from": "01:00", "until": "02:00"})
     office.clock.pass_by(1800)  # type: ignore[attr-defined]
     assert (await ask(office)).rule is None
@@ -90,21 +91,21 @@ async def test_the_time_is_the_one_that_is_given(office: Areas) -> None:
     assert (answer.decision.decision, answer.decision.applied) == (Verdict.REJECT, Verdict.ACCEPT)
 
 
-async def test_facts_of_the_inventory(office: Areas) -> None:
-    """Product and medium are those of the device at the client's address, unless given."""
-    desk = Desk(office, office.client_named("vpn"), Answers())
-    login = await desk.ready(pap("ann", "hello", attributes(NAS_PORT_TYPE=(19).to_bytes(4))))
+async def test_facts_are_taken_from_the_inventory(office: Areas) -> None:
+    """Product and medium are those of the device at the client's address, unless they are given."""
+    listener = FakeListener(office, office.client_named("vpn"), Answers())
+    login = await listener.ready(pap("ann", "hello", attributes(NAS_PORT_TYPE=(19).to_bytes(4))))
     office.journal.add(login)
     office.journal.flush()
-    await desk.answers.told.wait()
+    await listener.answers.recorded.wait()
     await office.devices.flush()
     await rule(office, "wlan", "block", media=["Wireless"], products=["Cisco ASA"])
     assert (await ask(office, client="192.0.2.1")).rule is not None
     assert (await ask(office, client="vpn", medium="Ethernet")).rule is None
 
 
-async def test_nothing_is_written(office: Areas) -> None:
-    """The inventory, the log of logins and the lock-outs are as before; no user is prompted."""
+async def test_a_rule_test_writes_nothing(office: Areas) -> None:
+    """The inventory, the log of logins and the lock-outs stay unchanged; no user is prompted."""
     office.kinds["scripted"] = Scripted
     await office.providers.set(office.domain, "scripted", {"enrolled": "ann"}, 60)
     changes = office.store.changes
@@ -116,8 +117,8 @@ async def test_nothing_is_written(office: Areas) -> None:
     assert await office.store.read(lambda tx: tx.rows(sql)) == []
 
 
-async def test_the_provider_is_asked_about_few_users(office: Areas) -> None:
-    """Ten a minute, each once; the others are not known yet."""
+async def test_enrolment_requests_are_rate_limited(office: Areas) -> None:
+    """The provider is asked about ten users a minute, each once; the enrolments of others are unknown."""
     office.kinds["scripted"] = Scripted
     await office.providers.set(office.domain, "scripted", {"enrolled": "user0"}, 60)
     Scripted.calls.clear()
@@ -129,8 +130,8 @@ async def test_the_provider_is_asked_about_few_users(office: Areas) -> None:
     assert len(Scripted.calls) == 10
 
 
-async def test_a_station_is_admitted_by_its_address(office: Areas) -> None:
-    """On the list: no password, no second factor; a rule may block it."""
+async def test_a_listed_station_is_accepted_by_its_address(office: Areas) -> None:
+    """A listed station needs neither a password nor a second factor; a rule may block it."""
     await office.bypass.add(office.domain, ["020000000001"])
     answer = await ask(office, MAC, station=MAC)
     assert (answer.bypass, answer.decision.decision) == (True, Verdict.ACCEPT)
@@ -139,8 +140,9 @@ async def test_a_station_is_admitted_by_its_address(office: Areas) -> None:
     assert (await ask(office, MAC, station=MAC)).decision.decision is Verdict.REJECT
 
 
-async def test_what_the_first_factor_refuses(office: Areas) -> None:
-    """An unknown user, an unknown realm, and a first factor that is not configured, or that trusts no such client."""
+async def test_rejections_of_the_first_factor(office: Areas) -> None:
+    """An unknown user, an unknown realm, and a first factor that is not configured or does not trust the client lead to
+    a reject."""
     assert (await ask(office, "bob")).first is Reason.UNKNOWN_USER
     assert (await ask(office, "ann@nowhere")).first is Reason.UNKNOWN_REALM
     assert (await ask(office, "ann@corp")).first is Reason.NONE
@@ -151,8 +153,8 @@ async def test_what_the_first_factor_refuses(office: Areas) -> None:
     assert (await ask(office, client="vpn")).first is Reason.MAY_NOT_VOUCH
 
 
-async def test_mode_and_fallback(office: Areas) -> None:
-    """Without a provider the fallback of an enforcing domain decides."""
+async def test_the_fallback_decides_without_a_provider(office: Areas) -> None:
+    """In an enforcing domain without a provider, the fallback decides."""
     await office.domains.set_mode([office.domain], Mode.ENFORCE, Fallback.ALLOW)
     answer = await ask(office)
     assert (answer.second, answer.decision.applied) == (Reason.NO_PROVIDER, Verdict.ACCEPT)
@@ -161,7 +163,7 @@ async def test_mode_and_fallback(office: Areas) -> None:
 
 
 async def test_a_client_of_another_domain_is_a_warning(office: Areas) -> None:
-    """Logins of the client go to its own domain; another tenant's client does not exist."""
+    """Logins of the client belong to its own domain; a client of another tenant is not found."""
     branch = await office.domains.add(office.tenant, "branch")
     await office.client("192.0.2.2/32", name="branch nas", domain_ids=(branch,))
     (warning,) = (await ask(office, client="branch nas")).warnings

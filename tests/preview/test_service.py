@@ -1,4 +1,4 @@
-"""The impact preview: who would be challenged or denied, from recorded logins."""
+"""The impact preview: which users would be challenged or denied, computed from recorded logins."""
 
 from dataclasses import replace
 
@@ -23,8 +23,8 @@ from tests.login.test_decision import FIRST
 from tests.preview.conftest import DAY, HOUR, Book, OnlyCodes, Scripted
 
 
-def test_every_reason_is_before_or_behind_the_first_door() -> None:
-    """The preview knows of each reason whether the first factor was right."""
+def test_each_reason_is_of_the_first_factor_or_later() -> None:
+    """The preview knows for each reason whether the first factor was right."""
     assert set(Reason) == set(PASSED) | set(FIRST)
     assert not set(PASSED) & set(FIRST)
 
@@ -38,9 +38,8 @@ async def test_a_domain_without_logins(book: Book) -> None:
 
 
 async def test_outcomes_of_users(book: Book) -> None:
-    """The outcome of users follows enrolment and rules. The worst outcome is first, then the user with the most logins.
-    Each name is listed once, in any case.
-    """
+    """The outcome follows enrolment and rules. Users with the worst outcome come first, then those with the most
+    logins. Each name is listed once, in any case."""
     await book.provider(enrolled="ann,cy")
     await book.users("ann", "bob", "cy", "dan", "eve")
     await book.rule(action="allow", users=["dan"])
@@ -60,9 +59,8 @@ async def test_outcomes_of_users(book: Book) -> None:
     assert {each.lastSeen for each in impact.users} == {"2025-12-31T23:00:00.000000Z"}
 
 
-async def test_names_that_did_not_pass_the_first_factor(book: Book) -> None:
-    """Logins with a wrong first factor are noise and are not named, in any mode; nor are older logins or those of
-    another domain."""
+async def test_logins_with_a_wrong_first_factor_are_ignored(book: Book) -> None:
+    """Older logins and those of another domain are ignored too, in any mode."""
     await book.provider(enrolled="ann")
     await book.users("ann", "bob", "cy")
     other = await book.areas.domains.add(book.areas.tenant, "branch")
@@ -79,9 +77,7 @@ async def test_names_that_did_not_pass_the_first_factor(book: Book) -> None:
 
 
 async def test_a_removed_user(book: Book) -> None:
-    """A removed user is rejected as unknown, as the next login will be, and does not count among the users that
-    enforcing denies. A domain whose users are elsewhere knows all of them.
-    """
+    """A removed user is rejected as unknown and does not count among the users that enforcing denies.""" ""
     await book.provider(enrolled="ann")
     await book.events(["ann"])
     impact = await book.impact()
@@ -91,9 +87,8 @@ async def test_a_removed_user(book: Book) -> None:
 
 
 @pytest.mark.parametrize(("fallback", "outcome", "denied"), [("deny", "reject", 1), ("allow", "accept", 0)])
-async def test_a_provider_that_cannot_be_asked(book: Book, fallback: str, outcome: str, denied: int) -> None:
-    """The fallback action decides, the domain's own or the one that is asked with: without a provider, and with one
-    that is away."""
+async def test_without_a_provider_the_fallback_decides(book: Book, fallback: str, outcome: str, denied: int) -> None:
+    """The domain's own fallback, or a given one, decides without a provider and with an unreachable one."""
     await book.users("ann")
     device = await book.device()
     await book.events(["ann"], device_id=device)
@@ -104,9 +99,9 @@ async def test_a_provider_that_cannot_be_asked(book: Book, fallback: str, outcom
         await book.provider(away=True)
 
 
-async def test_logins_that_bring_no_code(book: Book) -> None:
-    """If a code is always needed, users of methods that carry none are denied, and so are devices with no other method;
-    by another method the same user is challenged."""
+async def test_logins_that_cannot_carry_a_code_are_denied(book: Book) -> None:
+    """If a code is always needed, users of methods without one are denied, and so are devices with no other method; by
+    another method the same user is challenged."""
     await book.users("ann", "bob", "eve")
     switch, gateway = await book.device("switch"), await book.device("gateway")
     book.areas.kinds["scripted"] = OnlyCodes
@@ -130,7 +125,7 @@ async def test_logins_that_bring_no_code(book: Book) -> None:
 
 
 async def test_an_unknown_enrolment_is_listed_as_unknown(book: Book) -> None:
-    """An enrolment that the provider does not know is unknown, and counts as not denied."""
+    """An unknown enrolment does not count as denied."""
     await book.provider(unsure=True)
     await book.users("ann")
     await book.events(["ann"])
@@ -140,8 +135,8 @@ async def test_an_unknown_enrolment_is_listed_as_unknown(book: Book) -> None:
     assert (impact.counts.users.unknown, impact.counts.denied) == (1, 0)
 
 
-async def test_a_provider_is_asked_about_few(book: Book) -> None:
-    """The users with the most logins are asked about, and again only after a minute. The others are unknown."""
+async def test_the_provider_is_asked_about_the_most_active_users(book: Book) -> None:
+    """The provider is asked about a user again only after a minute. The enrolments of less active users are unknown."""
     names = [f"u{number:02}" for number in range(60)]
     await book.provider(enrolled=",".join(names))
     await book.users(*names)
@@ -153,7 +148,7 @@ async def test_a_provider_is_asked_about_few(book: Book) -> None:
 
 
 async def test_an_enormous_number_of_users(book: Book) -> None:
-    """All users are counted and a thousand are named, those with the worst outcome among them."""
+    """All users are counted and a thousand are named, including those with the worst outcome."""
     names = [f"user{number}" for number in range(1500)]
     await book.rule(action="block", users=["user1400"])
     await book.rule(action="allow", users=["user1401"])
@@ -170,10 +165,9 @@ async def test_an_enormous_number_of_users(book: Book) -> None:
     assert (len(impact.users), impact.users[0].user, impact.logins) == (1000, "user1400", 1500)
 
 
-async def test_devices(book: Book) -> None:
-    """Devices have the outcome of their logins, with users taken as enrolled. A device that never answered a challenge
-    is marked. One that is not in the inventory is not named, and one that registered again has its new id.
-    """
+async def test_outcomes_of_devices(book: Book) -> None:
+    """The outcome is that of their logins, with users taken as enrolled. A device that never answered a challenge is
+    marked. One that is not in the inventory is left out, and one that registered again has its new ID."""
     await book.provider(enrolled="ann")
     await book.users("ann", "bob")
     vpn, wifi = await book.device("vpn"), await book.device("wifi", challenges=9)
@@ -204,7 +198,7 @@ class HalfAMinute(Guarded):
 
 
 class Slow(SecondFactors):
-    """Users take half a minute to answer."""
+    """A view of providers in which users take half a minute to answer."""
 
     def of(self, domain: Domain) -> Standing:
         found = super().of(domain)
@@ -213,8 +207,8 @@ class Slow(SecondFactors):
         return replace(found, attached=replace(found.attached, provider=provider))
 
 
-async def test_devices_that_give_up(book: Book) -> None:
-    """If a device gives up sooner than users answer, its users are denied, unless the device answers challenges."""
+async def test_users_of_an_impatient_device_are_denied(book: Book) -> None:
+    """A device is impatient if it gives up sooner than users answer, unless it answers challenges."""
     areas = book.areas
     await book.provider(enrolled="ann,bob,cy,dan")
     await book.users("ann", "bob", "cy", "dan", "eve")
@@ -236,7 +230,7 @@ async def test_devices_that_give_up(book: Book) -> None:
     }
 
 
-async def test_what_rules_look_at(book: Book) -> None:
+async def test_logins_are_distinguished_by_the_facts_of_rules(book: Book) -> None:
     """Station, Service-Type and time of day distinguish a user's logins if a rule has them."""
     await book.users("ann", "bob", "cy", "dan")
     await book.rule(action="allow", stations=["02-00-00-00-00-01"], serviceTypes=["Login-User"])
@@ -257,8 +251,8 @@ async def test_what_rules_look_at(book: Book) -> None:
     }
 
 
-async def test_groups_and_units(book: Book) -> None:
-    """A rule on a group applies to its present members, endpoint users and imported ones."""
+async def test_a_rule_on_a_group_applies_to_its_present_members(book: Book) -> None:
+    """Members may be endpoint users or imported people."""
     areas = book.areas
     await book.users("ann", "bob", "cy")
     ann = await areas.users.load(areas.domain, "ann")
@@ -274,8 +268,8 @@ async def test_groups_and_units(book: Book) -> None:
     }  # fmt: skip
 
 
-async def test_slices_change_nothing(areas: Areas, book: Book) -> None:
-    """A domain with so many events that the store looks at a few hours at a time has the same impact."""
+async def test_a_preview_in_slices_has_the_same_result(areas: Areas, book: Book) -> None:
+    """A domain with many events is read a few hours at a time."""
     await book.users("ann", "bob")
     await book.rule(action="block", time={"days": ["mon"], "timezone": "Europe/Berlin"})
     for hours in range(1, 700, 7):
@@ -291,9 +285,8 @@ async def test_slices_change_nothing(areas: Areas, book: Book) -> None:
 
 
 async def test_computers_by_certificate(book: Book) -> None:
-    """A computer with a user's name is recognised by its certificate: a rule for users does not apply to it, and a name
-    of both is judged as each.
-    """
+    """A computer with the name of a user is recognized by its certificate: a rule for users does not apply to it, and
+    logins of both kinds are judged separately."""
     await book.users("pc1", "ann")
     await book.provider(enrolled="ann,pc1")
     await book.rule(action="allow", kinds=["machine"])
@@ -305,10 +298,9 @@ async def test_computers_by_certificate(book: Book) -> None:
     assert (await book.outcomes())["pc1"] == ("unknown", "enrolment not known yet", 2)
 
 
-async def test_a_survey_asks_about_everyone(book: Book) -> None:
+async def test_a_survey_asks_about_all_users(book: Book) -> None:
     """A survey asks about more users than a preview, each once. The next preview has the results. Another survey starts
-    again if requested.
-    """
+    again if requested."""
     names = [f"u{number}" for number in range(80)]
     await book.users(*names)
     await book.events([*names, "stranger"])

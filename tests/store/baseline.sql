@@ -465,21 +465,12 @@ CREATE TABLE bypass_stations (
 CREATE TABLE outlet_places (
     name text not null, type text not null, last_id bigint not null, primary key (name, type)
 );
-CREATE TRIGGER events_append_only before update on events
-    begin select raise(abort, 'events are append-only'); end;
-CREATE TRIGGER accounting_records_append_only before update on accounting_records
-    begin select raise(abort, 'accounting records are append-only'); end;
-CREATE TRIGGER audit_trail_append_only before update on audit_trail
-    begin select raise(abort, 'the audit trail is append-only'); end;
-CREATE TRIGGER audit_trail_total after delete on audit_trail begin
-    update audit_totals set value = value - 1
-    where tenant_id = old.tenant_id and domain_id = coalesce(old.domain_id, 0); end;
-CREATE TRIGGER radius_clients_children before delete on radius_clients begin
-    delete from radius_client_domains where client_id = old.id; end;
-CREATE TRIGGER endpoint_instances_children before delete on endpoint_instances begin
-    delete from agent_orders where instance_id = old.id;
-    delete from agent_discovered where instance_id = old.id;
-    delete from agent_grants where instance_id = old.id; end;
+CREATE TRIGGER events_append_only before update on events begin select raise(abort, 'events are append-only'); end;
+CREATE TRIGGER accounting_records_append_only before update on accounting_records begin select raise(abort, 'accounting records are append-only'); end;
+CREATE TRIGGER audit_trail_append_only before update on audit_trail begin select raise(abort, 'the audit trail is append-only'); end;
+CREATE TRIGGER audit_trail_total after delete on audit_trail begin update audit_totals set value = value - 1 where tenant_id = old.tenant_id and domain_id = coalesce(old.domain_id, 0); end;
+CREATE TRIGGER radius_clients_children before delete on radius_clients begin delete from radius_client_domains where client_id = old.id; end;
+CREATE TRIGGER endpoint_instances_children before delete on endpoint_instances begin delete from agent_orders where instance_id = old.id; delete from agent_discovered where instance_id = old.id; delete from agent_grants where instance_id = old.id; end;
 CREATE TRIGGER access_tokens_access_tokens_added after insert on access_tokens when true begin insert into tenant_rows (tenant_id, name, value) select tenant, 'access_tokens', 1 from (select new.tenant_id as tenant) where tenant is not null on conflict (tenant_id, name) do update set value = tenant_rows.value + excluded.value; select raise(abort, 'limit: access_tokens') from tenant_rows r join limits l on l.name = r.name where r.tenant_id = new.tenant_id and r.name = 'access_tokens' and r.value > l.most; end;
 CREATE TRIGGER access_tokens_access_tokens_deleted after delete on access_tokens when true begin update tenant_rows set value = value - 1 where tenant_id = old.tenant_id and name = 'access_tokens'; end;
 CREATE TRIGGER agent_orders_agent_orders_added after insert on agent_orders when true begin insert into tenant_rows (tenant_id, name, value) select tenant, 'agent_orders', 1 from (select (select tenant_id from domains where id = (select domain_id from endpoint_instances where id = new.instance_id)) as tenant) where tenant is not null on conflict (tenant_id, name) do update set value = tenant_rows.value + excluded.value; select raise(abort, 'limit: agent_orders') from tenant_rows r join limits l on l.name = r.name where r.tenant_id = (select tenant_id from domains where id = (select domain_id from endpoint_instances where id = new.instance_id)) and r.name = 'agent_orders' and r.value > l.most; end;

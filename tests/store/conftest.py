@@ -4,37 +4,48 @@ An engine is one line in ENGINES: how its store is opened. Opened twice, it is t
 """
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from sallyport.store.model import Store, Tx
+from sallyport.store.model import Engine, Tx
+from sallyport.store.postgres.lane import MOST
 from sallyport.store.sqlite import SqliteStore
-from tests.areas import SetClock, running_store
+from sallyport.store.writer import MAX_BATCH
+from tests.areas import SetClock, running_postgres, running_store
+from tests.peers.postgres import needs_postgres
 
 NO_NAMES: list[str] = []
-Open = Callable[[Path, CollectorRegistry], AbstractAsyncContextManager[Store]]
+Open = Callable[[Path, CollectorRegistry], AbstractAsyncContextManager[Engine]]
 
 
-def _sqlite(folder: Path, registry: CollectorRegistry) -> AbstractAsyncContextManager[Store]:
+def _sqlite(folder: Path, registry: CollectorRegistry) -> AbstractAsyncContextManager[Engine]:
     return running_store(folder / "s.db", registry)
 
 
-ENGINES: dict[str, Open] = {"sqlite": _sqlite}
+@asynccontextmanager
+async def _postgres(folder: Path, registry: CollectorRegistry) -> AsyncIterator[Engine]:
+    async with running_postgres(folder, registry) as store:
+        yield store
+
+
+ENGINES: dict[str, Open] = {"sqlite": _sqlite, "postgres": _postgres}
 
 
 @dataclass
 class Database:
-    """An empty database of one engine, which can be opened, closed and opened again."""
+    """An empty database of one engine, which can be opened, closed and opened again. most: the writes that share a
+    transaction."""
 
     engine: Open
     folder: Path
+    most: int
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
-    def opened(self) -> AbstractAsyncContextManager[Store]:
+    def opened(self) -> AbstractAsyncContextManager[Engine]:
         """Yield the running store. Its metrics begin at 0."""
         self.registry = CollectorRegistry()
         return self.engine(self.folder, self.registry)
@@ -44,14 +55,14 @@ class Database:
         return self.registry.get_sample_value("sallyport_store_batch_rows_count") or 0
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=[pytest.param(each, marks=needs_postgres if each == "postgres" else ()) for each in ENGINES])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
     """Return an empty database of each engine."""
-    return Database(ENGINES[request.param], tmp_path)
+    return Database(ENGINES[request.param], tmp_path, {"sqlite": MAX_BATCH, "postgres": MOST}[request.param])
 
 
 @pytest.fixture
-async def store(database: Database) -> AsyncIterator[Store]:
+async def store(database: Database) -> AsyncIterator[Engine]:
     """Yield a running store of each engine."""
     async with database.opened() as store:
         yield store

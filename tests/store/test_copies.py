@@ -1,4 +1,4 @@
-"""Backup and restore of the embedded database during its use."""
+"""Backup and restore of the store during its use, with each engine."""
 
 import sqlite3
 import stat
@@ -12,8 +12,8 @@ import pytest
 import trio
 
 from sallyport.base.errors import SchemaError, SecretError, StoreError
-from sallyport.store.copies import SqliteCopies
-from sallyport.store.model import Tx
+from sallyport.store.copies import Copies
+from sallyport.store.model import Engine, Tx
 from sallyport.store.snapshot import Configuration
 from sallyport.store.sqlite import SqliteStore
 from tests.store.conftest import NO_NAMES, names, put
@@ -22,15 +22,16 @@ from tests.store.conftest import NO_NAMES, names, put
 class Keeper:
     """The copies of a store, and a record of their callbacks."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Engine, place: Path) -> None:
         self.store = store
+        self.place = place
         self.forgotten = self.backups = 0
         self.wrong_key = False
         self.configuration = Configuration(store)
         self.listed = self.configuration.hold(names, NO_NAMES)
         self.configuration.on_foreign_change(self._forget)
-        self.copies = SqliteCopies(
-            store, check=self._check, replaced=self.configuration.restored, backed_up=self._backed_up
+        self.copies = Copies(
+            store, place, check=self._check, replaced=self.configuration.restored, backed_up=self._backed_up
         )
 
     def _forget(self) -> None:
@@ -46,9 +47,9 @@ class Keeper:
 
 
 @pytest.fixture
-async def keeper(sqlite: SqliteStore) -> AsyncIterator[Keeper]:
+async def keeper(store: Engine, tmp_path: Path) -> AsyncIterator[Keeper]:
     """Yield a store that contains a, b and c."""
-    keeper = Keeper(sqlite)
+    keeper = Keeper(store, tmp_path / "s.db")
     for value, name in enumerate("abc"):
         await keeper.configuration.change(partial(put, name=name, value=value))
     yield keeper
@@ -108,7 +109,7 @@ class Traffic:
     refused: the number of writes that a restore refused.
     """
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Engine) -> None:
         self.committed: list[int] = []
         self.refused = 0
         self.reads = 0
@@ -164,7 +165,7 @@ async def test_files_of_an_interrupted_restore_are_removed(keeper: Keeper, tmp_p
     """A start removes the files of an interrupted restore, which have the size and the content of a store. The store
     itself stays.
     """
-    path = keeper.store.path
+    path = keeper.place
     for end in (".restore", ".restore-wal", ".restore-journal"):
         path.with_name(path.name + end).write_bytes(b"x")
     keeper.copies.clear()
@@ -172,11 +173,12 @@ async def test_files_of_an_interrupted_restore_are_removed(keeper: Keeper, tmp_p
     assert (await keeper.store.read(names)) == keeper.listed.value
 
 
-async def test_a_restored_store_still_waits_for_the_disk(keeper: Keeper, tmp_path: Path) -> None:
+async def test_a_restored_store_still_waits_for_the_disk(sqlite: SqliteStore, tmp_path: Path) -> None:
     """A restore keeps the pragmas: WAL mode, synchronous=FULL, foreign keys."""
+    keeper = Keeper(sqlite, sqlite.path)
     await keeper.copies.backup(tmp_path / "b.db")
     await keeper.copies.restore(tmp_path / "b.db")
-    pragmas = await keeper.store.exclusive(
+    pragmas = await sqlite.exclusive(
         lambda connection: [
             connection.execute(f"pragma {name}").fetchone()[0]
             for name in ("journal_mode", "synchronous", "foreign_keys")
@@ -214,11 +216,8 @@ async def test_work_for_a_replaced_store_is_refused(keeper: Keeper, tmp_path: Pa
     """Work that was submitted for the replaced store is refused until the caller acknowledges the new one."""
     await keeper.copies.backup(tmp_path / "b.db")
     outcomes: list[BaseException | None] = []
-
-    def replace(connection: sqlite3.Connection) -> None:
-        keeper.store.submit(names, lambda _names, error: outcomes.append(error))
-
-    await keeper.store.exclusive(replace, replaces=True)
+    await keeper.store.replace(tmp_path / "b.db")
+    keeper.store.submit(names, lambda _names, error: outcomes.append(error))
     with pytest.raises(StoreError, match="replaced"):
         await keeper.store.write(names)
     keeper.store.acknowledge()
@@ -229,7 +228,7 @@ async def test_work_for_a_replaced_store_is_refused(keeper: Keeper, tmp_path: Pa
 @pytest.mark.parametrize("name", ["{}", "{}-wal", "{}.reserve", "master.key"])
 async def test_a_backup_never_replaces_the_store(keeper: Keeper, name: str) -> None:
     """The store's own files are refused as target, however their path is written."""
-    path = keeper.store.path
+    path = keeper.place
     with pytest.raises(StoreError, match="belongs to the store"):
         await keeper.copies.backup(path.parent / "." / name.format(path.name))
     await unchanged(keeper)
@@ -285,7 +284,7 @@ async def unchanged(keeper: Keeper) -> None:
     """Assert that the store is as before, accepts writes, and has no additional file."""
     assert await keeper.store.read(names) == ["a", "b", "c"]
     assert keeper.forgotten == 0
-    assert not list(keeper.store.path.parent.glob("*.part"))
+    assert not list(keeper.place.parent.glob("*.part"))
     await keeper.configuration.change(partial(put, name="d", value=9))
     assert keeper.listed.value == ["a", "b", "c", "d"]
 
@@ -343,8 +342,9 @@ async def test_revoked_rows_are_removed_from_the_copy(keeper: Keeper, tmp_path: 
         calls.append(revoke_tokens)
         tx.execute("delete from counters where name = 'a'")
 
-    copies = SqliteCopies(
+    copies = Copies(
         keeper.store,
+        keeper.place,
         check=lambda _tx: None,
         void=void,
         replaced=keeper.configuration.restored,

@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.store.connections import SqliteTx
 from sallyport.store.erasure import KEPT, ROWS, counts
-from sallyport.store.migrations.m0001_baseline import SEARCHED
+from sallyport.store.schema import SEARCHED
 from sallyport.store.search import SearchIndex
 from tests.store.test_limits import Rows, rows
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from sallyport.base.text import fold
-from sallyport.store.connections import SqliteTx, open_connection
+from sallyport.store.connections import LONGEST_PHRASE, SqliteTx, open_connection
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx
-from sallyport.store.search import LONGEST_PHRASE, MOST_COUNTED, ROW_BITS, Entry, Minimum, SearchIndex, Stretch
+from sallyport.store.search import MOST_COUNTED, ROW_BITS, Entry, Minimum, SearchIndex, Stretch
 from sallyport.store.sqlite import SqliteStore
 
 DOMAIN = 3
@@ -31,7 +31,7 @@ def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 def ids(tx: Tx, text: str, domain_id: int = DOMAIN) -> list[int]:
     """Return the ids that the search finds in a domain."""
-    sql, parameters = INDEX.find(domain_id, text)
+    sql, parameters = INDEX.find(tx, domain_id, text)
     return [int(str(row_id)) for (row_id,) in tx.rows(sql, **parameters)]
 
 
@@ -128,7 +128,7 @@ async def test_an_index_is_merged_by_its_writers(sqlite: SqliteStore) -> None:
     parts = await sqlite.read(lambda tx: tx.value(int, segments))
     assert parts is not None and parts < 12
     for text, found in (("person", COUNT), ("00123", 1), ("00", COUNT), ("r", COUNT)):
-        ids, match = index.find(1, text)
+        ids, match = await sqlite.read(lambda tx, text=text: index.find(tx, 1, text))
         rows = await sqlite.read(lambda tx, ids=ids, match=match: tx.rows(ids, **match))
         assert len(rows) == found
 
@@ -148,4 +148,4 @@ def test_a_long_text_is_found_as_a_whole(connection: sqlite3.Connection, text: s
     INDEX.add(tx, DOMAIN, 1, ("building-7-floor-3-switch-12", "10.10.10.10"))
     INDEX.add(tx, DOMAIN, 2, ("old building-7-floor-3",))
     assert ids(tx, text) == found
-    assert len(str(INDEX.find(DOMAIN, text)[1]["match"])) <= LONGEST_PHRASE + 2
+    assert len(str(INDEX.find(tx, DOMAIN, text)[1]["match"])) <= LONGEST_PHRASE + 2

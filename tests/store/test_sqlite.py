@@ -21,7 +21,8 @@ from sallyport.store.connections import QUICK_S, QUICK_STEPS, SLOW_FOR_S, QuickR
 from sallyport.store.directory import Reserve
 from sallyport.store.migrations import ALL
 from sallyport.store.model import Tx, Work
-from sallyport.store.sqlite import READERS, SEARCHERS, WRITE_S, WRITES, SqliteStore
+from sallyport.store.sqlite import READERS, SEARCHERS, WRITE_S, SqliteStore
+from sallyport.store.turns import WRITES
 from tests.areas import running_store
 from tests.store.baseline import schema
 from tests.store.conftest import names, put

@@ -1,11 +1,11 @@
-"""Limits for sources that send wrong keys."""
+"""Rate limits for sources that send wrong keys."""
 
 from sallyport.base.clock import SECOND
 from sallyport.tenancy.authentication import Guesses
 
 
-def test_a_source_has_a_burst_and_then_one_at_a_time() -> None:
-    """So many at once, then one for each refill; another source is not concerned."""
+def test_a_source_has_a_burst_and_a_refill() -> None:
+    """A source has a burst of attempts, then one for each refill; another source is not affected."""
     guesses = Guesses(burst=3, refill_us=10 * SECOND)
     for _ in range(3):
         assert not guesses.too_many("192.0.2.1", 0)
@@ -20,7 +20,8 @@ def test_a_source_has_a_burst_and_then_one_at_a_time() -> None:
 
 
 def test_a_source_is_a_subscriber() -> None:
-    """A /64 of IPv6 is one source, and so is an IPv4 address in each notation; other texts are sources of their own."""
+    """A /64 of IPv6 is one source, and so is an IPv4 address in each notation; any other text is a source of its
+    own."""
     guesses = Guesses(burst=1)
     guesses.fail("2001:db8::1", 0)
     guesses.fail("::ffff:192.0.2.1", 0)
@@ -31,15 +32,14 @@ def test_a_source_is_a_subscriber() -> None:
     assert guesses.too_many("", 0)
 
 
-def test_a_clock_that_is_set_back_gives_nothing_back() -> None:
-    """Time that goes backwards is no time."""
+def test_setting_the_clock_back_refills_nothing() -> None:
     guesses = Guesses(burst=1)
     guesses.fail("192.0.2.1", 1000 * SECOND)
     assert guesses.too_many("192.0.2.1", 0)
 
 
 def test_the_table_is_bounded() -> None:
-    """The source that failed longest ago makes room."""
+    """The source whose last failure is the oldest is evicted."""
     guesses = Guesses(burst=1, max_sources=2)
     for source in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.3"):
         guesses.fail(source, 0)

@@ -1,4 +1,4 @@
-"""What the command line asks of tokens."""
+"""Commands for tokens."""
 
 from typing import cast
 
@@ -16,13 +16,13 @@ from tests.areas import SetClock
 
 @pytest.fixture
 def tenancy(store: SqliteStore, clock: SetClock) -> Tenancy:
-    """The service on a store."""
+    """The tenancy service on a store."""
     return Tenancy(store, clock)
 
 
 @pytest.fixture
 def run(tenancy: Tenancy, clock: SetClock) -> Commands:
-    """The slice's commands."""
+    """The commands of the tenancy area."""
     return Commands([commands(tenancy, clock)])
 
 
@@ -30,8 +30,8 @@ async def create(run: Commands, **arguments: JSON) -> dict[str, JSON]:
     return cast(dict[str, JSON], await run.ready("token.create", {"org": 1, "tenant": 1, **arguments})())
 
 
-async def test_a_token_is_made_listed_and_revoked(run: Commands, tenancy: Tenancy, clock: SetClock) -> None:
-    """The token is in the answer of its creation alone; the list tells the state."""
+async def test_a_token_is_created_listed_and_revoked(run: Commands, tenancy: Tenancy, clock: SetClock) -> None:
+    """Only the answer of the creation has the token; the list has its state."""
     made = await create(run, role="operator", name="ci", expires=iso(clock() + 90 * 86400 * SECOND))
     token, new = cast(str, made.pop("token")), made.pop("new")
     assert (await tenancy.authenticate(token)).name == "ci"
@@ -49,14 +49,14 @@ async def test_a_token_is_made_listed_and_revoked(run: Commands, tenancy: Tenanc
         await run.ready("token.list", {"org": 1, "tenant": 2})()
 
 
-async def test_defaults(run: Commands) -> None:
-    """An admin token that never expires, called after its role."""
+async def test_a_token_has_defaults(run: Commands) -> None:
+    """By default, a token has the role admin, the name of its role, and no expiry."""
     made = await create(run)
     assert (made["role"], made["name"], made["expires"]) == ("admin", "admin", None)
 
 
-async def test_a_name_is_revoked_by_name(run: Commands) -> None:
-    """A number is an id, another text is a name."""
+async def test_a_token_is_revoked_by_id_or_name(run: Commands) -> None:
+    """A number is an ID; any other text is a name."""
     await create(run, name="ci")
     assert cast(dict[str, JSON], await run.ready("token.revoke", {"token": "ci"})())["status"] == "revoked"
     for unknown in ("12345", "9" * 30, "other"):
@@ -81,6 +81,6 @@ async def test_a_name_is_revoked_by_name(run: Commands) -> None:
     ],
 )
 async def test_wrong_arguments_are_named(run: Commands, arguments: dict[str, JSON], message: str) -> None:
-    """The field is named, its value is not repeated."""
+    """The message names the field and does not contain its value."""
     with pytest.raises(Invalid, match=f"^{message}$"):
         await create(run, **arguments)

@@ -1,4 +1,4 @@
-"""Tenants and tokens against the embedded store."""
+"""Tenants and tokens."""
 
 import pytest
 import trio
@@ -14,7 +14,7 @@ from sallyport.web.scope import Caller, Role
 from tests.areas import SetClock
 
 
-async def test_a_token_speaks_for_its_tenant(store: SqliteStore, clock: SetClock) -> None:
+async def test_a_token_identifies_its_tenant(store: SqliteStore, clock: SetClock) -> None:
     """The caller has the token's organization, tenant, role and name; the token begins with sp_."""
     tenancy = Tenancy(store, clock)
     record, token = await tenancy.create_token(5, 2, Role.AUDITOR, "reports", None)
@@ -24,8 +24,8 @@ async def test_a_token_speaks_for_its_tenant(store: SqliteStore, clock: SetClock
     assert record.tenant_id == await tenancy.ensure_tenant(5, 2)
 
 
-async def test_tenants_are_made_once(store: SqliteStore, clock: SetClock) -> None:
-    """The same number names the same tenant; the same number elsewhere is another's."""
+async def test_a_tenant_is_created_once(store: SqliteStore, clock: SetClock) -> None:
+    """A number names the same tenant every time; in another organization it names another tenant."""
     tenancy = Tenancy(store, clock)
     ids = [await tenancy.ensure_tenant(*scope) for scope in ((1, 1), (1, 1), (1, 2), (2, 1))]
     assert ids[0] == ids[1]
@@ -33,7 +33,7 @@ async def test_tenants_are_made_once(store: SqliteStore, clock: SetClock) -> Non
 
 
 @pytest.mark.parametrize("scope", [(0, 1), (1, 0), (-1, 1), (2**63, 1), (1, 2**63)])
-async def test_a_tenant_has_numbers_from_one(store: SqliteStore, clock: SetClock, scope: tuple[int, int]) -> None:
+async def test_tenant_numbers_start_with_one(store: SqliteStore, clock: SetClock, scope: tuple[int, int]) -> None:
     """Zero, negative and huge numbers are refused before they reach the store."""
     tenancy = Tenancy(store, clock)
     with pytest.raises(Invalid, match=r"invalid (org|tenant)"):
@@ -42,8 +42,8 @@ async def test_a_tenant_has_numbers_from_one(store: SqliteStore, clock: SetClock
         await tenancy.create_token(*scope, Role.ADMIN, "n", None)
 
 
-async def test_the_store_holds_no_token(store: SqliteStore, clock: SetClock) -> None:
-    """Only the SHA-256 is kept."""
+async def test_the_store_contains_no_token(store: SqliteStore, clock: SetClock) -> None:
+    """Only the SHA-256 of a token is stored."""
     _, token = await Tenancy(store, clock).create_token(1, 1, Role.ADMIN, "n", None)
     kept = await store.read(lambda tx: tx.value(str, "select hash from access_tokens"))
     assert kept == token_hash(token)
@@ -52,14 +52,14 @@ async def test_the_store_holds_no_token(store: SqliteStore, clock: SetClock) -> 
 
 
 @pytest.mark.parametrize("token", ["", "sp_", "sp_" + "x" * 43, "x" * 46, "sp_" + "x" * 100_000, "sp_\0", "sp_é"])
-async def test_an_unknown_token_is_invalid(store: SqliteStore, clock: SetClock, token: str) -> None:
+async def test_an_unknown_token_is_refused(store: SqliteStore, clock: SetClock, token: str) -> None:
     """Every wrong token gets the same message."""
     with pytest.raises(Unauthenticated, match=r"^invalid token$"):
         await Tenancy(store, clock).authenticate(token)
 
 
 async def test_a_revoked_token_is_refused_at_once(store: SqliteStore, clock: SetClock) -> None:
-    """Also one that was used a moment ago, and also by id; revoking again changes nothing."""
+    """A cached token and one that is revoked by ID are refused too; revoking again changes nothing."""
     tenancy = Tenancy(store, clock)
     record, token = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
     await tenancy.authenticate(token)
@@ -72,7 +72,7 @@ async def test_a_revoked_token_is_refused_at_once(store: SqliteStore, clock: Set
 
 
 async def test_a_token_expires(store: SqliteStore, clock: SetClock) -> None:
-    """It is valid before its time and invalid from then on, whether or not it is remembered."""
+    """A token is valid before its expiry and invalid from then on, whether or not it is cached."""
     tenancy = Tenancy(store, clock)
     _, token = await tenancy.create_token(1, 1, Role.ADMIN, "n", clock() + 60 * SECOND)
     await tenancy.authenticate(token)
@@ -86,8 +86,8 @@ async def test_a_token_expires(store: SqliteStore, clock: SetClock) -> None:
         await tenancy.create_token(1, 1, Role.ADMIN, "n", clock())
 
 
-async def test_revoking_needs_one_token(store: SqliteStore, clock: SetClock) -> None:
-    """A name that several active tokens have is a Conflict; a tenant, an id, or revoked ones narrow it down."""
+async def test_revoking_by_an_ambiguous_name_is_refused(store: SqliteStore, clock: SetClock) -> None:
+    """A name of several active tokens is a Conflict; together with a tenant it selects one of them."""
     tenancy = Tenancy(store, clock)
     first, _ = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
     second, _ = await tenancy.create_token(2, 1, Role.ADMIN, "n", None)
@@ -100,8 +100,8 @@ async def test_revoking_needs_one_token(store: SqliteStore, clock: SetClock) -> 
             await tenancy.revoke(*unknown)
 
 
-async def test_tokens_are_listed_by_id(store: SqliteStore, clock: SetClock) -> None:
-    """All, those of an organization, those of a tenant."""
+async def test_tokens_are_listed_in_order_of_id(store: SqliteStore, clock: SetClock) -> None:
+    """A list has all tokens, those of an organization or those of a tenant."""
     tenancy = Tenancy(store, clock)
     for organization, tenant in ((2, 1), (1, 1), (1, 2)):
         await tenancy.create_token(organization, tenant, Role.ADMIN, "n", None)
@@ -113,14 +113,14 @@ async def test_tokens_are_listed_by_id(store: SqliteStore, clock: SetClock) -> N
 
 
 @pytest.mark.parametrize("name", ["", "  ", "123", "a\nb", "x" * 65, "a\x7f"])
-async def test_names_that_are_none(store: SqliteStore, clock: SetClock, name: str) -> None:
-    """A name is printable, short, and cannot be taken for an id."""
+async def test_an_invalid_token_name_is_refused(store: SqliteStore, clock: SetClock, name: str) -> None:
+    """A name is printable and short, and cannot be mistaken for an ID."""
     with pytest.raises(Invalid, match="invalid name"):
         await Tenancy(store, clock).create_token(1, 1, Role.ADMIN, name, None)
 
 
-async def test_the_first_start_happens_once(store: SqliteStore, clock: SetClock) -> None:
-    """Organization 1, tenant 1 and an admin token, and nothing at the second start."""
+async def test_the_first_start_creates_a_tenant_and_a_token(store: SqliteStore, clock: SetClock) -> None:
+    """The first start creates organization 1, tenant 1 and an admin token; the second start creates nothing."""
     tenancy = Tenancy(store, clock)
     tokens: list[str] = []
     assert await tenancy.first_start(tokens.append)
@@ -133,15 +133,15 @@ async def test_the_first_start_happens_once(store: SqliteStore, clock: SetClock)
     assert len(tokens) == 1
 
 
-async def test_the_first_start_leaves_what_an_admin_made(store: SqliteStore, clock: SetClock) -> None:
-    """Where a token was made already, none is added."""
+async def test_the_first_start_adds_no_second_token(store: SqliteStore, clock: SetClock) -> None:
+    """If a token exists already, none is added."""
     tenancy = Tenancy(store, clock)
     await tenancy.create_token(7, 1, Role.OPERATOR, "n", None)
     assert not await tenancy.first_start(pytest.fail)
 
 
 class CountingStore:
-    """A store in front of another: counts reads, and can hold one back or fail."""
+    """A store that counts reads, and can delay one or fail."""
 
     def __init__(self, store: SqliteStore) -> None:
         self.store = store
@@ -164,8 +164,8 @@ class CountingStore:
         return await self.store.write(work)
 
 
-async def test_a_known_token_needs_no_store(store: SqliteStore, clock: SetClock) -> None:
-    """One read for many requests; `forget` brings the next read; the number of remembered tokens is bounded."""
+async def test_a_known_token_is_cached(store: SqliteStore, clock: SetClock) -> None:
+    """Many requests read the store once; `forget` leads to another read. The number of cached tokens is limited."""
     counting = CountingStore(store)
     tenancy = Tenancy(counting, clock, cached=2)
     tokens = [(await tenancy.create_token(1, 1, Role.ADMIN, "n", None))[1] for _ in range(3)]
@@ -182,8 +182,8 @@ async def test_a_known_token_needs_no_store(store: SqliteStore, clock: SetClock)
     assert counting.reads == 5
 
 
-async def test_each_tenant_has_a_share_of_the_known_tokens(store: SqliteStore, clock: SetClock) -> None:
-    """A token is known without the store, however many of another tenant are used."""
+async def test_each_tenant_has_a_share_of_the_cached_tokens(store: SqliteStore, clock: SetClock) -> None:
+    """A token stays cached, however many tokens of another tenant are used."""
     counting = CountingStore(store)
     tenancy = Tenancy(counting, clock, cached=2)
     own = (await tenancy.create_token(1, 1, Role.ADMIN, "n", None))[1]
@@ -195,8 +195,8 @@ async def test_each_tenant_has_a_share_of_the_known_tokens(store: SqliteStore, c
     assert counting.reads == reads
 
 
-async def test_guesses_are_not_remembered(store: SqliteStore, clock: SetClock) -> None:
-    """A token that is made after it was asked for is valid at once: unknown ones are never cached."""
+async def test_unknown_tokens_are_not_cached(store: SqliteStore, clock: SetClock) -> None:
+    """A token that is created after a request with it is valid at once."""
     tenancy = Tenancy(store, clock)
     with pytest.raises(Unauthenticated):
         await tenancy.authenticate("sp_guess")
@@ -209,8 +209,8 @@ async def test_guesses_are_not_remembered(store: SqliteStore, clock: SetClock) -
 
 
 async def test_unknown_tokens_are_looked_up_in_turn(store: SqliteStore, clock: SetClock) -> None:
-    """A flood of unknown tokens takes one reader of the store; a source that sends few waits for one look-up of each
-    other source, and a cached token for none."""
+    """A flood of unknown tokens uses one reader of the store. A source that sends few tokens waits for at most one
+    look-up of each other source, and a cached token does not wait."""
     counting = CountingStore(store)
     tenancy = Tenancy(counting, clock)
     _, cached = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
@@ -234,7 +234,7 @@ async def test_unknown_tokens_are_looked_up_in_turn(store: SqliteStore, clock: S
         assert counting.reads <= 3
 
 
-async def test_a_revocation_overtakes_a_read(store: SqliteStore, clock: SetClock) -> None:
+async def test_a_concurrent_revocation_is_not_lost(store: SqliteStore, clock: SetClock) -> None:
     """A record that was read before a revocation is not cached after it."""
     counting = CountingStore(store)
     tenancy = Tenancy(counting, clock)
@@ -249,8 +249,8 @@ async def test_a_revocation_overtakes_a_read(store: SqliteStore, clock: SetClock
         await tenancy.authenticate(token)
 
 
-async def test_a_store_that_fails_lets_nobody_in(store: SqliteStore, clock: SetClock) -> None:
-    """An unknown state is an error of the store, not a guess."""
+async def test_a_failing_store_admits_no_caller(store: SqliteStore, clock: SetClock) -> None:
+    """If the state of a token cannot be read, the request fails with StoreError."""
     counting = CountingStore(store)
     tenancy = Tenancy(counting, clock)
     _, token = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)

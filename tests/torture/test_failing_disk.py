@@ -91,26 +91,36 @@ def failed_and_recovered(service: RunningService, loads: Loads) -> bool:
 
 
 def list_devices(service: RunningService) -> int:
-    """The status of a search, which reads pages that no cache holds."""
+    """Search devices and return the status. The search reads pages that no cache holds."""
     body = {"orgId": 1, "tenantId": 1, "domainId": 1, "pageId": 1, "pageSize": 100, "search": "nas-1"}
     return service.request("POST", "/network_device/ListDevices", json=body).status_code
 
 
 @contextmanager
 def failing(service: RunningService, output: Path, fault: str) -> Iterator[None]:
-    """System calls of the service fail for the time of the block. fault: as strace's option inject has it."""
-    process_id = service.process_id
-    watch = ["strace", "-f", "-qq", "-e", "signal=none", "-e", f"trace={fault.partition(':')[0]}"]
-    with subprocess.Popen([*watch, "-e", f"inject={fault}", "-o", str(output), "-p", str(process_id)]) as strace:
+    """Let system calls of the service fail for the time of the block. fault: in the form of strace's option inject."""
+    with injected(service, output, fault) as strace:
         try:
-            eventually(lambda: is_traced(process_id), 10)
             yield
         finally:
             strace.send_signal(signal.SIGINT)
             strace.wait(10)
 
 
+@contextmanager
+def injected(service: RunningService, output: Path, fault: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Attach strace, which injects a fault, to the service; the block has to end strace."""
+    process_id = service.process_id
+    watch = ["strace", "-f", "-qq", "-e", "signal=none", "-e", f"trace={fault.partition(':')[0]}"]
+    with subprocess.Popen([*watch, "-e", f"inject={fault}", "-o", str(output), "-p", str(process_id)]) as strace:
+        try:
+            eventually(lambda: is_traced(process_id), 10)
+            yield strace
+        finally:
+            strace.kill()  # unless it has ended
+
+
 def is_traced(process_id: int) -> bool:
-    """Whether a tracer watches every thread of a process."""
+    """Return whether a tracer is attached to every thread of a process."""
     threads = Path(f"/proc/{process_id}/task").iterdir()
     return all("\nTracerPid:\t0\n" not in (thread / "status").read_text() for thread in threads)

@@ -1,6 +1,6 @@
 """The packets of packets/: one product's request a file, as for radclient, with the expected findings in `#:` lines.
 
-The letters say where the evidence comes from, as in the package: P a real packet or debug log, S source code, D
+The letters give the source of the evidence, as in the package: P a real packet or debug log, S source code, D
 documentation. Names and addresses are replaced, and what a log leaves out is filled in.
 """
 
@@ -20,30 +20,31 @@ SECRET: Final = SharedSecret(b"s3cret")
 
 @cache
 def dictionary() -> Dictionary:
-    """The dictionaries of the package."""
+    """Return the dictionaries of the package."""
     return load()
 
 
 @dataclass(frozen=True)
 class Capture:
-    """A file of packets/. name: the file's, without its suffix. told: the `#:` lines. lines: attributes."""
+    """A file of packets/. name: its name without the suffix. expected: its `#:` lines with the findings. lines:
+    attributes."""
 
     name: str
-    told: dict[str, str]
+    expected: dict[str, str]
     lines: list[str]
     source: str = field(default="192.0.2.10", kw_only=True)
 
     def plus(self, *lines: str, source: str = "") -> "Capture":
-        """The same with further attributes at its end, as a proxy adds them, and sent by another host."""
-        return Capture(self.name, self.told, [*self.lines, *lines], source=source or self.source)
+        """Return the same with further attributes at its end, as a proxy adds them, and another source."""
+        return Capture(self.name, self.expected, [*self.lines, *lines], source=source or self.source)
 
     def less(self, *names: str) -> "Capture":
-        """The same without the attributes of these names."""
+        """Return the same without the attributes of these names."""
         kept = [line for line in self.lines if line.partition(" = ")[0] not in names]
-        return Capture(self.name, self.told, kept, source=self.source)
+        return Capture(self.name, self.expected, kept, source=self.source)
 
     def request(self) -> Request:
-        """The request as the listener gets it: encoded, sent, decoded."""
+        """Return the request as the listener receives it: encoded, sent and decoded."""
         code = ACCOUNTING_REQUEST if any(line.startswith("Acct-Status-Type") for line in self.lines) else ACCESS_REQUEST
         return decode(encode_request(code, 7, SECRET, octets_of(self.lines)), SECRET)
 
@@ -53,7 +54,7 @@ class Capture:
 
 
 def octets_of(lines: list[str]) -> bytes:
-    """Attributes in octets, from lines such as `NAS-Port = 7` or `Class = 0x00ff`."""
+    """Return attributes in octets, from lines such as `NAS-Port = 7` or `Class = 0x00ff`."""
     return b"".join(_octets_of(line) for line in lines)
 
 
@@ -69,24 +70,24 @@ def _octets_of(line: str) -> bytes:
 
 @cache
 def capture(name: str) -> Capture:
-    """The file of that name."""
-    told: dict[str, str] = {}
+    """Return the file of that name."""
+    expected: dict[str, str] = {}
     lines: list[str] = []
     for line in (PACKETS / f"{name}.txt").read_text().splitlines():
         if line.startswith("#:"):
             key, _, value = line.removeprefix("#:").partition(":")
-            told[key.strip()] = value.strip()
+            expected[key.strip()] = value.strip()
         elif line and not line.startswith("#"):
             lines.append(line)
-    return Capture(name, told, lines, source=told["source"])
+    return Capture(name, expected, lines, source=expected["source"])
 
 
 def packet(*lines: str, source: str = "192.0.2.10") -> Capture:
-    """A request of a test's own."""
+    """Return a request with these attributes."""
     return Capture("packet", {}, list(lines), source=source)
 
 
-def told(finding: Finding | None) -> str:
+def described(finding: Finding | None) -> str:
     """Return a finding as the files write it: `Cisco IOS, certain: evidence; evidence`, or none."""
     if finding is None:
         return "none"

@@ -1,4 +1,4 @@
-"""Whatever decode() accepted, identify() and medium() answer."""
+"""identify() and medium() return a result for every request that decode() accepts."""
 
 from typing import Final
 
@@ -35,7 +35,7 @@ sources = st.one_of(st.ip_addresses().map(str), st.text(max_size=20), st.just("f
 
 
 def opened(octets: bytes) -> Request:
-    """A request of these attributes, if the codec takes it."""
+    """Return a request of these attributes, if the codec accepts it."""
     try:
         return decode(encode_request(ACCESS_REQUEST, 1, SECRET, octets), SECRET)
     except PacketError:
@@ -44,7 +44,7 @@ def opened(octets: bytes) -> Request:
 
 
 def assert_sane(request: Request, source: str) -> None:
-    """An answer that everything that shows it can take."""
+    """Assert that a result can be shown everywhere."""
     identity = identify(request, source=source)
     for finding in (identity.forwarder, identity.nas):
         if finding is not None:
@@ -57,19 +57,18 @@ def assert_sane(request: Request, source: str) -> None:
 
 
 @given(st.lists(attributes, max_size=20), sources)
-def test_any_attributes_are_answered(parts: list[bytes], source: str) -> None:
+def test_any_attributes_give_a_result(parts: list[bytes], source: str) -> None:
     """Random attributes, wrong lengths, non-UTF-8 and broken vendor attributes never raise."""
     assert_sane(opened(b"".join(parts)), source)
 
 
 @given(st.sampled_from(NAMES), st.lists(attributes, max_size=6), sources)
-def test_a_known_packet_with_anything_added_is_answered(name: str, parts: list[bytes], source: str) -> None:
-    """A product's packet with hostile attributes around it never raises."""
+def test_a_known_packet_with_hostile_attributes_gives_a_result(name: str, parts: list[bytes], source: str) -> None:
     own = octets_of(capture(name).less("Acct-Status-Type").lines)
     assert_sane(opened(b"".join([*parts[:3], own, *parts[3:]])), source)
 
 
-def test_a_packet_full_of_vendor_attributes_is_answered() -> None:
-    """The most attributes that a packet may hold, all of one vendor, do no harm."""
+def test_a_packet_full_of_vendor_attributes_gives_a_result() -> None:
+    """The packet has as many attributes as possible, all of one vendor."""
     full = packet(*[f"Attr-26.2636.{number} = 0x00" for number in range(1, 190)])
     assert_sane(full.request(), full.source)

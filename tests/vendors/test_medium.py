@@ -1,4 +1,4 @@
-"""NAS-Port-Type in words."""
+"""The names of NAS-Port-Type."""
 
 import pytest
 
@@ -26,13 +26,13 @@ from tests.vendors.captures import dictionary, packet
         (-1, "Unknown"),
     ],
 )
-def test_numbers_have_names(number: int, name: str) -> None:
-    """The numbers of RFC 2865 have the names that people use; others are Unknown."""
+def test_common_numbers_have_common_names(number: int, name: str) -> None:
+    """Other numbers are Unknown."""
     assert medium_of(number) == name
 
 
 def test_every_number_of_the_dictionary_has_a_name() -> None:
-    """What the RFCs name, the inventory names; only the two kinds of Wi-Fi share a name."""
+    """The inventory has a name for each value of the RFCs; only the two kinds of Wi-Fi share a name."""
     numbers = set(dictionary().attribute("NAS-Port-Type").values.values())
     assert {*range(37)} <= numbers
     names = [medium_of(number) for number in numbers]
@@ -40,17 +40,16 @@ def test_every_number_of_the_dictionary_has_a_name() -> None:
     assert len(set(names)) == len(names) - 1
 
 
-def test_absent_is_unknown() -> None:
-    """A NAS that sends no NAS-Port-Type is on an unknown medium."""
+def test_a_missing_nas_port_type_is_unknown() -> None:
     assert medium(packet("User-Name = bob").request()) == UNKNOWN
 
 
 @pytest.mark.parametrize("octets", ["0x", "0x0f", "0x00000f", "0x000000000f"])
 def test_a_wrong_length_is_unknown(octets: str) -> None:
-    """A NAS-Port-Type that is not 4 octets is not read as a number."""
+    """A NAS-Port-Type that does not have 4 octets is not read as a number."""
     assert medium(packet(f"Attr-61 = {octets}").request()) == UNKNOWN
 
 
 def test_the_first_value_counts() -> None:
-    """Of several, the first is taken."""
+    """Of several values, the first is used."""
     assert medium(packet("NAS-Port-Type = Ethernet", "NAS-Port-Type = Virtual").request()) == "Ethernet"

@@ -1,4 +1,4 @@
-"""Every product is recognized by what it sends, and the table agrees with the packets."""
+"""Every product is recognized by its packet, and the table agrees with the packets."""
 
 import re
 from typing import Final
@@ -10,7 +10,7 @@ from sallyport.vendors import PRODUCTS
 from sallyport.vendors.evidence import Attributes, Fingerprint
 from sallyport.vendors.forwarders import FORWARDERS
 from sallyport.vendors.products import NAMED_BY_REGISTRATION, NAS
-from tests.vendors.captures import NAMES, capture, told
+from tests.vendors.captures import NAMES, capture, described
 
 ROWS: Final = (*NAS, *FORWARDERS)
 FOUND: Final = {
@@ -22,36 +22,36 @@ FOUND: Final = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_packet_tells_its_product(name: str) -> None:
-    """Product, certainty and evidence, of the forwarder and of the NAS, are those that the packet's file says."""
+def test_a_packet_identifies_its_product(name: str) -> None:
+    """Product, certainty and evidence of the forwarder and of the NAS are those in the packet's file."""
     packet = capture(name)
     identity = packet.identity()
-    assert told(identity.nas) == packet.told["nas"]
-    assert told(identity.forwarder) == packet.told["forwarder"]
-    assert identity.forwarded is (packet.told["forwarded"] == "yes")
+    assert described(identity.nas) == packet.expected["nas"]
+    assert described(identity.forwarder) == packet.expected["forwarder"]
+    assert identity.forwarded is (packet.expected["forwarded"] == "yes")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_packet_tells_its_medium(name: str) -> None:
-    """The medium is the one that the packet's file says."""
-    assert vendors.medium(capture(name).request()) == capture(name).told["medium"]
+def test_a_packet_identifies_its_medium(name: str) -> None:
+    """The medium is the one in the packet's file."""
+    assert vendors.medium(capture(name).request()) == capture(name).expected["medium"]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.product}-{row.rank.name}")
 def test_a_row_has_a_packet(row: Fingerprint) -> None:
-    """Each row of the table matches in a packet whose file names the row's product."""
+    """Each row of the table matches a packet whose file names the row's product."""
     matching = (capture(name) for name in NAMES if row.match(Attributes(capture(name).request(), "192.0.2.10")))
-    assert any(row.product in packet.told["nas"] + packet.told["forwarder"] for packet in matching)
+    assert any(row.product in packet.expected["nas"] + packet.expected["forwarder"] for packet in matching)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.product}-{row.rank.name}")
-def test_a_row_gives_its_source(row: Fingerprint) -> None:
-    """Each row says where its evidence comes from: P, S, D or M."""
+def test_a_row_names_its_source(row: Fingerprint) -> None:
+    """The source of the evidence is P, S, D or M."""
     assert re.match(r"(?:[PSDM], )*[PSDM]: \S", row.source)
 
 
-def test_the_names_are_those_that_people_write() -> None:
-    """Product names are an interface: device_type and the registration of clients show them."""
+def test_product_names_are_an_interface() -> None:
+    """device_type and the registration of clients show them, so they must not change."""
     assert PRODUCTS == (
         "Aruba ClearPass",
         "Aruba Wireless",

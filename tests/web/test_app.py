@@ -1,4 +1,4 @@
-"""Health, metrics and the description of the API."""
+"""Health, metrics and the OpenAPI description."""
 
 import threading
 
@@ -15,8 +15,8 @@ from sallyport.web.scope import Gate
 from tests.web.sample import LIST, RENAME, SampleOwners, SampleTokens, client_of, make_sample, sample_operations
 
 
-async def test_health_and_readiness() -> None:
-    """/healthz is 200 while the process lives; /readyz is 503 and tells why while there are reasons."""
+async def test_readiness_fails_with_its_reasons_and_health_does_not() -> None:
+    """/healthz is 200 while the process runs; /readyz is 503 with the reasons while there are any."""
     sample = make_sample()
     async with client_of(sample.app, "") as client:
         ready = await client.get("/readyz")
@@ -28,42 +28,42 @@ async def test_health_and_readiness() -> None:
 
 
 async def test_metrics_are_text_without_a_redirect() -> None:
-    """/metrics answers at once, in Prometheus' text format, without a token."""
+    """/metrics is in Prometheus' text format, and needs no token."""
     async with client_of(make_sample().app, "") as client:
         answer = await client.get("/metrics")
     assert (answer.status_code, answer.content) == (200, b"sample 1\n")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
 
 
-async def test_scrapes_that_come_together_share_a_rendering() -> None:
-    """Those that come while the metrics are rendered wait for one more rendering, not for one each."""
-    renderings, begun, go_on = 0, trio.Event(), threading.Event()
+async def test_concurrent_scrapes_share_a_rendering() -> None:
+    """Scrapes that arrive during a rendering wait for one common rendering after it."""
+    renderings, begun, resume = 0, trio.Event(), threading.Event()
 
     def render() -> bytes:
         nonlocal renderings
         renderings += 1
         trio.from_thread.run_sync(begun.set)
-        assert go_on.wait(10)
+        assert resume.wait(10)
         return b"x %d\n" % renderings
 
     app = create_app([], version="1", observe=_unobserved, not_ready=lambda: [], metrics=render)
-    told = []
+    rendered = []
     async with client_of(app) as client, trio.open_nursery() as nursery:
 
         async def scrape() -> None:
-            told.append((await client.get("/metrics")).text)
+            rendered.append((await client.get("/metrics")).text)
 
         nursery.start_soon(scrape)
         await begun.wait()
         for _ in range(5):
             nursery.start_soon(scrape)
         await wait_all_tasks_blocked()
-        go_on.set()
-    assert told == ["x 1\n", *["x 2\n"] * 5]
+        resume.set()
+    assert rendered == ["x 1\n", *["x 2\n"] * 5]
 
 
-async def test_metrics_on_an_address_of_their_own() -> None:
-    """The metrics' app has health and metrics alone; the service's app then has no metrics."""
+async def test_a_separate_metrics_app_has_only_health_and_metrics() -> None:
+    """The service's app then has no metrics."""
     alone = create_metrics_app(observe=_unobserved, not_ready=lambda: [], metrics=lambda: b"x 1\n")
     without = create_app([], version="1", observe=_unobserved, not_ready=lambda: [], metrics=None)
     async with client_of(alone, "") as client:
@@ -75,7 +75,7 @@ async def test_metrics_on_an_address_of_their_own() -> None:
 
 
 async def test_the_description_shows_models_security_and_errors() -> None:
-    """/openapi.json has request and answer models, where the token goes, and the error bodies; no 422."""
+    """/openapi.json has the models of requests and answers, the token's header and the error bodies, and no 422."""
     async with client_of(make_sample().app, "") as client:
         document = (await client.get("/openapi.json")).json()
     operation, renaming = document["paths"][LIST]["post"], document["paths"][RENAME]["put"]
@@ -93,8 +93,8 @@ async def test_the_description_shows_models_security_and_errors() -> None:
     assert operation["description"] == "List things of a domain."
 
 
-async def test_the_description_is_made_once() -> None:
-    """Both, asked for at the same time and again, are octet for octet what they were."""
+async def test_the_description_is_generated_once() -> None:
+    """Concurrent and repeated requests get the same octets."""
     async with client_of(make_sample().app, "") as client:
         answers: list[tuple[str, bytes]] = []
 
@@ -109,7 +109,7 @@ async def test_the_description_is_made_once() -> None:
 
 
 async def test_the_page_of_the_api_needs_no_other_host() -> None:
-    """/docs is HTML without scripts or addresses, names every operation, and escapes what it shows."""
+    """/docs is HTML without scripts and external addresses; it has every operation and escapes text."""
     async with client_of(make_sample().app, "") as client:
         answer = await client.get("/docs")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -120,8 +120,8 @@ async def test_the_page_of_the_api_needs_no_other_host() -> None:
     assert "//" not in answer.text
 
 
-async def test_requests_are_observed_by_template() -> None:
-    """Route templates and a closed set of methods; what was sent never becomes a label."""
+async def test_requests_are_measured_by_route_template() -> None:
+    """The labels are route templates and a closed set of methods, and never text of a request."""
     sample = make_sample()
     async with client_of(sample.app) as client:
         await client.post(LIST, json={})
@@ -139,15 +139,14 @@ async def test_requests_are_observed_by_template() -> None:
 
 
 def test_two_operations_on_one_path_are_refused() -> None:
-    """A method and a path belong to one operation."""
     gate = Gate(SampleTokens(), SampleOwners())
     both: list[Operations] = [sample_operations([], gate), sample_operations([], gate)]
     with pytest.raises(ValueError, match="two operations claim"):
         create_app(both, version="1", observe=_unobserved, not_ready=lambda: [], metrics=None)
 
 
-async def test_pages_that_are_no_operations() -> None:
-    """A route beside the operations is served and observed; when it fails the answer is a 500 with an id."""
+async def test_pages_are_served_and_measured() -> None:
+    """A page that raises an exception is answered with status 500 and an error ID."""
     seen: list[tuple[str, int]] = []
 
     async def page(request: Request) -> Response:
@@ -172,4 +171,4 @@ async def test_pages_that_are_no_operations() -> None:
 
 
 def _unobserved(method: str, route: str, status: int, seconds: float) -> None:
-    """Measures nothing."""
+    """Discard the measurement."""

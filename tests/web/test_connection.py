@@ -1,4 +1,4 @@
-"""One connection over a real socket: strangers' bodies, streaming answers, proxies."""
+"""One connection over a real socket: clients without a token, streaming answers, proxies."""
 
 import ipaddress
 from collections.abc import AsyncIterator
@@ -24,9 +24,9 @@ BIG_REQUEST = (
 LIST_HEAD = b"POST " + LIST.encode() + b" HTTP/1.1\r\n" + JSON
 
 
-async def test_bodies_of_strangers_that_never_come_stop_nobody() -> None:
-    """More connections than there are places send headers and one octet of a body, without a token: a client with a
-    token is still answered at once."""
+async def test_unfinished_bodies_without_a_token_do_not_block_others() -> None:
+    """A client with a token is answered at once, although more unauthenticated connections than the limit wait for
+    their bodies."""
     limits = Limits(connections=8, strangers=100)
     async with serving(make_sample().app, limits=limits) as running:
         strangers = [await running.connect() for _ in range(30)]
@@ -38,8 +38,8 @@ async def test_bodies_of_strangers_that_never_come_stop_nobody() -> None:
             await trio.aclose_forcefully(stream)
 
 
-async def test_an_address_holds_few_connections_without_an_authenticated_request() -> None:
-    """The oldest one that waits for its peer is closed for one more; those with a token do not count."""
+async def test_an_address_has_few_unauthenticated_connections() -> None:
+    """A connection over the limit closes the oldest idle one of its address; connections with a token do not count."""
     async with serving(make_sample().app, limits=Limits(strangers=3)) as running, running.client() as client:
         assert (await client.post(LIST, json=SCOPE)).status_code == 200
         strangers = [await running.connect() for _ in range(4)]
@@ -51,8 +51,8 @@ async def test_an_address_holds_few_connections_without_an_authenticated_request
             await stream.aclose()
 
 
-async def test_answers_that_are_not_read_stop_nobody() -> None:
-    """More connections than there are places ask for large answers and read nothing: another is still answered."""
+async def test_unread_answers_do_not_block_others() -> None:
+    """Another client is answered, although more connections than the limit do not read their large answers."""
     limits = Limits(connections=4, strangers=100, send_s=30)
     async with serving(make_sample().app, limits=limits) as running:
         idle = [await running.connect() for _ in range(8)]
@@ -66,7 +66,7 @@ async def test_answers_that_are_not_read_stop_nobody() -> None:
 
 
 async def test_a_body_without_a_token_has_less_time() -> None:
-    """A stranger's body ends after stranger_body_s; that of a caller with a token is still read."""
+    """A body without a token has stranger_body_s; a body with a token may take longer."""
     limits = Limits(body_s=30, stranger_body_s=0.2)
     async with serving(make_sample().app, limits=limits) as running:
         stranger, known = await running.connect(), await running.connect()
@@ -82,7 +82,7 @@ async def test_a_body_without_a_token_has_less_time() -> None:
 
 
 class Streams:
-    """An app whose answer is a stream of events without end. ended: its generator was closed."""
+    """An app with an endless stream of events; `ended` is set when its generator is closed."""
 
     def __init__(self) -> None:
         self.ended = trio.Event()
@@ -100,7 +100,7 @@ class Streams:
 
 
 async def test_a_streaming_answer_ends_when_its_client_disconnects() -> None:
-    """The client reads the first event at once, and its disconnection closes the generator."""
+    """The client receives the first event at once. Its disconnection closes the generator."""
     app = Streams()
     async with serving(app) as running:
         stream = await running.connect()
@@ -114,7 +114,7 @@ async def test_a_streaming_answer_ends_when_its_client_disconnects() -> None:
 
 
 async def test_requests_behind_a_streaming_answer_are_bounded() -> None:
-    """A client that pipelines without end behind a stream is no longer read: the service's memory stays small."""
+    """The service stops reading from a client that sends requests without end during a stream."""
     app = Streams()
     async with serving(app) as running:
         stream = await running.connect()
@@ -129,7 +129,7 @@ async def test_requests_behind_a_streaming_answer_are_bounded() -> None:
 
 
 class Addresses:
-    """An app that notes the address of each client."""
+    """An app that records the address of each client."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -149,10 +149,11 @@ class Addresses:
         pytest.param((), b"203.0.113.9", "127.0.0.1", id="no trusted proxy"),
     ],
 )
-async def test_the_address_of_a_client_behind_a_proxy(
+async def test_the_client_address_is_taken_from_a_trusted_proxy(
     trusted: tuple[ipaddress.IPv4Network, ...], header: bytes, seen: str
 ) -> None:
-    """X-Forwarded-For is believed only from a trusted proxy, and only its last hop that is none itself."""
+    """X-Forwarded-For counts only if a trusted proxy sent it. The client is its last address that is not a trusted
+    proxy."""
     app = Addresses()
     async with serving(app, trusted_proxies=trusted) as running:
         stream = await running.connect()
@@ -162,8 +163,8 @@ async def test_the_address_of_a_client_behind_a_proxy(
     assert app.seen == [seen]
 
 
-async def test_strangers_behind_a_proxy_count_by_their_own_address() -> None:
-    """Many clients of one proxy do not count as one address."""
+async def test_unauthenticated_clients_of_a_proxy_count_separately() -> None:
+    """The limit of an address applies to the forwarded address, not to the proxy's."""
     limits = replace(Limits(strangers=2), idle_s=30)
     async with serving(Addresses(), limits=limits, trusted_proxies=(LOOPBACK,)) as running:
         streams = [await running.connect() for _ in range(5)]
@@ -178,7 +179,7 @@ async def test_strangers_behind_a_proxy_count_by_their_own_address() -> None:
 
 
 class Passes:
-    """An app that notes the pass of the event loop in which each request began, and answers without a wait."""
+    """An app that records the pass of the event loop of each request, and answers at once."""
 
     def __init__(self) -> None:
         self.counter, self.began = PassCounter(), list[int]()
@@ -189,8 +190,8 @@ class Passes:
         await send({"type": "http.response.body", "body": b"}"})
 
 
-async def test_requests_that_arrive_together_do_not_hold_the_event_loop() -> None:
-    """Each request of a client that pipelines is served in a pass of its own."""
+async def test_pipelined_requests_do_not_block_the_event_loop() -> None:
+    """Each pipelined request is served in its own pass of the event loop."""
     app = Passes()
     trio.lowlevel.add_instrument(app.counter)
     async with serving(app) as running:

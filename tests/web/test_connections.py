@@ -1,4 +1,4 @@
-"""Which connection is closed to make room."""
+"""The choice of the connection that is closed for a new one."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from sallyport.web.connections import ConnectionTable
 HOST = "192.0.2.1"
 
 
-class Line:
-    """A connection by its name."""
+class SampleConnection:
+    """A connection with a name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -22,18 +22,18 @@ class Line:
 
 
 def entered(
-    table: ConnectionTable[Line], name: str, host: str = HOST, *, waits: bool = True, known: bool = False
-) -> Line:
-    """A connection that has come in."""
-    line = Line(name)
-    table.enter(line, host)
-    table.note(line, waits=waits, known=known)
-    return line
+    table: ConnectionTable[SampleConnection], name: str, host: str = HOST, *, waits: bool = True, known: bool = False
+) -> SampleConnection:
+    """Add a connection to the table and return it."""
+    connection = SampleConnection(name)
+    table.enter(connection, host)
+    table.note(connection, waits=waits, known=known)
+    return connection
 
 
-def test_the_stranger_that_waits_longest_gives_way() -> None:
-    """Known connections stay while strangers wait, however long they have waited themselves."""
-    table: ConnectionTable[Line] = ConnectionTable(10)
+def test_the_oldest_idle_unauthenticated_connection_is_closed() -> None:
+    """Authenticated connections are closed only if no other connection is idle."""
+    table: ConnectionTable[SampleConnection] = ConnectionTable(10)
     known = entered(table, "known", known=True)
     first, second = entered(table, "first"), entered(table, "second")
     table.make_room()
@@ -44,17 +44,17 @@ def test_the_stranger_that_waits_longest_gives_way() -> None:
 
 
 def test_a_working_request_is_never_closed() -> None:
-    """It is the service that is due, and not the peer."""
-    table: ConnectionTable[Line] = ConnectionTable(10)
+    """A connection that waits for the service is not closed."""
+    table: ConnectionTable[SampleConnection] = ConnectionTable(10)
     working = entered(table, "working", waits=False)
     table.make_room()
     assert not working.closed
     assert table.waiting() == []
 
 
-def test_a_connection_that_waits_again_waits_from_then_on() -> None:
-    """An answered request puts its connection behind the others."""
-    table: ConnectionTable[Line] = ConnectionTable(10)
+def test_an_answered_request_restarts_the_idle_time() -> None:
+    """The connection is then the newest of the idle ones."""
+    table: ConnectionTable[SampleConnection] = ConnectionTable(10)
     first, second = entered(table, "first"), entered(table, "second")
     table.note(first, waits=False, known=False)
     table.note(first, waits=True, known=False)
@@ -62,23 +62,24 @@ def test_a_connection_that_waits_again_waits_from_then_on() -> None:
     assert (first.closed, second.closed) == (False, True)
 
 
-def test_an_address_holds_few_strangers() -> None:
-    """One more closes the one that waits longest; other addresses and known connections are not touched."""
-    table: ConnectionTable[Line] = ConnectionTable(2)
+def test_an_address_has_few_unauthenticated_connections() -> None:
+    """A connection over the limit closes the oldest idle one of its address. Other addresses and authenticated
+    connections are not affected."""
+    table: ConnectionTable[SampleConnection] = ConnectionTable(2)
     other = entered(table, "other", "192.0.2.2")
     known = entered(table, "known", known=True)
-    lines = [entered(table, str(number)) for number in range(3)]
-    assert [line.closed for line in (other, known, *lines)] == [False, False, True, False, False]
+    several = [entered(table, str(number)) for number in range(3)]
+    assert [connection.closed for connection in (other, known, *several)] == [False, False, True, False, False]
 
 
-def test_a_stranger_is_closed_itself_if_no_other_of_its_address_waits() -> None:
-    """Requests that the service still works on are not broken off for a newcomer."""
-    table: ConnectionTable[Line] = ConnectionTable(2)
+def test_a_new_connection_is_closed_if_no_other_of_its_address_is_idle() -> None:
+    """A request that the service works on is not interrupted."""
+    table: ConnectionTable[SampleConnection] = ConnectionTable(2)
     working = [entered(table, str(number), waits=False) for number in range(2)]
-    newcomer = Line("newcomer")
+    newcomer = SampleConnection("newcomer")
     table.enter(newcomer, HOST)
     assert newcomer.closed
-    assert not any(line.closed for line in working)
+    assert not any(connection.closed for connection in working)
 
 
 @pytest.mark.parametrize(
@@ -89,19 +90,18 @@ def test_a_stranger_is_closed_itself_if_no_other_of_its_address_waits() -> None:
         pytest.param(("::ffff:192.0.2.1", "192.0.2.1"), True, id="one IPv4 address in two forms"),
     ],
 )
-def test_what_counts_as_one_address(hosts: tuple[str, str], closes: bool) -> None:
-    """An IPv6 host may have a whole /64, so all of it counts as one address."""
-    table: ConnectionTable[Line] = ConnectionTable(1)
+def test_a_64_bit_prefix_counts_as_one_address(hosts: tuple[str, str], closes: bool) -> None:
+    """An IPv6 host may use a whole /64. An IPv4-mapped address counts as its IPv4 address."""
+    table: ConnectionTable[SampleConnection] = ConnectionTable(1)
     first = entered(table, "first", hosts[0])
     entered(table, "second", hosts[1])
     assert first.closed is closes
 
 
-def test_an_ended_connection_is_forgotten() -> None:
-    """Connections that come and go leave nothing behind."""
-    table: ConnectionTable[Line] = ConnectionTable(1)
+def test_an_ended_connection_is_removed() -> None:
+    table: ConnectionTable[SampleConnection] = ConnectionTable(1)
     for number in range(3):
-        line = entered(table, str(number))
-        table.leave(line)
-        assert not line.closed
+        connection = entered(table, str(number))
+        table.leave(connection)
+        assert not connection.closed
     assert table.waiting() == []

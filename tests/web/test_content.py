@@ -1,4 +1,4 @@
-"""Large answers, which are counted while they are sent."""
+"""The limit of large answers in memory."""
 
 import trio
 import trio.testing
@@ -9,14 +9,14 @@ from sallyport.web.content import LARGE, MOST, Answers
 
 
 class Client:
-    """A client that takes the body of an answer when it is told to."""
+    """A client that reads the body of its answer once `reads` is set."""
 
     def __init__(self) -> None:
         self.reads = trio.Event()
         self.status = 0
 
     async def take(self, answers: Answers, tenant_id: int, size: int) -> None:
-        """Receive an answer of that size."""
+        """Receive an answer with a body of `size` octets."""
         await answers.counted(Response(bytes(size)), tenant_id)(
             {"type": "http", "path": "/"}, self._receive, self._send
         )
@@ -31,8 +31,8 @@ class Client:
             await self.reads.wait()
 
 
-async def test_a_tenant_has_so_many_octets_of_large_answers() -> None:
-    """Where clients of a tenant do not read, its next large answer is 429. Small ones and other tenants' are sent."""
+async def test_a_tenant_has_a_limit_of_unread_large_answers() -> None:
+    """Over the limit, the tenant's next large answer is 429. Small answers, and those of other tenants, are sent."""
     answers, slow = Answers(), [Client() for _ in range(2)]
     async with trio.open_nursery() as nursery:
         for client in slow:
@@ -50,8 +50,8 @@ async def test_a_tenant_has_so_many_octets_of_large_answers() -> None:
     assert +answers.octets == {}
 
 
-async def test_a_cancelled_answer_is_not_counted_any_more() -> None:
-    """Its client went away before it took everything."""
+async def test_a_cancelled_answer_is_no_longer_counted() -> None:
+    """The client disconnected before it had read the answer."""
     answers = Answers()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(Client().take, answers, 1, MOST)

@@ -11,19 +11,19 @@ GET = b"GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 def parser(octets: bytes) -> Parser:
-    """A parser that was fed these octets."""
+    """Return a parser that was fed these octets."""
     made = Parser(LIMIT)
     made.feed(octets)
     return made
 
 
 def head(method: str = "GET", version: bytes = b"1.1", *, keeps_alive: bool = True) -> Head:
-    """The head of a request."""
+    """Return the head of a request."""
     return Head(method, b"/", version, [], keeps_alive=keeps_alive)
 
 
 def test_a_head_is_returned_once_it_is_complete() -> None:
-    """Octets that come one by one give no head before the last one."""
+    """Octets that are fed one at a time give no head before the last one."""
     made = Parser(LIMIT)
     for octet in GET[:-1]:
         made.feed(bytes((octet,)))
@@ -56,16 +56,16 @@ def test_a_head_is_returned_once_it_is_complete() -> None:
         pytest.param(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 501, id="unknown encoding"),
     ],
 )
-def test_a_head_that_could_be_read_in_two_ways_is_refused(octets: bytes, status: int) -> None:
-    """Each is answered by its status, and a bare line feed before the head is complete."""
+def test_an_ambiguous_head_is_refused(octets: bytes, status: int) -> None:
+    """Each defect has its status; a bare line feed is refused before the head is complete."""
     with pytest.raises(Malformed) as refused:
         parser(octets).head()
     assert refused.value.status == status
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"], ids=["good", "bare line feed"])
-def test_a_head_is_understood_alike_however_it_is_cut(end: bytes) -> None:
-    """What has been searched is not searched again, and nothing is missed where two pieces meet."""
+def test_a_head_in_pieces_is_parsed_like_a_whole_one(end: bytes) -> None:
+    """The parser does not search octets twice, and misses nothing at the borders of the pieces."""
     octets = b"GET / HTTP/1.1\r\nHost: x" + end + b"A: b\r\n\r\n"
     results = set()
     for at in range(len(octets)):
@@ -81,7 +81,7 @@ def test_a_head_is_understood_alike_however_it_is_cut(end: bytes) -> None:
 
 
 def test_a_body_of_known_length_ends_where_the_next_request_begins() -> None:
-    """Octets behind the body stay for the next head."""
+    """Octets after the body are kept for the next head."""
     made = parser(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab")
     assert made.head() is not None
     assert (made.take_body(), made.body_due) == (b"ab", True)
@@ -92,7 +92,7 @@ def test_a_body_of_known_length_ends_where_the_next_request_begins() -> None:
 
 
 def test_chunks_are_joined_and_end_the_connection() -> None:
-    """A request in chunks is the last one: what follows it is never read as a request."""
+    """A chunked request is the last one of its connection: octets after it are never parsed as a request."""
     made = parser(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;ext\r\nc\r\n")
     found = made.head()
     assert found is not None
@@ -103,7 +103,7 @@ def test_chunks_are_joined_and_end_the_connection() -> None:
 
 
 def test_many_chunks_are_taken_in_several_calls() -> None:
-    """A thousand chunks of one octet do not hold the event loop in one piece."""
+    """Many chunks of one octet do not block the event loop."""
     made = parser(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 100)
     made.head()
     first = made.take_body()
@@ -113,7 +113,7 @@ def test_many_chunks_are_taken_in_several_calls() -> None:
 
 @pytest.mark.parametrize("chunk", [b"zz\r\n", b"-1\r\n", b"1\r\nxyz", b"1;" + b"a" * 2 * LIMIT])
 def test_malformed_chunks_are_refused(chunk: bytes) -> None:
-    """A chunk without a size, a footer or an end of its extension is Malformed."""
+    """A chunk without a size, with a wrong end or with a too long extension is Malformed."""
     made = parser(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
     made.head()
     made.feed(chunk)
@@ -131,8 +131,8 @@ def test_malformed_chunks_are_refused(chunk: bytes) -> None:
         (b"GET / HTTP/1.1\r\nHost: x\r\nConnection: a, CLOSE\r\n\r\n", False),
     ],
 )
-def test_which_connections_are_kept(octets: bytes, keeps: bool) -> None:
-    """HTTP/1.1 keeps a connection unless it says close; HTTP/1.0 never does here."""
+def test_only_http_1_1_connections_are_kept_alive(octets: bytes, keeps: bool) -> None:
+    """An HTTP/1.1 connection is kept unless the request has `Connection: close`; an HTTP/1.0 connection is closed."""
     found = parser(octets).head()
     assert found is not None
     assert found.keeps_alive is keeps
@@ -153,8 +153,8 @@ def test_any_octets_are_parsed_or_malformed(octets: bytes, step: int) -> None:
         pass
 
 
-def test_an_answer_of_known_length() -> None:
-    """Content-Length frames it, and the connection is kept."""
+def test_an_answer_of_known_length_keeps_the_connection() -> None:
+    """The answer has a Content-Length."""
     answer = Answer(head())
     sent = answer.begin(200, [(b"content-length", b"2")]) + answer.piece(b"ab", more=False)
     assert sent.startswith(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ndate: ")
@@ -162,8 +162,8 @@ def test_an_answer_of_known_length() -> None:
     assert (answer.complete, answer.closes) == (True, False)
 
 
-def test_an_answer_of_unknown_length_comes_in_chunks() -> None:
-    """Each piece is a chunk, and the last one ends the body; an empty piece ends nothing."""
+def test_an_answer_of_unknown_length_is_chunked() -> None:
+    """Each piece is a chunk, and the last one ends the body; an empty piece sends nothing."""
     answer = Answer(head())
     assert b"transfer-encoding: chunked" in answer.begin(200, [])
     pieces = [answer.piece(b"ab", more=True), answer.piece(b"", more=True), answer.piece(b"c", more=False)]
@@ -171,15 +171,15 @@ def test_an_answer_of_unknown_length_comes_in_chunks() -> None:
 
 
 def test_an_answer_of_unknown_length_ends_an_http_1_0_connection() -> None:
-    """HTTP/1.0 knows no chunks: the end of the connection is the end of the body."""
+    """HTTP/1.0 has no chunks, so that the end of the connection ends the body."""
     answer = Answer(head(version=b"1.0", keeps_alive=False))
     assert b"connection: close" in answer.begin(200, [])
     assert answer.piece(b"ab", more=False) == b"ab"
 
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
-def test_an_answer_without_a_body(method: str, status: int) -> None:
-    """Nothing follows its head, whatever the application sends."""
+def test_an_answer_to_head_or_with_204_or_304_has_no_body(method: str, status: int) -> None:
+    """Octets that the application sends are discarded."""
     answer = Answer(head(method))
     answer.begin(status, [(b"content-length", b"2")])
     assert answer.piece(b"ab", more=False) == b""
@@ -187,7 +187,7 @@ def test_an_answer_without_a_body(method: str, status: int) -> None:
 
 @pytest.mark.parametrize("body", [b"a", b"abc"], ids=["shorter", "longer"])
 def test_a_body_of_another_length_is_broken(body: bytes) -> None:
-    """Fewer or more octets than declared raise BrokenAnswer, so that no client waits or misreads."""
+    """A body that is shorter or longer than its Content-Length raises BrokenAnswer."""
     answer = Answer(head())
     answer.begin(200, [(b"content-length", b"2")])
     with pytest.raises(BrokenAnswer):
@@ -195,7 +195,7 @@ def test_a_body_of_another_length_is_broken(body: bytes) -> None:
 
 
 def test_a_header_with_a_line_break_is_broken() -> None:
-    """No value that an application passes on can begin another header (response splitting)."""
+    """A header value cannot start another header (response splitting)."""
     with pytest.raises(BrokenAnswer):
         Answer(head()).begin(200, [(b"location", b"/\r\nset-cookie: a=b")])
 
@@ -239,10 +239,10 @@ _LINES = st.lists(st.tuples(_NAMES, st.sampled_from([b":", b": ", b" :"]), _VALU
     st.sampled_from([b"HTTP/1.1", b"HTTP/1.0", b"HTTP/2.0", b"http/1.1"]),
     _LINES,
 )
-def test_a_common_head_is_read_as_h11_reads_it(
+def test_a_common_head_is_parsed_like_h11(
     method: bytes, target: bytes, version: bytes, lines: list[tuple[bytes, bytes, bytes]]
 ) -> None:
-    """The quick way to read a head never differs from h11: it leaves to h11 what is not plain."""
+    """The fast parser gives the same result as h11, or leaves the head to h11."""
     octets = b"\r\n".join([b" ".join((method, target, version)), b"Host: y", *(b"".join(line) for line in lines)])
     quick = common_head(octets + b"\r\n\r\n")
     if quick is not None:
@@ -250,7 +250,7 @@ def test_a_common_head_is_read_as_h11_reads_it(
 
 
 def test_a_usual_request_has_a_common_head() -> None:
-    """What HTTP clients send for a JSON body is read the quick way."""
+    """The fast parser accepts a usual request with a JSON body."""
     sent = b"POST /a HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nContent-Length: 2\r\nX-Authorization: t\r\n\r\n"
     found = common_head(sent)
     assert found is not None

@@ -21,22 +21,22 @@ PATH = "/api/v1/sample/large"
 
 
 class TwoTenants(SampleTokens):
-    """The token of an operator is of another tenant than that of an admin."""
+    """Tokens of two tenants: an operator's is of another tenant than an admin's."""
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
         caller = await super().authenticate(token, source)
         return replace(caller, tenant_id=8) if caller.name == "operator" else caller
 
 
-async def test_large_bodies_are_parsed_one_at_a_time_of_each_tenant_in_turn() -> None:
-    """A tenant that sends many waits for itself; a small body waits for none."""
-    parsed, begun, go_on = list[str](), trio.Event(), Event()
+async def test_large_bodies_are_parsed_one_at_a_time_and_by_tenant_in_turn() -> None:
+    """A tenant with many large bodies delays only its own; small bodies do not wait."""
+    parsed, begun, resume = list[str](), trio.Event(), Event()
 
     def parse(value: str) -> str:
         parsed.append(value[:1])
         if len(value) > 1:
             trio.from_thread.run_sync(begun.set)
-            go_on.wait(10)
+            resume.wait(10)
         return value
 
     class Large(Body):
@@ -62,12 +62,12 @@ async def test_large_bodies_are_parsed_one_at_a_time_of_each_tenant_in_turn() ->
         await begun.wait()
         await send(one, "s")
         assert parsed == ["a", "s"]
-        go_on.set()
+        resume.set()
     assert parsed == ["a", "s", "b", "x", "c"]
 
 
 async def test_the_next_large_body_waits_as_long_as_the_last_one_took() -> None:
-    """Between two bodies the interpreter lock is free for logins."""
+    """Between two bodies, the interpreter lock is free for logins."""
     times = list[float]()
 
     def parse(value: str) -> str:
@@ -95,7 +95,8 @@ async def test_the_next_large_body_waits_as_long_as_the_last_one_took() -> None:
 
 
 async def test_a_tenant_has_a_limited_number_of_large_bodies_in_memory() -> None:
-    """One more is refused before it is read; small bodies and other tenants' large ones are not."""
+    """A large body over the limit is refused before it is read. Small bodies, and large ones of other tenants, are
+    accepted."""
     gate = Gate(TwoTenants(), SampleOwners())
     operations = Operations("Large", gate)
 

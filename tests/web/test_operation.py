@@ -1,4 +1,4 @@
-"""What happens around every operation: the order of the checks, the body's limits, paths and answers."""
+"""The checks of every operation and their order, the limits of bodies, paths and answers."""
 
 import json
 import time
@@ -37,7 +37,7 @@ JSON = {"content-type": "application/json"}
 
 
 async def test_an_answer_has_exactly_the_fields_of_its_model() -> None:
-    """Fields keep their spelling, and the work sees the parsed body and the caller."""
+    """Field names are unchanged, and the handler gets the parsed body and the caller."""
     sample = make_sample()
     async with client_of(sample.app) as client:
         listed = await client.post(LIST, json={**SCOPE, "search": "sw", "unknown": 1})
@@ -65,8 +65,9 @@ async def test_an_answer_has_exactly_the_fields_of_its_model() -> None:
         ("auditor", '{"orgId":1,"tenantId":1,"domainId":3}', 200, None),
     ],
 )
-async def test_checks_come_in_their_order(role: str, body: str, status: int, error: str | None) -> None:
-    """Token, body, scope, domain, role: the first that fails is told, and the work runs only after all."""
+async def test_checks_have_a_fixed_order(role: str, body: str, status: int, error: str | None) -> None:
+    """The order is token, body, scope, domain, role. The first failure is reported, and the handler runs only if all
+    pass."""
     sample = make_sample()
     async with client_of(sample.app, role) as client:
         answer = await client.post(LIST, content=body, headers=JSON)
@@ -80,7 +81,7 @@ LOCAL = Caller(0, 1, 1, tenant_id=7, role=Role.ADMIN, name="root", is_installati
 
 
 async def test_an_operation_runs_for_a_caller_without_a_token() -> None:
-    """Run gives the answer's octets; the caller is the one that it is given, and the trail names a local user."""
+    """`run` returns the octets of the answer for the given caller; the actor in the audit trail is the local user."""
     worked: list[str] = []
     (listed, *_) = sample_operations(worked, Gate(SampleTokens(), SampleOwners())).all
     assert listed.run is not None
@@ -103,7 +104,7 @@ async def test_an_operation_runs_for_a_caller_without_a_token() -> None:
     ],
 )
 async def test_a_caller_without_a_token_passes_the_same_checks(path: str, body: object, message: str) -> None:
-    """Body, scope, domain, role: refused with the API's message, and the work does not run."""
+    """Body, scope, domain and role are checked; a refusal has the API's message, and the handler does not run."""
     worked: list[str] = []
     operations = sample_operations(worked, Gate(SampleTokens(), SampleOwners()))
     run = next(each.run for each in operations.all if path in each.paths)
@@ -115,13 +116,13 @@ async def test_a_caller_without_a_token_passes_the_same_checks(path: str, body: 
 
 
 async def test_the_token_is_checked_before_the_body_is_read() -> None:
-    """A request without a valid token is answered without a look at its endless body."""
+    """Nothing of an endless body is read without a valid token."""
     asked = await exchange(make_sample().app, LIST, JSON | {"x-authorization": "sp_nobody"}, b"x" * 65536)
     assert (asked.status, asked.pulled) == (401, 0)
 
 
 @pytest.mark.parametrize(
-    ("token", "content", "status", "told"),
+    ("token", "content", "status", "expected"),
     [
         ("", '{"key": "sp_enrolment"}', 200, "enrolment"),
         ("sp_admin", '{"key": "sp_enrolment"}', 200, "enrolment"),
@@ -137,26 +138,27 @@ async def test_the_token_is_checked_before_the_body_is_read() -> None:
         ("sp_admin", '{"key": "sp_enrolment"}' + " " * KEYED_LIMIT, 200, "enrolment"),
     ],
 )
-async def test_a_key_in_the_body(token: str, content: str, status: int, told: str) -> None:
-    """It authorizes the request without a token, and in a token's place; without either nothing of the body is told."""
+async def test_a_key_in_the_body_replaces_the_token(token: str, content: str, status: int, expected: str) -> None:
+    """The key counts with or without a token. Without both, the answer has nothing of the body."""
     sample = make_sample()
     async with client_of(sample.app, "") as client:
         headers = JSON | ({"x-authorization": token} if token else {})
         answer = await client.post(KEYED, content=content, headers=headers)
-    assert (answer.status_code, answer.json() if status == 200 else answer.json()["message"]) == (status, told)
-    assert sample.worked == ([told] if status == 200 else [])
+    assert (answer.status_code, answer.json() if status == 200 else answer.json()["message"]) == (status, expected)
+    assert sample.worked == ([expected] if status == 200 else [])
 
 
-async def test_who_asks_for_the_tokens_knows_where_they_come_from() -> None:
-    """The address of the connection, for a token and for a key in the body."""
+async def test_authentication_gets_the_address_of_the_connection() -> None:
+    """The address is passed for a token and for a key in the body."""
     sample = make_sample()
     async with client_of(sample.app) as client:
         await client.post(KEYED, json={"key": "sp_enrolment"})
     assert sample.tokens.sources == ["127.0.0.1", "127.0.0.1"]
 
 
-async def test_a_body_over_the_limit_is_413_without_reading_on() -> None:
-    """An endless body is read up to 1 MiB, one that is declared longer not at all; exactly 1 MiB is read."""
+async def test_a_body_over_the_limit_is_413() -> None:
+    """An endless body is read up to 1 MiB, and one with a larger Content-Length not at all; a body of 1 MiB is
+    accepted."""
     app, headers = make_sample().app, JSON | {"x-authorization": "sp_admin"}
     chunked = await exchange(app, LIST, headers, b" " * 65536)
     declared = await exchange(app, LIST, headers | {"content-length": str(BODY_LIMIT + 1)}, b" " * 65536)
@@ -165,22 +167,22 @@ async def test_a_body_over_the_limit_is_413_without_reading_on() -> None:
         whole = await client.post(LIST, content=b" " * (BODY_LIMIT - 1) + b"{", headers=JSON)
     assert [each.status for each in (chunked, declared, absurd)] == [413, 413, 413]
     assert [each.pulled for each in (chunked, declared, absurd)] == [17, 0, 0]
-    told = [{"field": "body", "message": "the body is over 1 MiB"}]
-    assert chunked.body == {"error": "the body is over 1 MiB", "code": 413, "errors": told}
+    errors = [{"field": "body", "message": "the body is over 1 MiB"}]
+    assert chunked.body == {"error": "the body is over 1 MiB", "code": 413, "errors": errors}
     assert whole.status_code == 400
 
 
 @pytest.mark.parametrize("part", [b"[]", b"{}"], ids=["arrays", "objects"])
 async def test_a_body_of_many_containers_is_413(part: bytes) -> None:
-    """A body of more than 50,000 objects and arrays is refused before it is parsed."""
+    """A body with more than 50,000 objects and arrays is refused before it is parsed."""
     async with client_of(make_sample().app) as client:
         body = b"[" + b",".join([part] * MOST_CONTAINERS) + b"]"
         answer = await client.post(LIST, content=body, headers=JSON | {"x-authorization": "sp_admin"})
     assert (answer.status_code, answer.json()["error"]) == (413, "the body has over 50000 objects and arrays")
 
 
-async def test_a_client_that_leaves_is_no_error_of_ours() -> None:
-    """A body that breaks off ends its request quietly, without an error id."""
+async def test_an_incomplete_body_is_400() -> None:
+    """A client that disconnects causes no unexpected error."""
     asked = await exchange(make_sample().app, LIST, JSON | {"x-authorization": "sp_admin"}, None)
     assert (asked.status, asked.body["error"]) == (400, "incomplete body")
 
@@ -195,8 +197,8 @@ async def test_a_client_that_leaves_is_no_error_of_ours() -> None:
         ("", 415),
     ],
 )
-async def test_a_body_is_sent_as_json(kind: str, status: int) -> None:
-    """Only application/json is taken, whatever its parameters."""
+async def test_a_body_must_be_json(kind: str, status: int) -> None:
+    """Only application/json is accepted, with any parameters."""
     sample = make_sample()
     async with client_of(sample.app) as client:
         answer = await client.post(RENAME, content=b'{"domainId":3,"name":"n"}', headers={"content-type": kind})
@@ -204,7 +206,7 @@ async def test_a_body_is_sent_as_json(kind: str, status: int) -> None:
 
 
 async def test_a_compressed_body_is_refused() -> None:
-    """A body with a content encoding is 415: it could be a thousand times as long as it looks."""
+    """A body with a content encoding is 415, since its real length is unknown."""
     async with client_of(make_sample().app) as client:
         answer = await client.post(LIST, content=b"\x1f\x8b", headers=JSON | {"content-encoding": "gzip"})
     assert answer.status_code == 415
@@ -235,7 +237,7 @@ async def test_a_compressed_body_is_refused() -> None:
     ],
 )
 async def test_an_invalid_body_is_400_and_names_the_field(body: bytes, message: str) -> None:
-    """Never 422, and a submitted value is not in the answer."""
+    """The status is never 422, and the answer does not repeat a value."""
     sample = make_sample()
     async with client_of(sample.app) as client:
         answer = await client.post(RENAME, content=body, headers=JSON)
@@ -247,8 +249,8 @@ async def test_an_invalid_body_is_400_and_names_the_field(body: bytes, message: 
     assert not sample.worked
 
 
-async def test_duplicate_keys_and_deep_but_legal_json_are_read() -> None:
-    """The last of two equal keys counts; nesting in a field that nobody asked for does no harm."""
+async def test_duplicate_keys_and_nested_unknown_fields_are_accepted() -> None:
+    """The last of two equal keys counts."""
     sample = make_sample()
     async with client_of(sample.app) as client:
         twice = await client.post(RENAME, content=b'{"domainId":4,"domainId":3,"name":"n"}', headers=JSON)
@@ -257,8 +259,8 @@ async def test_duplicate_keys_and_deep_but_legal_json_are_read() -> None:
     assert (twice.status_code, nested.status_code) == (200, 200)
 
 
-async def test_errors_of_a_body_are_listed() -> None:
-    """Every wrong field is in `errors` with its path and the accepted values, in the answer of any operation."""
+async def test_all_errors_of_a_body_are_listed() -> None:
+    """`errors` has the path and the accepted values of every wrong field."""
     async with client_of(make_sample().app) as client:
         listed = await client.post(RENAME, json={"name": "", "instanceIds": ["x"]})
         radius = await client.post(LIST, json={**SCOPE, "pageId": 0, "pageSize": 0})
@@ -275,8 +277,8 @@ async def test_errors_of_a_body_are_listed() -> None:
 
 
 @pytest.mark.parametrize("path", [RENAME, "/api/v1/sample/Rename2"])
-async def test_every_alternative_answers_in_its_own_case(path: str) -> None:
-    """Each path that is listed works as written; the same in another case is unknown."""
+async def test_every_path_of_an_operation_is_case_sensitive(path: str) -> None:
+    """A path in another case, or with a trailing slash, is 404."""
     async with client_of(make_sample().app) as client:
         right = await client.post(path, json={"domainId": 3, "name": "n"})
         wrong = await client.post(path.replace("sample", "SAMPLE"), json={"domainId": 3, "name": "n"})
@@ -284,8 +286,8 @@ async def test_every_alternative_answers_in_its_own_case(path: str) -> None:
     assert (right.status_code, wrong.status_code, slash.status_code) == (200, 404, 404)
 
 
-async def test_an_array_body_takes_a_single_object() -> None:
-    """`list[Model]` accepts one object in the array's place, and names a wrong item by its position."""
+async def test_an_array_body_accepts_a_single_object() -> None:
+    """`list[Model]` also accepts one object; the error of an entry has its position."""
     async with client_of(make_sample().app) as client:
 
         async def remove(body: object) -> httpx.Response:
@@ -298,7 +300,7 @@ async def test_an_array_body_takes_a_single_object() -> None:
         )
         wrong = await remove([{"policyId": 1}, {}])
     assert (one.json(), many.json(), none.json()) == ([{"policyId": 1}], [{"policyId": 1}, {"policyId": 2}], [])
-    assert wrong.json()["errors"] == [{"field": "1.policyId", "message": "Field required"}]
+    assert wrong.json()["errors"] == [{"field": "1.policyId", "message": "is missing"}]
 
 
 @pytest.mark.parametrize(
@@ -315,15 +317,15 @@ async def test_an_array_body_takes_a_single_object() -> None:
         (LIST, {"x-authorization": "   "}, 401),
     ],
 )
-async def test_where_the_token_is_looked_for(path: str, headers: dict[str, str], status: int) -> None:
-    """X-Authorization everywhere; Authorization: Bearer beside it under /api/v1 only."""
+async def test_a_bearer_token_is_accepted_under_api_v1_only(path: str, headers: dict[str, str], status: int) -> None:
+    """X-Authorization is accepted on every path, and takes precedence over Authorization."""
     async with client_of(make_sample().app, "") as client:
         answer = await client.post(path, json={**SCOPE, "name": "n"}, headers=headers)
     assert answer.status_code == status
 
 
-def test_a_declaration_that_could_leave_a_hole_is_refused() -> None:
-    """A body with a domain or a scope that it does not claim, or work without types, never becomes an operation."""
+def test_an_unsafe_declaration_is_refused() -> None:
+    """A body with a domain or a scope that is not checked, and a handler without types, raise at declaration."""
     operations = Operations("Bad", Gate(SampleTokens(), SampleOwners()))
 
     class Unclaimed(Body):
@@ -351,14 +353,14 @@ def test_a_declaration_that_could_leave_a_hole_is_refused() -> None:
 
 
 async def test_an_array_body_has_a_limited_number_of_entries() -> None:
-    """A longer array is refused as a whole: none of its entries is told about."""
+    """A longer array is refused as a whole, without errors of its entries."""
     async with client_of(make_sample().app) as client:
         answer = await client.request("DELETE", REMOVE, json=[{"policyId": 1}] * (MOST_ENTRIES + 1))
     assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, ["body"])
 
 
-async def test_small_bodies_are_parsed_in_turn() -> None:
-    """Of costly bodies that arrive at once, one is parsed in each pass of the event loop."""
+async def test_costly_small_bodies_are_parsed_one_in_each_pass() -> None:
+    """Several bodies that arrive together do not block the event loop."""
     counter, parsed_in = PassCounter(), list[int]()
 
     def note(value: str) -> str:

@@ -1,4 +1,4 @@
-"""Pages behind a link: what they may not do, what they take, and what they never tell."""
+"""Pages behind a secret link: their headers, the forms they accept, and secrets in logs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,25 +18,25 @@ SECRET = "the-secret-of-a-link"
 
 @dataclass
 class Site:
-    """An app with one link, what was asked of it, and what was measured."""
+    """An app with one link; records submitted forms and measurements."""
 
     error: Exception | None = None
     submitted: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     measured: list[tuple[str, str, int]] = field(default_factory=list)
 
     async def show(self, secret: str) -> Page:
-        """The page."""
+        """Return the page."""
         if self.error is not None:
             raise self.error
         return Page("<Title>", f"<p>{len(secret)}</p>")
 
     async def submit(self, secret: str, fields: Mapping[str, str]) -> Page:
-        """The page after."""
+        """Return the page after the form."""
         self.submitted.append((secret, fields))
         return Page("Done", "", 200)
 
     def client(self) -> httpx.AsyncClient:
-        """A client without a token."""
+        """Return a client without a token."""
 
         def observe(method: str, route: str, status: int, seconds: float) -> None:
             self.measured.append((method, route, status))
@@ -48,9 +48,8 @@ class Site:
 
 
 @pytest.mark.parametrize("error", [None, NotFound("gone"), StoreError("full"), RuntimeError("x")])
-async def test_every_answer_is_shut_in(error: Exception | None) -> None:
-    """No scripts, frames, other hosts, caches, referrers or search engines, also for errors; the style is the one of
-    the policy."""
+async def test_every_page_has_strict_headers(error: Exception | None) -> None:
+    """The headers forbid scripts, frames, other hosts, caching, referrers and indexing, also for errors."""
     async with Site(error).client() as client:
         answer = await client.get(f"/link/{SECRET}")
     policy = answer.headers["content-security-policy"]
@@ -69,7 +68,7 @@ async def test_every_answer_is_shut_in(error: Exception | None) -> None:
     ("error", "status"), [(NotFound("gone"), 404), (StoreError("full"), 503), (RuntimeError(SECRET[:3]), 500)]
 )
 async def test_the_secret_stays_out_of_log_and_metrics(error: Exception, status: int) -> None:
-    """Both know the template alone, whatever goes wrong; a refusal is told on the page."""
+    """Log and metrics have the route template instead of the path; an error is shown on the page."""
     site = Site(error)
     with capture_logs() as logged:
         async with site.client() as client:
@@ -85,7 +84,7 @@ async def test_the_secret_stays_out_of_log_and_metrics(error: Exception, status:
 
 
 async def test_a_form_is_submitted() -> None:
-    """Its fields arrive decoded, of several with one name the last; HEAD and GET submit nothing."""
+    """The fields are decoded, and the last of several values counts; HEAD and GET do not submit."""
     site = Site()
     async with site.client() as client:
         await client.head(f"/link/{SECRET}?code=1")
@@ -112,8 +111,8 @@ async def test_a_form_is_submitted() -> None:
         (b"code=\xff", FORM, 400),
     ],
 )
-async def test_what_is_no_small_form(content: bytes, headers: dict[str, str], status: int) -> None:
-    """Another content type, too much, too many fields, octets outside ASCII: refused, and nothing is submitted."""
+async def test_an_invalid_form_is_refused(content: bytes, headers: dict[str, str], status: int) -> None:
+    """Another content type, a large body, too many fields and octets outside ASCII are refused."""
     site = Site()
     async with site.client() as client:
         answer = await client.post(f"/link/{SECRET}", content=content, headers=headers)

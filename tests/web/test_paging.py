@@ -1,4 +1,4 @@
-"""Pages: their bounds, defaults and offsets."""
+"""The limits, defaults and offsets of pages."""
 
 import pytest
 from pydantic import ValidationError
@@ -7,7 +7,7 @@ from sallyport.base.validation import refusal
 from sallyport.web.paging import LAST, LONG, Page, Paged, PagedByNumber, ShortPaged
 
 
-def told(model: type[Paged | ShortPaged | PagedByNumber], **values: object) -> str:
+def message_of(model: type[Paged | ShortPaged | PagedByNumber], **values: object) -> str:
     with pytest.raises(ValidationError) as caught:
         model.model_validate(values)
     return str(refusal(caught.value))
@@ -15,33 +15,33 @@ def told(model: type[Paged | ShortPaged | PagedByNumber], **values: object) -> s
 
 @pytest.mark.parametrize("model", [Paged, ShortPaged, PagedByNumber])
 def test_defaults_are_the_first_ten(model: type[Paged | ShortPaged | PagedByNumber]) -> None:
-    """Absent and null mean page 1 of 10."""
+    """Absent and null fields mean page 1 with 10 entries."""
     nulls = dict.fromkeys(model.model_fields)
     assert model().page() == model.model_validate(nulls).page() == Page(0, 10)
 
 
 def test_pages_are_counted_from_one() -> None:
-    """Page 3 of 20 begins at 40; numbers may be strings."""
+    """Page 3 of 20 entries starts at 40; numbers may be strings."""
     assert Paged.model_validate({"pageId": "3", "pageSize": "20"}).page() == Page(40, 20)
     assert PagedByNumber.model_validate({"pageNumber": 3, "pageSize": 20}).page() == Page(40, 20)
 
 
 @pytest.mark.parametrize("number", [0, -1, "x", "", 1.5, True, LAST + 1, 2**200, [1]])
-def test_a_page_outside_is_named(number: object) -> None:
-    """The message is the interface's, word for word."""
-    assert told(ShortPaged, pageId=number) == "invalid pageId"
-    assert told(Paged, pageId=number) == "invalid pageId"
-    assert told(PagedByNumber, pageNumber=number) == "invalid pageNumber"
+def test_an_invalid_page_number_is_named(number: object) -> None:
+    """The message has the field's name."""
+    assert message_of(ShortPaged, pageId=number) == "invalid pageId"
+    assert message_of(Paged, pageId=number) == "invalid pageId"
+    assert message_of(PagedByNumber, pageNumber=number) == "invalid pageNumber"
 
 
-def test_sizes_end_at_their_maximum() -> None:
-    """100 for the device and domain lists, 1000 for the others."""
+def test_the_page_size_has_a_maximum() -> None:
+    """The maximum is 100 for the lists of devices and domains, and 1000 for others."""
     assert ShortPaged(pageSize=100).page().size == 100
     assert Paged(pageSize=1000).page().size == 1000
-    assert [told(ShortPaged, pageSize=size) for size in (0, 101)] == ["invalid pageSize"] * 2
-    assert [told(Paged, pageSize=size) for size in (0, 1001)] == ["invalid pageSize"] * 2
+    assert [message_of(ShortPaged, pageSize=size) for size in (0, 101)] == ["invalid pageSize"] * 2
+    assert [message_of(Paged, pageSize=size) for size in (0, 1001)] == ["invalid pageSize"] * 2
 
 
 def test_the_last_page_fits_into_the_store() -> None:
-    """No page that is taken has an offset beyond 63 bits."""
+    """No accepted page has an offset above 63 bits."""
     assert Paged(pageId=LAST, pageSize=LONG).page().offset < 2**63

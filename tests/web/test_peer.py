@@ -1,4 +1,4 @@
-"""Requests that wait for something leave their places to others, and take them again."""
+"""Waiting requests release their connection slots and take them again."""
 
 from contextlib import nullcontext
 
@@ -13,10 +13,10 @@ WAIT = GOOD.replace(b"/healthz", b"/wait")
 
 
 class Waiting:
-    """An app whose /wait answers when it is let, parked or holding its place; other paths answer at once."""
+    """An app with a path /wait that answers once `release` is set, parked unless `parks` is false."""
 
     def __init__(self) -> None:
-        self.let = trio.Event()
+        self.release = trio.Event()
         self.waiting = 0
         self.parks = True
 
@@ -24,14 +24,14 @@ class Waiting:
         if scope["path"] == "/wait":
             self.waiting += 1
             with parked() if self.parks else nullcontext():
-                await self.let.wait()
+                await self.release.wait()
         headers = [(b"content-length", b"2")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"{}"})
 
 
-async def waits(running: Served, app: Waiting, count: int) -> list[trio.abc.Stream]:
-    """Connections whose requests wait."""
+async def open_waiting(running: Served, app: Waiting, count: int) -> list[trio.abc.Stream]:
+    """Return connections with waiting requests."""
     streams: list[trio.abc.Stream] = []
     while len(streams) < count:
         streams.append(await running.connect())
@@ -42,36 +42,35 @@ async def waits(running: Served, app: Waiting, count: int) -> list[trio.abc.Stre
     return streams
 
 
-async def test_parked_requests_keep_nobody_out() -> None:
-    """Ten that wait, where two connections have room, and another is answered; so are the ten at last."""
+async def test_parked_requests_do_not_block_others() -> None:
+    """With two slots and ten parked requests, another request is answered; the ten are answered later."""
     app = Waiting()
     async with serving(app, limits=Limits(connections=2)) as running:
-        streams = await waits(running, app, 10)
+        streams = await open_waiting(running, app, 10)
         assert await running.answers()
-        app.let.set()
+        app.release.set()
         for stream in streams:
             assert (await read_answer(stream)).startswith(b"HTTP/1.1 200")
             await stream.aclose()
 
 
-async def test_places_are_paid_back() -> None:
-    """After more requests than there are places went on at once, the limit holds as before: no place is gone, and none
-    was made."""
+async def test_slots_are_taken_again_after_parking() -> None:
+    """After more parked requests than slots have ended, the limit of connections is the same as before."""
     app = Waiting()
     async with serving(app, limits=Limits(connections=2, idle_s=60)) as running:
-        streams = await waits(running, app, 10)
-        app.let.set()
+        streams = await open_waiting(running, app, 10)
+        app.release.set()
         for stream in streams:
             await read_answer(stream)
             await stream.aclose()
-        app.let, app.waiting, app.parks = trio.Event(), 0, False
-        streams = await waits(running, app, 2)
+        app.release, app.waiting, app.parks = trio.Event(), 0, False
+        streams = await open_waiting(running, app, 2)
         third = await running.connect()
         await third.send_all(GOOD)
         with trio.move_on_after(0.3) as patience:
             await third.receive_some(1)
         assert patience.cancelled_caught, "a third connection was served at once"
-        app.let.set()
+        app.release.set()
         for stream in streams:
             await read_answer(stream)
             await stream.aclose()
@@ -79,7 +78,7 @@ async def test_places_are_paid_back() -> None:
         await third.aclose()
 
 
-async def test_parking_outside_of_a_connection_is_nothing() -> None:
-    """Work that the command line asks for may wait in the same way."""
+async def test_parking_without_a_connection_has_no_effect() -> None:
+    """An operation of the command line has no connection."""
     with parked():
         await trio.lowlevel.checkpoint()

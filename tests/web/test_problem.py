@@ -1,4 +1,4 @@
-"""Errors become bodies, once, in the manner of their path."""
+"""The bodies of errors, in the form of their path."""
 
 import pytest
 import structlog
@@ -14,8 +14,8 @@ from tests.web.sample import FAIL, client_of, make_sample
         ("twice", 409, "name taken"),
     ],
 )
-async def test_what_a_service_raises_is_told(how: str, status: int, message: str) -> None:
-    """The same error in both manners: radius and domain operations, and all others."""
+async def test_an_exception_of_a_service_has_its_status_and_message(how: str, status: int, message: str) -> None:
+    """Paths under /ad and /network_device have one form of error body, all others another."""
     with structlog.testing.capture_logs():
         async with client_of(make_sample().app) as client:
             radius = await client.post("/ad/Fail", json={"how": how})
@@ -24,8 +24,8 @@ async def test_what_a_service_raises_is_told(how: str, status: int, message: str
     assert (other.status_code, other.json()) == (status, {"code": status, "status": "Failure", "message": message})
 
 
-async def test_the_unexpected_has_an_id_that_is_in_the_log() -> None:
-    """500 tells an id and nothing of what happened; the log has the id and the trace."""
+async def test_an_unexpected_exception_has_an_id_that_is_in_the_log() -> None:
+    """The answer has status 500 and the ID only; the log has the ID and the traceback."""
     with structlog.testing.capture_logs() as logs:
         async with client_of(make_sample().app) as client:
             answer = await client.post(FAIL, json={"how": "boom"})
@@ -47,15 +47,17 @@ async def test_the_unexpected_has_an_id_that_is_in_the_log() -> None:
         ("OPTIONS", "/healthz", 405, {"code": 405, "status": "Failure", "message": "method not allowed"}),
     ],
 )
-async def test_unknown_paths_and_methods(method: str, path: str, status: int, body: dict[str, object]) -> None:
-    """404 and 405 have bodies like every error."""
+async def test_unknown_paths_and_methods_have_error_bodies(
+    method: str, path: str, status: int, body: dict[str, object]
+) -> None:
+    """404 and 405 have the same form as other errors."""
     async with client_of(make_sample().app, "") as client:
         answer = await client.request(method, path)
     assert (answer.status_code, answer.json()) == (status, body)
 
 
-async def test_405_tells_what_is_allowed() -> None:
-    """Allow holds the methods of every operation on that path."""
+async def test_405_lists_the_allowed_methods() -> None:
+    """The header Allow has the methods of every operation on that path."""
     async with client_of(make_sample().app, "") as client:
         answer = await client.get("/api/v1/sample/rename")
     assert answer.headers["allow"] == "POST, PUT"

@@ -1,4 +1,4 @@
-"""Roles, claims and the types of body fields."""
+"""Roles, scopes and the types of body fields."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -45,20 +45,20 @@ def caller(role: Role = Role.ADMIN) -> Caller:
 
 
 def test_roles_contain_each_other() -> None:
-    """Who may change may look, and who may touch tokens may change."""
+    """An admin has the rights of an operator, and an operator those of a reader."""
     assert ADMINS < OPERATORS < READERS
     assert not READERS & {Role.AGENT, Role.WALLET}
 
 
 @pytest.mark.parametrize("token", [None, "", "sp_nobody"])
 async def test_a_caller_needs_a_valid_token(token: str | None) -> None:
-    """None and empty are missing; anything unknown is invalid."""
+    """None and empty text are a missing token; any unknown text is an invalid one."""
     with pytest.raises(Unauthenticated, match="invalid token" if token else "missing token"):
         await gate().caller(token)
 
 
 def test_every_body_of_an_array_is_checked() -> None:
-    """One foreign domain among many is enough to refuse all."""
+    """One domain of another tenant is enough to refuse the request."""
     own = InDomain(orgId=1, tenantId=1, domainId=3)
     foreign = InDomain(orgId=1, tenantId=1, domainId=4)
     gate().admit(caller(), [own, own, Body()], ADMINS)
@@ -67,15 +67,15 @@ def test_every_body_of_an_array_is_checked() -> None:
 
 
 class Lenient(Body):
-    """A body whose fields may be left out; one of them takes null."""
+    """A body with optional fields; `none` accepts null."""
 
     text: Text = "x"
     many: Many[Whole] = Field(default_factory=list, validation_alias=AliasChoices("many", "all"))
     none: Whole | None = None
 
 
-def test_null_is_as_good_as_nothing() -> None:
-    """Where a field has a default of its own, by any spelling; a field that must be given is not by null."""
+def test_null_is_the_default_of_an_optional_field() -> None:
+    """Each name of the field accepts null. A required field does not."""
     assert Lenient.model_validate({"text": None, "all": None, "none": None}) == Lenient()
     assert Lenient.model_validate({"many": None, "all": [1]}).many == [1]
     assert Lenient.model_validate({"none": None}).model_fields_set == {"none"}
@@ -84,65 +84,64 @@ def test_null_is_as_good_as_nothing() -> None:
 
 
 class Spelled(Body):
-    """A body whose one field has two spellings."""
+    """A body with one field that has two names."""
 
     number: Whole = Field(validation_alias=AliasChoices("domainId", "adId"))
 
 
-def test_one_field_has_one_value() -> None:
-    """Two spellings of a field may say the same, as a number or as text; two values are refused."""
+def test_two_names_of_a_field_must_have_the_same_value() -> None:
+    """Equal values may be a number and text."""
     assert Spelled.model_validate({"domainId": 3, "adId": "3"}).number == 3
     with pytest.raises(ValidationError, match="domainId and adId differ"):
         Spelled.model_validate({"domainId": 3, "adId": 4})
 
 
 @pytest.mark.parametrize("value", [True, 1, "true", "TRUE", "Yes", "1", " yes "])
-def test_what_is_true(value: object) -> None:
-    """true, yes and 1 in any case."""
+def test_true_yes_and_1_are_true(value: object) -> None:
+    """Case and spaces around the word are ignored."""
     assert TypeAdapter(Flag).validate_python(value) is True
 
 
 @pytest.mark.parametrize("value", [False, 0, "false", "No", "0"])
-def test_what_is_false(value: object) -> None:
-    """false, no and 0 in any case."""
+def test_false_no_and_0_are_false(value: object) -> None:
+    """Case is ignored."""
     assert TypeAdapter(Flag).validate_python(value) is False
 
 
 @pytest.mark.parametrize("value", ["", "on", 2, 1.0, None, [], "truetrue"])
-def test_what_is_neither(value: object) -> None:
-    """Anything else is refused, not guessed."""
+def test_other_values_are_not_booleans(value: object) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(Flag).validate_python(value)
 
 
 @pytest.mark.parametrize("value", ["a\0b", "a\nb", "a\x7f", "a\x9b", "x" * 256])
-def test_text_holds_no_control_characters(value: str) -> None:
+def test_control_characters_and_long_texts_are_refused(value: str) -> None:
     """NUL, line ends, DEL and C1 are refused, and so is text over 255 characters."""
     with pytest.raises(ValidationError):
         TypeAdapter(Text).validate_python(value)
 
 
 def test_text_is_not_altered() -> None:
-    """Spaces at the ends and any script stay as sent."""
+    """Spaces at the ends and any script are kept."""
     assert TypeAdapter(Text).validate_python("  Zürich 上海 🚪 ") == "  Zürich 上海 🚪 "
     assert len(TypeAdapter(LongText).validate_python("x" * 4096)) == 4096
 
 
 def test_identifiers_fit_into_the_store() -> None:
-    """An identifier has 63 bits and a sign; a number of a scope may be any."""
+    """An identifier is a signed 64-bit number; the number of a scope has no limit."""
     assert TypeAdapter(Id).validate_python(str(2**63 - 1)) == 2**63 - 1
     assert TypeAdapter(Whole).validate_python(2**80) == 2**80
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, True, "x", 1.5, None])
-def test_other_values_are_no_identifiers(value: object) -> None:
-    """Larger numbers, booleans, texts, fractions and null are refused."""
+def test_other_values_are_not_identifiers(value: object) -> None:
+    """Larger numbers, booleans, text, fractions and null are refused."""
     with pytest.raises(ValidationError):
         TypeAdapter(Id).validate_python(value)
 
 
-def test_one_stands_for_many() -> None:
-    """A single value is an array of one; null is none of them."""
+def test_a_single_value_is_an_array_of_one() -> None:
+    """Null is refused."""
     assert TypeAdapter(Many[Id]).validate_python("5") == [5]
     assert TypeAdapter(Many[Id]).validate_python([5, "6"]) == [5, 6]
     with pytest.raises(ValidationError):
@@ -150,7 +149,8 @@ def test_one_stands_for_many() -> None:
 
 
 def test_a_tenant_runs_a_limited_number_of_requests() -> None:
-    """One more is refused until one ends; another tenant's requests and agents are not counted."""
+    """A request over the limit is refused until another one ends. Requests of other tenants and of agents do not
+    count."""
     one = gate()
     with ExitStack() as running:
         for _ in range(MOST_RUNNING):
@@ -164,7 +164,7 @@ def test_a_tenant_runs_a_limited_number_of_requests() -> None:
 
 
 class Few(Body):
-    """A body with an array that has a limit of its own."""
+    """A body with an array that has its own limit."""
 
     some: Many[Id] = Field(min_length=1, max_length=3)
     any: Many[Id] = Field(default_factory=list)
@@ -172,7 +172,7 @@ class Few(Body):
 
 @pytest.mark.parametrize(("field", "most"), [("some", 3), ("any", 10_000)])
 def test_an_array_has_a_limit(field: str, most: int) -> None:
-    """The field's own, else 10,000 entries."""
+    """The limit is the field's own, else 10,000 entries."""
     body: dict[str, object] = {"some": [1], field: [1] * most}
     assert len(getattr(Few.model_validate(body), field)) == most
     with pytest.raises(ValidationError, match="at most"):
@@ -190,7 +190,7 @@ def test_an_array_has_a_limit(field: str, most: int) -> None:
         pytest.param(Annotated[Many[Text], Field(max_length=3)], {"maxItems": 3}, id="array with a limit of its own"),
     ],
 )
-def test_the_description_carries_the_limits(kind: object, limits: dict[str, object]) -> None:
+def test_the_description_has_the_limits_of_a_type(kind: object, limits: dict[str, object]) -> None:
     """The JSON schema of a field's type has the limits that the type enforces."""
     schema = TypeAdapter(kind).json_schema()
     assert limits.items() <= schema.items()
@@ -198,6 +198,6 @@ def test_the_description_carries_the_limits(kind: object, limits: dict[str, obje
 
 @pytest.mark.parametrize("model", [ScopedIfGiven, OfDomain, InDomain, Paged, PagedByNumber, Done, Problem])
 def test_shared_fields_are_described(model: type[Model]) -> None:
-    """A field that many operations share has its description from here."""
+    """Each field of the shared models has a description."""
     fields = model.model_json_schema()["properties"]
     assert all(field.get("description") for field in fields.values())

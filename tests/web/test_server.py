@@ -1,4 +1,4 @@
-"""The real server: addresses, TLS, limits, and how it stops."""
+"""The HTTP server: addresses, TLS, limits, and its stop."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -23,14 +23,14 @@ from tests.web.serving import GOOD, LOOPBACK, QUICK, Served, read_all, read_answ
 
 @pytest.fixture(params=["clear", "tls"])
 async def served(request: pytest.FixtureRequest, certificate: Tls) -> AsyncIterator[Served]:
-    """The sample service, in clear and in TLS. It is patient with clients of a busy machine, but for idle ones."""
+    """Yield the sample service, with and without TLS. Only its timeout for idle connections is short."""
     limits = replace(QUICK, handshake_s=5, head_s=5, body_s=5, stranger_body_s=5, send_s=5, linger_s=5)
     async with serving(make_sample().app, certificate if request.param == "tls" else None, limits) as running:
         yield running
 
 
 async def test_a_request_is_answered_without_a_banner(served: Served) -> None:
-    """An operation over a real socket; no header says what serves it."""
+    """No header names the server."""
     async with served.client() as client:
         answer = await client.post(LIST, json={**SCOPE, "search": "x"})
     assert (answer.status_code, answer.json()["network_devices"]) == (200, ["x"])
@@ -38,7 +38,7 @@ async def test_a_request_is_answered_without_a_banner(served: Served) -> None:
 
 
 async def test_a_refusal_reaches_a_client_that_is_still_sending(served: Served) -> None:
-    """401 and 413 arrive although most of the body was never read."""
+    """401 and 413 arrive although most of the body was not read."""
     async with served.client() as client:
         for token, status in (("sp_nobody", 401), ("sp_admin", 413)):
             headers = {"x-authorization": token, "content-type": "application/json"}
@@ -46,8 +46,8 @@ async def test_a_refusal_reaches_a_client_that_is_still_sending(served: Served) 
             assert (answer.status_code, answer.headers["connection"]) == (status, "close")
 
 
-async def test_a_connection_is_used_again(served: Served) -> None:
-    """Requests follow each other on one connection, also when they were all sent at once."""
+async def test_a_connection_serves_several_requests(served: Served) -> None:
+    """Pipelined requests are answered on one connection."""
     stream = await served.connect()
     await stream.send_all(GOOD * 20)
     octets = b""
@@ -58,7 +58,7 @@ async def test_a_connection_is_used_again(served: Served) -> None:
 
 
 async def test_an_idle_connection_is_closed(served: Served) -> None:
-    """After an answer the connection is kept for idle_s and no longer."""
+    """A connection is kept for idle_s after an answer."""
     stream = await served.connect()
     await stream.send_all(GOOD)
     await read_answer(stream)
@@ -66,21 +66,21 @@ async def test_an_idle_connection_is_closed(served: Served) -> None:
     await stream.aclose()
 
 
-async def test_a_connection_ends_in_stages(served: Served) -> None:
-    """After the end of the last answer the peer is still heard for a moment: no reset takes from it what it has not
+async def test_a_closing_connection_is_read_for_a_moment(served: Served) -> None:
+    """After its last answer, the server reads on for a moment, so that no reset discards octets that the client has not
     read."""
     stream = await served.connect()
     await stream.send_all(GOOD.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
     assert (await read_all(stream)).endswith(b"}")
     plain = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
-    for _ in range(3):  # where it is closed, the first is answered by a reset, and the next fails
+    for _ in range(3):  # on a closed connection the first causes a reset, and the next fails
         await plain.send_all(GOOD)
     await stream.aclose()
 
 
 @pytest.mark.parametrize("served", ["tls"], indirect=True)
 async def test_only_http_1_1_is_negotiated(served: Served) -> None:
-    """ALPN never chooses h2, and the protocol is at least TLS 1.2."""
+    """ALPN never selects h2, and the protocol is at least TLS 1.2."""
     stream = await served.connect(alpn="h2")
     assert isinstance(stream, trio.SSLStream)
     assert stream.selected_alpn_protocol() is None
@@ -89,7 +89,7 @@ async def test_only_http_1_1_is_negotiated(served: Served) -> None:
 
 
 async def test_several_addresses_stop_together() -> None:
-    """Each listener has its own app; the bound addresses come in their order, port 0 made real."""
+    """Each listener has its own app; the bound addresses have their order and the real ports."""
     stop, bound = trio.Event(), []
     async with trio.open_nursery() as nursery:
         apps = [make_sample().app, make_sample().app]
@@ -108,8 +108,8 @@ async def test_several_addresses_stop_together() -> None:
             await trio.open_tcp_stream(address.host, address.port)
 
 
-async def test_an_address_in_use_is_told() -> None:
-    """A bind that fails is a StartError that names the address, and leaves nothing open."""
+async def test_an_address_in_use_is_reported() -> None:
+    """A failed bind is a StartError with the address, and leaves no socket open."""
     async with serving(make_sample().app) as running:
         with pytest.raises(StartError, match=f"http_bind: cannot listen on {running.address}"):
             await serve_http([Listener(make_sample().app, running.address)], trio.Event())
@@ -120,18 +120,16 @@ async def test_an_address_in_use_is_told() -> None:
     [{"certificate": "none"}, {"certificate": "wrong.pem"}, {"key": "wrong.pem"}],
     ids=["no file", "no certificate", "no key"],
 )
-async def test_a_certificate_that_cannot_be_used_is_refused(
-    tmp_path: Path, certificate: Tls, changes: dict[str, str]
-) -> None:
-    """Missing or wrong files are a ConfigError before anything listens."""
+async def test_an_unusable_certificate_is_refused(tmp_path: Path, certificate: Tls, changes: dict[str, str]) -> None:
+    """Missing or wrong files are a ConfigError before the server listens."""
     (tmp_path / "wrong.pem").write_text("no certificate")
     tls = replace(certificate, **{field: tmp_path / name for field, name in changes.items()})
     with pytest.raises(ConfigError, match="tls_certificate"):
         await serve_http([Listener(make_sample().app, LOOPBACK, tls)], trio.Event())
 
 
-async def test_a_client_that_trusts_nobody_is_no_harm(certificate: Tls) -> None:
-    """A handshake that the client breaks off leaves the server as it was."""
+async def test_a_failed_handshake_does_not_affect_the_server(certificate: Tls) -> None:
+    """The client ends the handshake because it does not trust the certificate."""
     async with serving(make_sample().app, certificate) as running:
         plain = await running.connect_tcp()
         stream = trio.SSLStream(plain, ssl.create_default_context(), server_hostname="127.0.0.1")
@@ -142,7 +140,7 @@ async def test_a_client_that_trusts_nobody_is_no_harm(certificate: Tls) -> None:
 
 
 class OneConnection:
-    """The listener of one connection."""
+    """A listener with one connection."""
 
     closing = False
 
@@ -151,17 +149,17 @@ class OneConnection:
         self.table: ConnectionTable[Connection] = ConnectionTable(1)
 
     def park(self, connection: Connection, parks: bool) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def forwarded(self, connection: Connection, head: Head) -> str | None:
-        """No proxy."""
+        """Return None, since there is no proxy."""
 
     def left(self, connection: Connection) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 async def test_handshakes_take_turns(certificate: Tls) -> None:
-    """A handshake continues only when its turn has come: a burst of new connections delays logins by one handshake."""
+    """A handshake waits for its turn, so that many new connections delay a login by one handshake only."""
     acceptor, client = OneConnection(), ("127.0.0.1", 1)
     listener = await trio.open_tcp_listeners(0, host="127.0.0.1")
     theirs = await trio.testing.open_stream_to_socket_listener(listener[0])
@@ -181,8 +179,8 @@ async def test_handshakes_take_turns(certificate: Tls) -> None:
     assert alerts[0].startswith(b"\x15")
 
 
-async def test_a_client_that_leaves_without_ending_tls(certificate: Tls) -> None:
-    """It has ended its requests, as a client in clear has that sends no more."""
+async def test_a_tls_client_may_end_without_close_notify(certificate: Tls) -> None:
+    """The server reads the end of the connection, as without TLS."""
     ours, theirs = (trio.SocketStream(each) for each in trio.socket.socketpair())
     trust = ssl.create_default_context(cafile=certificate.certificate)
     server, client = (
@@ -198,21 +196,21 @@ async def test_a_client_that_leaves_without_ending_tls(certificate: Tls) -> None
 
 
 class Slow:
-    """An app that answers when it is let, and tells when it began."""
+    """An app that sets `began` at a request and answers once `release` is set."""
 
     def __init__(self) -> None:
         self.began = trio.Event()
-        self.let = trio.Event()
+        self.release = trio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.began.set()
-        await self.let.wait()
+        await self.release.wait()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1")]})
         await send({"type": "http.response.body", "body": b"}"})
 
 
-async def test_a_running_request_ends_before_the_server_does() -> None:
-    """Stopping closes what is idle at once, takes nothing new, and waits for the answer that is being made."""
+async def test_a_stopping_server_finishes_a_running_request() -> None:
+    """Idle connections are closed at once, and no new connection is accepted."""
     slow = Slow()
     async with serving(slow, limits=Limits(drain_s=5)) as running:
         idle, busy = await running.connect(), await running.connect()
@@ -222,14 +220,14 @@ async def test_a_running_request_ends_before_the_server_does() -> None:
         assert await read_all(idle, 1) == b""
         with pytest.raises(OSError, match="all attempts to connect"):
             await running.connect()
-        slow.let.set()
+        slow.release.set()
         assert (await read_all(busy, 1)).endswith(b"}")
         await idle.aclose()
         await busy.aclose()
 
 
-async def test_a_request_that_never_ends_does_not_keep_the_server() -> None:
-    """What still runs after drain_s is cancelled; `serving` fails when the server needs longer."""
+async def test_a_request_is_cancelled_after_drain_s() -> None:
+    """`serving` fails if the server does not stop in time."""
     slow = Slow()
     async with serving(slow, limits=QUICK) as running:
         busy = await running.connect()
@@ -240,8 +238,8 @@ async def test_a_request_that_never_ends_does_not_keep_the_server() -> None:
         await busy.aclose()
 
 
-async def test_at_the_limit_the_one_that_waited_longest_gives_way() -> None:
-    """Connections that say nothing do not keep out one that asks; a running request is never cut for another."""
+async def test_at_the_limit_the_oldest_idle_connection_is_closed() -> None:
+    """Silent connections do not block a new one, and a running request is never cancelled for another."""
     slow = Slow()
     async with serving(slow, limits=Limits(connections=3)) as running:
         busy = await running.connect()
@@ -251,7 +249,7 @@ async def test_at_the_limit_the_one_that_waited_longest_gives_way() -> None:
         with trio.fail_after(2):
             for stream in silent[:4]:
                 assert await stream.receive_some(1) == b""
-        slow.let.set()
+        slow.release.set()
         assert (await read_answer(busy)).startswith(b"HTTP/1.1 200")
         await silent[-1].send_all(GOOD)
         assert (await read_answer(silent[-1])).startswith(b"HTTP/1.1 200")
@@ -259,7 +257,7 @@ async def test_at_the_limit_the_one_that_waited_longest_gives_way() -> None:
             await stream.aclose()
 
 
-async def test_a_flood_on_one_address_leaves_the_other_alone() -> None:
+async def test_a_flood_on_one_listener_does_not_affect_another() -> None:
     """Each listener counts its own connections."""
     stop = trio.Event()
     slow, sample = Slow(), make_sample()
@@ -281,7 +279,7 @@ async def test_a_flood_on_one_address_leaves_the_other_alone() -> None:
 
 
 async def test_a_slow_upload_that_keeps_its_rate_is_read() -> None:
-    """A body longer than body_s allows is read to its end as long as it comes at body_rate."""
+    """A body may take longer than body_s while it arrives at body_rate."""
     async with serving(make_sample().app, limits=Limits(body_s=0.2, body_rate=1000)) as running:
         body = b'{"orgId":1,"tenantId":1,"domainId":3,"search":"' + b"x" * 1000 + b'"}'
         head = f"POST {LIST} HTTP/1.1\r\nHost: x\r\nX-Authorization: sp_admin\r\nContent-Type: application/json\r\n"
@@ -295,7 +293,7 @@ async def test_a_slow_upload_that_keeps_its_rate_is_read() -> None:
 
 
 async def test_an_answer_may_take_longer_than_a_body(mock_clock: trio.testing.MockClock) -> None:
-    """The limits are the peer's: a request whose body has come runs as long as it needs."""
+    """The time limits apply to the client: a request with a complete body may run longer."""
     slow = Slow()
     async with serving(slow, limits=Limits(head_s=0.1, body_s=0.1, idle_s=0.1, drain_s=1)) as running:
         stream = await running.connect()
@@ -303,6 +301,6 @@ async def test_an_answer_may_take_longer_than_a_body(mock_clock: trio.testing.Mo
         await slow.began.wait()
         mock_clock.jump(10)
         await trio.testing.wait_all_tasks_blocked()
-        slow.let.set()
+        slow.release.set()
         assert (await read_answer(stream)).startswith(b"HTTP/1.1 200")
         await stream.aclose()

@@ -1,4 +1,4 @@
-"""multipart/form-data (RFC 7578): parts, however the body is cut, and whatever is none."""
+"""multipart/form-data (RFC 7578): parts of a body in pieces, and malformed bodies."""
 
 from contextlib import suppress
 
@@ -11,7 +11,7 @@ from sallyport.web.upload import Begin, End, FormParser
 
 
 def body(*parts: tuple[str, bytes]) -> bytes:
-    """A form of these parts, each with its head's parameters."""
+    """Return a form with these parts, each with the parameters of its header."""
     whole = b"".join(
         f"--x\r\nContent-Disposition: form-data; {head}\r\nContent-Type: text/plain\r\n\r\n".encode() + octets + b"\r\n"
         for head, octets in parts
@@ -20,7 +20,7 @@ def body(*parts: tuple[str, bytes]) -> bytes:
 
 
 def read(octets: bytes, *cuts: int) -> list[tuple[Begin, bytes]]:
-    """The parts of a body that comes in pieces. Invalid: it is none, or is cut off."""
+    """Return the parts of a body that is fed in pieces. Raise Invalid if it is malformed or incomplete."""
     parser, found, held = FormParser("multipart/form-data; boundary=x"), list[tuple[Begin, bytes]](), bytearray()
     ends = sorted(min(cut, len(octets)) for cut in cuts)
     begin: Begin | None = None
@@ -39,8 +39,8 @@ def read(octets: bytes, *cuts: int) -> list[tuple[Begin, bytes]]:
 
 
 @given(st.binary(max_size=300), st.lists(st.integers(0, 600), max_size=9))
-def test_any_file_in_any_pieces(octets: bytes, cuts: list[int]) -> None:
-    """What was sent comes out, unless the boundary is in it, wherever the pieces end."""
+def test_any_file_is_read_from_any_pieces(octets: bytes, cuts: list[int]) -> None:
+    """The content is unchanged for any position of the cuts, unless it contains the boundary."""
     octets = octets.replace(b"\r\n--x", b"")
     whole = body(("name=a", b"1"), ('name="file"; filename="a \\"b\\".ldif"', octets))
     assert read(whole, *cuts) == [(Begin("a", None), b"1"), (Begin("file", 'a "b".ldif'), octets)]
@@ -49,15 +49,14 @@ def test_any_file_in_any_pieces(octets: bytes, cuts: list[int]) -> None:
 @given(
     st.lists(st.sampled_from([b"--x", b"--", b"\r\n", b"\r\n\r\n", b"content-disposition: form-data; name=a", b"q"]))
 )
-def test_any_octets(pieces: list[bytes]) -> None:
-    """They are read or refused."""
+def test_any_octets_are_read_or_refused(pieces: list[bytes]) -> None:
     with suppress(Invalid):
         assert isinstance(read(b"".join(pieces)), list)
 
 
 @pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=", "a; boundary=" + "x" * 71])
-def test_no_boundary(kind: str) -> None:
-    """A content type without one, or with one that is too long, is refused."""
+def test_a_content_type_without_a_valid_boundary_is_refused(kind: str) -> None:
+    """A missing, empty or too long boundary is Invalid."""
     with pytest.raises(Invalid):
         FormParser(kind)
 
@@ -71,7 +70,7 @@ def test_no_boundary(kind: str) -> None:
     ids=["quoted", "plain"],
 )
 def test_a_boundary_is_found_among_other_parameters(kind: str, boundary: bytes) -> None:
-    """In quotation marks or not, whatever the case of its name."""
+    """The boundary may be quoted, and the case of the parameter's name is ignored."""
     parser = FormParser(kind)
     parser.feed(b"--" + boundary + b"--\r\n")
     assert parser.complete
@@ -92,6 +91,6 @@ def test_a_boundary_is_found_among_other_parameters(kind: str, boundary: bytes) 
     ],
 )
 def test_a_form_beyond_the_limits_is_refused(form: bytes) -> None:
-    """Parts, headers and their lengths are limited."""
+    """The number of parts, and the number and length of their headers, are limited."""
     with pytest.raises(Invalid):
         FormParser("multipart/form-data; boundary=x").feed(form)

@@ -23,19 +23,19 @@ COLUMNS = ("keyId", "name", "kind", "agent", "instanceId", "status", "uses", "us
 NUMBER = click.IntRange(min=1)
 PREFIX = click.Path(path_type=Path)
 prefix_option = click.option(
-    "--prefix", type=PREFIX, default=Path("/"), help="The root directory of the host; another is only written to."
+    "--prefix", type=PREFIX, default=Path("/"), help="The host's root directory; in another, only files are written."
 )
 which = click.argument("which", type=click.Choice(["endpoint", "directory"]), default="endpoint")
 
 
 @click.command()
 @which
-@click.option("--start", is_flag=True, help="Enable and start it, too.")
+@click.option("--start", is_flag=True, help="Enable and start the unit, too.")
 @prefix_option
 def install(*, which: str, start: bool, prefix: Path) -> None:
-    """Write an agent's file, which `agent key create` prints and standard input takes, and its systemd unit.
+    """Write an agent's file from standard input, and its systemd unit. `agent key create` prints the file.
 
-    A file that is there already is kept when standard input is empty or a terminal.
+    An existing file is kept if standard input is empty or a terminal.
     """
     from sallyport.agent.templates import AGENTS
 
@@ -92,8 +92,8 @@ def key() -> None:
 @key.command()
 @click.option("--org", type=NUMBER, required=True, help="orgId of the domain.")
 @click.option("--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
-@click.option("--domain", required=True, metavar="NAME|ID", help="For agents of this domain.")
-@click.option("--instance", help="For the agent of this instance alone, also where it has one already.")
+@click.option("--domain", required=True, metavar="NAME|ID", help="Domain of the agents (name or domainId).")
+@click.option("--instance", help="Only for the agent of this instance, even if it has one already.")
 @click.option(
     "--kind",
     type=click.Choice(["endpoint", "directory"]),
@@ -101,16 +101,22 @@ def key() -> None:
     show_default=True,
     help="endpoint: accounts of a machine; directory: an LDAP directory that the service does not reach.",
 )
-@click.option("--name", default="", help="Names it in lists and in the audit trail.")
-@click.option("--uses", type=NUMBER, help="How many machines may use it; any number unless given.")
-@click.option("--expires", type=FUTURE, help="A span such as 7d, 12h, or a time such as 2027-11-23; 30d unless given.")
-@click.option("--service", metavar="URL", help="Where agents reach the service; public_url unless given.")
-@click.option("--directory-name", help="What the service calls the directory; as the domain unless given.")
-@click.option("--ldap-server", "servers", multiple=True, metavar="URL", help="Of the directory; may be repeated.")
-@click.option("--base-dn", help="Below which its people and groups are.")
-@click.option("--bind-dn", help="The account that reads it.")
+@click.option("--name", default="", help="Name of the key in lists and in the audit trail.")
+@click.option("--uses", type=NUMBER, help="Number of machines that may use the key; unlimited unless given.")
+@click.option(
+    "--expires",
+    type=FUTURE,
+    help="Expiry of the key: a span such as 7d, or a time such as 2027-11-23. Without it: 30d.",
+)
+@click.option("--service", metavar="URL", help="URL at which agents reach the service; public_url unless given.")
+@click.option("--directory-name", help="Name of the directory in the service; the domain's unless given.")
+@click.option(
+    "--ldap-server", "servers", multiple=True, metavar="URL", help="URL of a server of the directory; repeatable."
+)
+@click.option("--base-dn", help="DN below which the directory's people and groups are.")
+@click.option("--bind-dn", help="DN of the account that reads the directory.")
 @click.option("--start-tls", is_flag=True, help="Encrypt an ldap:// connection.")
-@click.option("--key-only", is_flag=True, help="Print the key alone.")
+@click.option("--key-only", is_flag=True, help="Print only the key.")
 @click.pass_obj
 def create(
     line: CommandLine,
@@ -131,9 +137,9 @@ def create(
     bind_dn: str | None,
     start_tls: bool,
 ) -> None:
-    """Make an enrolment key and print the agent's configuration file with it; it is shown only here.
+    """Make an enrolment key and print the agent's configuration file with it. The key is shown only here.
 
-    Where a directory is need not be said if the domain's first factor is `ldap`.
+    The options for a directory can be omitted if the domain's first factor is `ldap`.
     """
     place: Row = {
         "service": service,
@@ -161,8 +167,8 @@ def create(
 
 
 @key.command("list")
-@click.option("--domain", required=True, metavar="NAME|ID", help="Of this domain.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--domain", required=True, metavar="NAME|ID", help="Domain of the key.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List enrolment keys and the keys of agents, without their secrets."""
@@ -171,7 +177,7 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 
 @key.command()
 @click.argument("key", type=NUMBER, metavar="ID")
-@click.option("--domain", required=True, metavar="NAME|ID", help="Of this domain.")
+@click.option("--domain", required=True, metavar="NAME|ID", help="Domain of the key.")
 @click.pass_obj
 def revoke(line: CommandLine, *, key: int, domain: str) -> None:
     """Revoke a key. Keys that agents got by an enrolment key stay valid."""
@@ -180,7 +186,7 @@ def revoke(line: CommandLine, *, key: int, domain: str) -> None:
 
 
 def _write(config: Path, text: str, agent: "Installed") -> None:
-    """Write the file after the agent's own check. ConfigError: it is wrong, or another agent's."""
+    """Check the file as the agent does, and write it. ConfigError: the file is wrong, or another agent's."""
     from sallyport.agent import file
     from sallyport.base import disk
 

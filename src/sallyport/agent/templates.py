@@ -1,4 +1,4 @@
-"""Configuration files that agents start with, and their systemd units (systemd.exec(5)), as tight as possible."""
+"""Configuration files that agents start with, and their systemd units with minimal rights (systemd.exec(5))."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,29 +7,29 @@ from pathlib import Path
 from typing import Final
 
 _HEAD: Final = """\
-# The file of a sallyport {agent} agent. It holds secrets: chmod 600. The agent puts a key of its own in the place of
-# the enrolment key at its first start.
+# Settings of a sallyport {agent} agent. The file contains secrets: set its mode to 600. At its first start, the agent
+# replaces the enrolment key with a key of its own.
 service = {service}
-# ca_certificate = "/etc/sallyport/ca.pem"   # in PEM, trusted for the service in place of the system's
+# ca_certificate = "/etc/sallyport/ca.pem"   # PEM; replaces the authorities of the system
 # state_dir = "/var/lib/sallyport-agent"
 enrolment_key = {key}
 
 [{agent}]
 """
 _ENDPOINT: Final = """\
-# keys = "command"   # SSH keys for sshd's AuthorizedKeysCommand; "off": not managed; else in authorized_keys
-# protected = ["admin"]   # accounts that are left alone whatever the service says
+# keys = "command"   # SSH keys for sshd's AuthorizedKeysCommand; "off": not managed; without it: in authorized_keys
+# protected = ["admin"]   # accounts that the agent never changes
 """
 _DIRECTORY: Final = """\
 domain = {domain}
-name = {name}   # of the directory, in the service
-servers = {servers}   # such as ldaps://dc1.example.com; the first that answers is read
+name = {name}   # name of the directory in the service
+servers = {servers}   # such as ldaps://dc1.example.com; the agent uses the first that answers
 start_tls = {start_tls}
 base_dn = {base_dn}
 bind_dn = {bind_dn}
-bind_secret = ""   # to be filled in here
-# filter = "(department=sales)"   # which accounts; groups and units are all read
-# attributes = ["telephoneNumber"]   # beside those that are read of everybody
+bind_secret = ""   # password of bind_dn: enter it here
+# filter = "(department=sales)"   # reads only matching accounts; groups and units are read in full
+# attributes = ["telephoneNumber"]   # additional attributes to read
 interval_minutes = 5
 full_every_hours = 24
 """
@@ -37,7 +37,7 @@ full_every_hours = 24
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPlace:
-    """The known settings of a directory. certificate: PEM, trusted for it."""
+    """The known settings of a directory. certificate: trusted certificate of its servers, in PEM."""
 
     name: str = ""
     servers: Sequence[str] = ()
@@ -48,7 +48,8 @@ class DirectoryPlace:
 
     @classmethod
     def of(cls, ldap: Mapping[str, object], wished: Mapping[str, object], name: str) -> "DirectoryPlace":
-        """Return the wished settings, and for the rest those of the first factor `ldap`. name: unless wished."""
+        """Return the settings of a directory. Those that `wished` lacks come from the first factor `ldap`, and the
+        default name is `name`."""
         found = {field: wished.get(field) or ldap.get(field) for field in ("servers", "baseDN", "bindDN", "startTls")}
         servers = found["servers"]
         return cls(
@@ -62,7 +63,7 @@ class DirectoryPlace:
 
 
 def endpoint_file(service: str, key: str) -> str:
-    """Return the text of an endpoint agent's file, which is complete."""
+    """Return the complete text of an endpoint agent's file."""
     return _head("endpoint", service, key) + _ENDPOINT
 
 
@@ -142,7 +143,7 @@ CapabilityBoundingSet=
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The unit and the file of an agent. state: the directory of its state, below /var/lib."""
+    """The unit and the file of an agent. state: name of its state directory below /var/lib."""
 
     agent: str
     config: Path
@@ -171,7 +172,7 @@ AGENTS: Final = {
     each.agent: each
     for each in (
         Installed("endpoint", Path("/etc/sallyport/endpoint-agent.toml"), "sallyport-agent", "128M", _ENDPOINT_UNIT),
-        # Its file is in its state directory: it runs as a user of its own, and rewrites its keys there.
+        # The agent runs as a user of its own and rewrites its keys, so its file is in its state directory.
         Installed(
             "directory",
             Path("/var/lib/sallyport-directory/directory-agent.toml"),

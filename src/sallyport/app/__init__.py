@@ -1,6 +1,6 @@
-"""The composition root: Settings in, wired objects out. Nothing else knows how the areas are put together.
+"""The composition root: it builds the connected objects of the service from Settings.
 
-`logins` wires the login path.
+No other module knows how the areas are connected. `logins` connects the parts of the login path.
 """
 
 import time
@@ -85,11 +85,10 @@ from sallyport.preview.service import Preview
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.retransmission import RFC_5080, Timers
 from sallyport.store.audit import INSTALLATION, record
-from sallyport.store.copies import SqliteCopies
-from sallyport.store.model import Tx
+from sallyport.store.copies import Copies
+from sallyport.store.model import Engine, Tx
 from sallyport.store.rotation import Rotation
 from sallyport.store.snapshot import Configuration
-from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
 from sallyport.tenancy import repo as tokens_repo
 from sallyport.tenancy.authentication import Authentication, Guesses
@@ -99,14 +98,15 @@ from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.server import Tls
 
-WRONG_WALLET_KEYS = 10  # and wrong presentations, of one token at once
+WRONG_WALLET_KEYS = 10  # limit of wrong keys, and of wrong presentations, of one token in a short time
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Parts of the service that a test replaces. None: the part that the settings ask for.
+    """Parts of the service that a test replaces. None: the part according to the settings.
 
-    patience: see `SecondFactor`. ntlm_auth: the winbind helpers of every domain. credentials: the server certificate.
+    patience: see `SecondFactor`. ntlm_auth: returns the winbind helpers of a domain. credentials: returns the server
+    certificate.
     """
 
     clock: Clock = now_us
@@ -120,12 +120,12 @@ class Overrides:
 
 
 class App:
-    """The service's areas, wired, over an open store. `prepare` fills the caches in memory."""
+    """The areas of the service, connected, with an open store. `prepare` fills the caches in memory."""
 
     def __init__(
         self,
         settings: Settings,
-        store: SqliteStore,
+        store: Engine,
         vault: Vault,
         dictionary: Dictionary,
         registry: CollectorRegistry,
@@ -135,7 +135,7 @@ class App:
         self.clock = clock = overrides.clock
         self.settings = settings
         self.vault = vault
-        self.http_address: Address | None = None  # where HTTP listens, once it does
+        self.http_address: Address | None = None  # address of the HTTP listener, once it is bound
         self.tls: Tls | None = None
         if settings.tls_certificate and settings.tls_key:
             self.tls = Tls(settings.tls_certificate, settings.tls_key)
@@ -205,8 +205,9 @@ class App:
         self.senders = Senders()
         self._wire_logins()
         self.rotation = Rotation(store, vault, clock)
-        self.copies = SqliteCopies(
+        self.copies = Copies(
             store,
+            settings.database_path,
             check=self._check_key,
             void=self._void,
             replaced=self._restored,
@@ -279,7 +280,7 @@ class App:
         )
 
     async def note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
-        """Write into the audit trail what concerns the whole installation and is not in the store."""
+        """Write an entry of the audit trail about the whole installation, for a change outside the store."""
         await self.store.write(
             lambda tx: record(tx, action, at=self.clock(), tenant_id=INSTALLATION, target=target, changes=changes)
         )
@@ -298,7 +299,7 @@ class App:
         return dynamic, Revocations(self.store, dynamic, self.domains, self.rules, self.clock)
 
     def _forget(self) -> None:
-        """Drop the caches by key."""
+        """Empty the caches that are filled on use."""
         for cached in (self.tenancy, self.keys, self.users, self.directory.principals):
             cached.forget()
 
@@ -319,35 +320,35 @@ class App:
         return "" if domain is None else domain.name
 
     def value_name(self, attribute: str, number: int) -> str | None:
-        """What the dictionary calls a value of an attribute."""
+        """Return the dictionary's name of an attribute's value; None if it has none."""
         return self.dictionary.attribute(attribute).value_name(number)
 
     def _void(self, tx: Tx, revoke_tokens: bool) -> None:
-        """Void the prompts, codes and tokens of a backup that must not become valid again with it."""
+        """Invalidate prompts, codes and tokens in a restored backup, so that used ones are not valid again."""
         now = self.clock()
         sessions.void(tx)
         self.did.requests.void(tx)
-        endpoints_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)  # a code counts one step early, too
+        endpoints_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)  # a code of the next time step is accepted early
         if revoke_tokens:
             tokens_repo.revoke_all(tx, at=now)
             keys_repo.revoke_enrolments(tx, now)
 
     async def _restored(self) -> None:
-        """The store was replaced as a whole. StoreError, SecretError."""
+        """Reload all data in memory after the store was replaced. Raises StoreError, SecretError."""
         await self.configuration.restored()
         await self.agents.prepare()
         await self.logins.lockouts.load()
         await self.directory.restored()
 
     def domain_ids(self, tenant_id: int) -> set[int]:
-        """A tenant's domains."""
+        """Return the ids of a tenant's domains."""
         return {domain.id for domain in self.domains.of_tenant(tenant_id)}
 
     def _http_of(self, domain_id: int) -> HttpFactory:
         return self.http.of(self.domains.tenant_of(domain_id) or 0)
 
     def agent_file(self, key: KeyRecord, secret: str, wished: Mapping[str, object]) -> str:
-        """The configuration file of an agent."""
+        """Return the text of an agent's configuration file. wished: values from the request."""
         service = str(wished.get("service") or self.settings.link_base(self.http_address))
         if key.agent == Agent.ENDPOINT:
             return endpoint_file(service, secret)
@@ -357,15 +358,15 @@ class App:
 
     @property
     def authentication(self) -> Authentication:
-        """Return the check of tokens and keys, which finds the caller of each."""
+        """The authentication of tokens and keys."""
         return Authentication(self.tenancy, self.keys)
 
     def enrolment_link(self, secret: str) -> str:
-        """The whole address of an enrolment's link."""
+        """Return the complete URL of an enrolment link."""
         return self.settings.link_base(self.http_address) + ENROLMENT_PATH + secret
 
     def _check_key(self, tx: Tx) -> None:
-        """Check that this service's master key opens the sealed values of another store. SecretError."""
+        """Check that the master key opens the sealed values of a replacement store. Raises SecretError."""
         self.clients.check_key(tx)
         self.users.check_key(tx)
         self.logins.providers.check_key(tx)
@@ -375,16 +376,17 @@ class App:
         self.agents.check_key(tx)
 
     def apply(self, settings: Settings) -> None:
-        """Apply the settings that can change while the service runs: the log's level, and whether it names people."""
+        """Apply the settings that may change while the service runs: the log level, and whether the log has names of
+        people."""
         logs.set_level(settings.log_level)
         logs.hide_identities(self.vault.pseudonyms if settings.log_identities == "hashed" else None)
 
     def reloaded(self) -> None:
-        """Settings and configuration have just been read."""
+        """Record the time of the last reload of settings and configuration, for the metrics."""
         self.process_metrics.reloaded.set(time.time())
 
     async def prepare(self) -> None:
-        """Fill the caches in memory from the store. ConfigError, StoreError."""
+        """Fill the caches in memory from the store. Raises ConfigError, StoreError."""
         try:
             await self.configuration.reload()
         except SecretError as error:

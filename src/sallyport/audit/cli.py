@@ -33,15 +33,17 @@ def audit() -> None:
 
 
 @audit.command("list")
-@click.option("--domain", help="Only of this domain (name or domainId).")
+@click.option("--domain", help="Show only entries of this domain (name or domainId).")
 @click.option("--action", default="", help="Only this action, such as client.update.")
-@click.option("--actor", default="", help="Only of this token or user.")
+@click.option("--actor", default="", help="Show only entries of this token or user.")
 @click.option("--search", default="", help="A part of action, actor, target or changes.")
-@click.option("--since", type=PAST, help="From this time on, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
+@click.option("--since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
 @click.option("--until", type=PAST, help="End time (exclusive), as --since.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many; 100 in a table, else all.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
-@click.option("--csv", "form", flag_value="csv", help="As CSV.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Maximum number of entries. Without it: 100 in a table, else all."
+)
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
 @click.pass_obj
 def list_(
     line: CommandLine,
@@ -65,11 +67,11 @@ def list_(
     elif form == "csv":
         line.print_rows(({**each, "changes": json.dumps(each["changes"])} for each in found), ALL_COLUMNS, form)
     else:
-        line.print_rows(({**each, "changes": _told(each["changes"])} for each in found), COLUMNS)
+        line.print_rows(({**each, "changes": _in_one_line(each["changes"])} for each in found), COLUMNS)
 
 
 def _entries(line: CommandLine, asked: dict[str, JSON]) -> Iterator[Row]:
-    """Yield the entries of all pages."""
+    """Yield the entries of all pages. asked: the arguments of audit.list."""
     while True:
         answer = line.row("audit.list", **asked)
         page = entries(answer["entries"])
@@ -79,8 +81,8 @@ def _entries(line: CommandLine, asked: dict[str, JSON]) -> Iterator[Row]:
         asked = {**asked, "after": answer["after"]}
 
 
-def _told(changes: JSON) -> str:
-    """Return changes in one line: `mode: monitor > enforce`."""
+def _in_one_line(changes: JSON) -> str:
+    """Return changes as one line, such as `mode: monitor > enforce`."""
     if not isinstance(changes, dict):
         return ""
     pairs = ((field, value if isinstance(value, list) else [None, value]) for field, value in changes.items())

@@ -44,6 +44,7 @@ from sallyport.base.setting_types import (
 )
 from sallyport.base.setting_values import EGRESS_DEFAULT, MASTER_KEY, PREFIX, Address, environment_name
 from sallyport.base.text import nearest
+from sallyport.base.validation import described, unfit
 
 DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
@@ -51,6 +52,10 @@ DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 def unset(words: str) -> dict[str, JsonValue]:
     """Say what applies if a setting has no value, for the reference and the settings file."""
     return {"unset": words}
+
+
+POSTGRES: Final = "postgresql://"
+"""How the URL of a PostgreSQL database begins."""
 
 
 class Settings(BaseModel):
@@ -62,7 +67,11 @@ class Settings(BaseModel):
     data_dir: Path = Field(
         DEFAULT_DATA_DIR, description="directory of the database, the keys, the certificates and the control socket"
     )
-    database: str = Field("", description="the database file", json_schema_extra=unset("`sallyport.db` in `data_dir`"))
+    database: str = Field(
+        "",
+        description="the database: a file, or `postgresql://USER@HOST/NAME`",
+        json_schema_extra=unset("`sallyport.db` in `data_dir`"),
+    )
     http_bind: OneAddress = Field(Address("127.0.0.1", 8080), description="address and port of the API")
     tls_certificate: PathIfGiven = Field(
         None,
@@ -125,7 +134,7 @@ class Settings(BaseModel):
     )
     eap_certificate: PathIfGiven = Field(
         None,
-        description="PEM file of a certificate of your own, followed by its chain, for EAP and RadSec; needs `eap_key`",
+        description="PEM file of an own certificate, followed by its chain, for EAP and RadSec; needs `eap_key`",
         json_schema_extra=unset("that of `cert init`"),
     )
     eap_key: PathIfGiven = Field(
@@ -136,12 +145,12 @@ class Settings(BaseModel):
     eap_ca: PathIfGiven = Field(
         None,
         description="PEM file of the authorities that sign the certificates of clients, with their revocation lists if "
-        "any. A certificate of your own serves PEAP and TTLS without it; EAP-TLS and RadSec need it",
+        "any. An own certificate serves PEAP and TTLS without it; EAP-TLS and RadSec need it",
         json_schema_extra=unset("that of `cert init`"),
     )
     dictionaries: PathIfGiven = Field(
         None,
-        description="a directory of `dictionary*` files of your own, read after those of the package",
+        description="a directory with further `dictionary*` files, read after those of the package",
         json_schema_extra=unset("none"),
     )
     ntlm_auth: Path = Field(
@@ -153,7 +162,7 @@ class Settings(BaseModel):
         json_schema_extra=unset("all"),
     )
     duplicate_window_s: int = Field(
-        15, ge=5, le=30, description="seconds (5 to 30) for which a retransmission is sure to get the same answer"
+        15, ge=5, le=30, description="seconds (5 to 30) for which a retransmission gets the same answer"
     )
     reject_delay_s: float = Field(
         1.0,
@@ -230,9 +239,9 @@ class Settings(BaseModel):
 
     @field_validator("database")
     @classmethod
-    def _database_is_a_file(cls, value: str) -> str:
-        if "://" in value:  # it may hold a password, so it is not repeated
-            raise ValueError("a path; a database server is not supported yet")
+    def _database_is_known(cls, value: str) -> str:
+        if "://" in value and not value.startswith(POSTGRES):  # it may hold a password, so it is not repeated
+            raise unfit(f"a path, or a URL that begins with {POSTGRES}")
         return value
 
     @field_validator("public_url", "did_url")
@@ -259,7 +268,7 @@ class Settings(BaseModel):
     def below(self, directory: Path) -> "Settings":
         """Return these settings with absolute paths, as a process has them whose working directory is `directory`."""
         paths = {name: directory / value for name, value in self if isinstance(value, Path)}
-        database = {"database": str(directory / self.database)} if self.database else {}
+        database = {"database": str(directory / self.database)} if self.database and not self.database_url else {}
         return self.model_copy(update={**paths, **database})
 
     def addresses(self) -> Iterator[tuple[str, Address, socket.SocketKind]]:
@@ -272,9 +281,15 @@ class Settings(BaseModel):
             yield "metrics_bind", self.metrics_bind, socket.SOCK_STREAM
 
     @property
+    def database_url(self) -> str:
+        """The URL of the PostgreSQL database; empty if the database is a file."""
+        return self.database if self.database.startswith(POSTGRES) else ""
+
+    @property
     def database_path(self) -> Path:
-        """Where the embedded database lies."""
-        return Path(self.database) if self.database else self.data_dir / "sallyport.db"
+        """The file of the embedded database. With a PostgreSQL database, no file is there."""
+        is_file = self.database and not self.database_url
+        return Path(self.database) if is_file else self.data_dir / "sallyport.db"
 
     @property
     def control_path(self) -> Path:
@@ -291,7 +306,7 @@ PATHS: Final = frozenset(
 def base_url(value: str) -> str:
     """Return the base of a service's URLs without a slash at its end. ValueError: it is none."""
     if value and not (re.fullmatch(r"https?://[!-~]+", value) and _is_base(value)):
-        raise ValueError("http:// or https://, a host, and a path where there is one")
+        raise unfit("http:// or https://, a host, and a path where there is one")
     return value.rstrip("/")
 
 
@@ -317,7 +332,7 @@ def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise ConfigError("; ".join(_told(each, file, environ) for each in error.errors())) from None
+        raise ConfigError("; ".join(_described(each, file, environ) for each in error.errors())) from None
 
 
 def unknown_environment(environ: Mapping[str, str]) -> list[str]:
@@ -326,15 +341,22 @@ def unknown_environment(environ: Mapping[str, str]) -> list[str]:
     return sorted(key for key in environ if key.startswith(PREFIX) and key not in known)
 
 
-def _told(wrong: ErrorDetails, file: Path | None, environ: Mapping[str, str]) -> str:
+def _described(wrong: ErrorDetails, file: Path | None, environ: Mapping[str, str]) -> str:
     """Return the error of a setting in words, and the place of its value."""
-    name, message = ".".join(map(str, wrong["loc"])), wrong["msg"].removeprefix("Value error, ")
+    name = ".".join(map(str, wrong["loc"]))
     if not name:
-        return f"settings: {message}"
+        return f"settings: {_message(wrong)}"
     place = _place(name.partition(".")[0], file, environ)
     if wrong["type"] == "extra_forbidden":
         return f"there is no setting {name}{place}.{nearest(name, Settings.model_fields)}"
-    return f"setting {name}: {message.replace('Input should be', 'give')}{place}"
+    return f"setting {name}: {_message(wrong)}{place}"
+
+
+def _message(wrong: ErrorDetails) -> str:
+    if wrong["type"] == "value_error":
+        return wrong["msg"].removeprefix("Value error, ")
+    message, is_sentence = described(wrong)
+    return message if is_sentence else f"give {message}"
 
 
 def _place(name: str, file: Path | None, environ: Mapping[str, str]) -> str:

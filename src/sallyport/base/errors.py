@@ -30,7 +30,6 @@
 `web/problem.py` maps them to HTTP, once; `cli/main.py` to exit codes, once.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,16 +40,8 @@ INVALID_TOKEN: Final = "invalid token"  # noqa: S105  a message
 """The message for tokens and API keys that are unknown, expired, revoked or used up."""
 BODY: Final = "body"
 """The field of an error that concerns the whole body."""
-
-_PYDANTIC: Final = (
-    (re.compile(r"^Input should be (a valid )?(.*?)(, unable to parse.*)?$"), r"\2"),
-    (re.compile(r"^(?:String|Tuple|List) should have (.*?)(?: after validation, not \d+)?$"), r"\1"),
-    (re.compile(r"^(greater|less) than or equal to (.*)$"), r"a number \1 than or equal to \2"),
-)
-_SENTENCE: Final = re.compile(
-    r"^(is|it|its|no|breaks|known|the (dictionary|setting|password|fields))\b| (needed|belong|exclude|differ|go with)\b"
-)
-"""A message of a field that is no phrase for accepted values."""
+MISSING: Final = "is missing"
+"""The message about a required field that is absent."""
 
 
 class SallyportError(Exception):
@@ -136,36 +127,18 @@ class SecretError(SallyportError):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """A wrong field of a body: its path with dots, and the accepted values. Never holds a submitted value."""
+    """A wrong field of a body. field: its path, with dots. message: a phrase for the accepted values, or with
+    `is_sentence` a sentence about the error. Never holds a submitted value."""
 
     field: str
     message: str
+    is_sentence: bool = False
 
-    @property
-    def phrase(self) -> str:
-        """The message in words of our own: a phrase for the accepted values, or a sentence."""
-        text = self.message
-        for pattern, form in _PYDANTIC:
-            text = pattern.sub(form, text)
-        return text.replace("'", "")
-
-    @property
-    def is_missing(self) -> bool:
-        """Whether the field is required and absent."""
-        return self.message == "Field required"
-
-    @property
-    def is_sentence(self) -> bool:
-        """Whether the message is no phrase for the accepted values."""
-        return _SENTENCE.search(self.phrase) is not None
-
-    def told(self, name: str) -> str:
+    def about(self, name: str) -> str:
         """Return the message about a field whose value must not be repeated. name: as the caller knows the field."""
-        if self.is_missing:
-            return f"{name} is missing"
-        if self.is_sentence:
-            return f"{name}{'' if self.phrase.startswith('is ') else ':'} {self.phrase}"
-        return f"{name} is not accepted; give {self.phrase}"
+        if not self.is_sentence:
+            return f"{name} is not accepted; give {self.message}"
+        return f"{name}{'' if self.message.startswith('is ') else ':'} {self.message}"
 
 
 class Refused(SallyportError):
@@ -185,13 +158,13 @@ class Invalid(Refused):
 
     @classmethod
     def about(cls, message: str, *fields: str) -> "Invalid":
-        """Return the refusal of these fields, each with the message."""
-        return cls(message, tuple(FieldError(field, message) for field in fields))
+        """Return the refusal of these fields. message: a sentence, which each of them has."""
+        return cls(message, tuple(FieldError(field, message, is_sentence=True) for field in fields))
 
     @property
     def errors(self) -> tuple[FieldError, ...]:
         """The wrong fields; the whole body if no field is named."""
-        return self.fields or (FieldError(BODY, str(self)),)
+        return self.fields or (FieldError(BODY, str(self), is_sentence=True),)
 
 
 def invalid_field(field: str, accepted: str) -> Invalid:
@@ -205,7 +178,7 @@ def in_field(field: str) -> Iterator[None]:
     try:
         yield
     except Invalid as error:
-        error.fields = error.fields or (FieldError(field, str(error)),)
+        error.fields = error.fields or (FieldError(field, str(error), is_sentence=True),)
         raise
 
 

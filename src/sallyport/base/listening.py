@@ -1,7 +1,7 @@
-"""The cause why a socket cannot listen: the setting of its address, and the process that holds the address.
+"""Explanation of why a socket cannot listen: the setting of its address, and the process that uses the address.
 
-Linux lists sockets in /proc/net with their inode and the user of their process. The process itself shows only in the
-descriptors of /proc/PID/fd, which root and that user alone can read.
+Linux lists sockets in /proc/net with their inode and the user of their process. The process itself is found only by its
+descriptors in /proc/PID/fd, which only root and that user can read.
 """
 
 import errno
@@ -9,8 +9,7 @@ import ipaddress
 import os
 import socket
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -25,7 +24,7 @@ UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 
 
 class Holder(NamedTuple):
-    """The process that has a socket. process_id: None if /proc denies access to it. user_id: its user."""
+    """The process that has a socket. user_id: its user. process_id: None if /proc denies access to it."""
 
     user_id: int
     process_id: int | None = None
@@ -48,7 +47,7 @@ class _Entry(NamedTuple):
 
 
 def cannot_listen(setting: str, address: Address, kind: socket.SocketKind, error: OSError) -> StartError:
-    """Return the error of a socket that cannot be bound: setting, address, cause and remedy."""
+    """Return the error for a socket that cannot be bound, with setting, address, cause and remedy."""
     variable, protocol = environment_name(setting), "UDP" if kind == socket.SOCK_DGRAM else "TCP"
     where = f"setting {setting}: cannot listen on {address} ({protocol})"
     if error.errno == errno.EADDRINUSE:
@@ -67,20 +66,6 @@ def cannot_listen(setting: str, address: Address, kind: socket.SocketKind, error
     return StartError(f"{where}: {os.strerror(error.errno) if error.errno else error}; change {variable}")
 
 
-def check_addresses(wanted: Iterable[tuple[str, Address, socket.SocketKind]]) -> None:
-    """Bind all addresses of a service that does not run, and release them. StartError: one of them cannot be bound.
-
-    wanted: (setting, address, kind of socket).
-    """
-    with ExitStack() as sockets:
-        for setting, address, kind in wanted:
-            if has_family(address):
-                try:
-                    sockets.enter_context(closing(bound(address, kind)))
-                except OSError as error:
-                    raise cannot_listen(setting, address, kind, error) from error
-
-
 def bound(address: Address, kind: socket.SocketKind) -> socket.socket:
     """Return a socket on an address; one for TCP listens. OSError: the address cannot be bound."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
@@ -88,7 +73,7 @@ def bound(address: Address, kind: socket.SocketKind) -> socket.socket:
     try:
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        if kind == socket.SOCK_STREAM:  # a connection that was closed a moment ago does not prevent the bind
+        if kind == socket.SOCK_STREAM:  # a recently closed connection must not prevent the bind
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(tuple(address))
         if kind == socket.SOCK_STREAM:
@@ -100,7 +85,7 @@ def bound(address: Address, kind: socket.SocketKind) -> socket.socket:
 
 
 def has_family(address: Address) -> bool:
-    """Whether this machine has the address's family: some have no IPv6."""
+    """Return whether this machine has the family of an address, IPv4 or IPv6."""
     if ":" not in address.host:
         return True
     try:
@@ -121,7 +106,7 @@ def lowest_unprivileged_port() -> int:
 def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
     """Return the process whose socket prevents a bind to an address; None if /proc lists no such socket.
 
-    A listening socket comes before other sockets of the port, and the same family before a socket of both families.
+    A listening socket is preferred to other sockets of the port, and a socket of the same family to one of both.
     """
     entries = [entry for entry in _entries(kind) if _conflicts(entry, address)]
     if not entries:
@@ -132,7 +117,7 @@ def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
 
 
 def process_name(process_id: int) -> str:
-    """Return a process for a message: `radiusd (process 4711)`. Its command line may hold secrets."""
+    """Return a process for a message: `radiusd (process 4711)`. It omits the command line, which may hold secrets."""
     try:
         name = Path(f"/proc/{process_id}/comm").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -146,7 +131,7 @@ def locking_process(path: Path) -> str:
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     for line in Path("/proc/locks").read_text(encoding="utf-8").splitlines():
         fields = line.split()
-        # A process of another PID namespace is number 0; a process that waits for the lock has `->`.
+        # A process of another PID namespace has the number 0; a line of a waiting process contains `->`.
         if fields[1] == "FLOCK" and fields[5] == device and int(fields[4]) > 0:
             return process_name(int(fields[4]))
     return "another process"
@@ -163,7 +148,7 @@ def _entries(kind: socket.SocketKind) -> Iterator[_Entry]:
 
 
 def _host(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Read an address of /proc/net: words of 32 bits in hexadecimal, each in the machine's byte order."""
+    """Return an address in /proc/net as text; it has 32-bit words in hex, each in the machine's byte order."""
     words = [int(text[at : at + 8], 16) for at in range(0, len(text), 8)]
     found = ipaddress.ip_address(b"".join(word.to_bytes(4, sys.byteorder) for word in words))
     return getattr(found, "ipv4_mapped", None) or found
@@ -184,7 +169,7 @@ def _process_of(inode: str) -> int | None:
         try:
             if any(_link(each) == f"socket:[{inode}]" for each in Path(f"/proc/{process_id}/fd").iterdir()):
                 return process_id
-        except OSError:  # another user's process, or one that has ended
+        except OSError:  # the process belongs to another user or has ended
             continue
     return None
 
@@ -192,5 +177,5 @@ def _process_of(inode: str) -> int | None:
 def _link(descriptor: Path) -> str:
     try:
         return str(descriptor.readlink())
-    except OSError:  # closed since it was listed
+    except OSError:  # the descriptor was closed meanwhile
         return ""

@@ -1,9 +1,8 @@
-"""Files as the owner of their directory, if root runs this program.
+"""File access as the owner of a directory, if root runs this program.
 
-Root's commands work in directories of other users, above all the service's. The service could not read a file that
-root makes there, and a symbolic link there could lead root to any file of the machine. So the thread that works with
-such files takes the owner's identity for files (setfsuid(2)), as the kernel's NFS server does; threads that it starts
-inherit it.
+Root's commands work in directories of other users, mostly the service's. The service could not read a file that root
+creates there, and root would follow a symbolic link there to any file. So the thread that accesses such files takes the
+owner's identity for files (setfsuid(2)), as the kernel's NFS server does. Threads that it starts inherit the identity.
 """
 
 import os
@@ -13,13 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from sallyport.base.errors import StartError
+
 if TYPE_CHECKING:
     from ctypes import CDLL
 
 _ASK: Final = -1
-"""setfsuid(2) and setfsgid(2) change nothing for it, and return the present id."""
+"""Argument with which setfsuid(2) and setfsgid(2) change nothing and return the current id."""
 _VERSION_3: Final = 0x20080522
-"""Of capget(2) and capset(2)."""
+"""Version of the structures of capget(2) and capset(2)."""
 _DAC_READ_SEARCH: Final = 1 << 2
 
 
@@ -32,27 +33,30 @@ def user_name(user_id: int) -> str:
 
 
 def denied(path: Path, owner: Path | None = None) -> str:
-    """Return the message for a path that this user may not read or write. owner: a path whose owner may."""
+    """Return the message that the user has no permission for a path. owner: a path whose owner has the permission."""
     try:
         name = user_name((owner or path).stat().st_uid)
     except OSError:
         return f"{path}: permission denied for user {user_name(os.geteuid())}"
-    me = user_name(os.geteuid())
-    return f"{path}: permission denied for user {me}; run this command as user {name} or as root"
+    me, others = user_name(os.geteuid()), "" if name == "root" else f"user {name} or as "
+    return f"{path}: permission denied for user {me}; run this command as {others}root"
 
 
 @contextmanager
 def as_owner(directory: Path, *, reads_all: bool = True) -> Iterator[None]:
-    """Access files as the owner of a directory, in this thread and in those that it starts meanwhile.
+    """Access files as the owner of a directory in the block, in this thread and in threads that it starts.
 
-    Changes nothing for another user than root, and in a thread that acts as another user already. reads_all: root's
-    right to read every file stays, for this program's own modules and for a backup to restore. OSError: there is no
-    such directory.
+    Nothing changes if the user is not root, or if the thread already acts as another user. reads_all: keep root's right
+    to read every file, for this program's own modules and for a backup to restore. OSError: the directory does not
+    exist. StartError: root lacks a capability, as in some containers.
     """
     if os.geteuid() != 0 or not (owner := directory.stat()).st_uid or (before := _file_ids())[0] != 0:
         yield
         return
-    _act_as(owner.st_uid, owner.st_gid)
+    try:
+        _act_as(owner.st_uid, owner.st_gid)
+    except PermissionError as error:
+        raise _confined(directory, owner.st_uid) from error
     if reads_all:
         _keep_reading()
     try:
@@ -62,51 +66,64 @@ def as_owner(directory: Path, *, reads_all: bool = True) -> Iterator[None]:
 
 
 def become_owner(directory: Path) -> str:
-    """Give up root for good, for the owner of a directory. Return its name; empty: this is not root, or the owner is.
+    """Change the process's user from root to the owner of a directory, permanently. Return the owner's name.
 
-    OSError: there is no such directory.
+    Return empty text if the user is not root, or if root owns the directory. OSError: the directory does not exist.
+    StartError: root lacks a capability, as in some containers.
     """
     if os.geteuid() != 0 or not (owner := directory.stat()).st_uid:
         return ""
     name = user_name(owner.st_uid)
     try:
-        group = pwd.getpwuid(owner.st_uid).pw_gid
-        os.initgroups(name, group)
-    except KeyError:
-        group = owner.st_gid
-        os.setgroups([group])
-    os.setresgid(group, group, group)
-    os.setresuid(owner.st_uid, owner.st_uid, owner.st_uid)
+        try:
+            group = pwd.getpwuid(owner.st_uid).pw_gid
+            os.initgroups(name, group)
+        except KeyError:
+            group = owner.st_gid
+            os.setgroups([group])
+        os.setresgid(group, group, group)
+        os.setresuid(owner.st_uid, owner.st_uid, owner.st_uid)
+    except PermissionError as error:
+        raise _confined(directory, owner.st_uid) from error
     return name
 
 
+def _confined(directory: Path, user_id: int) -> StartError:
+    """Return the error if root lacks the capability to act as another user, as in some containers."""
+    name = user_name(user_id)
+    return StartError(
+        f"{directory} belongs to user {name}, and this root lacks the capabilities CAP_SETUID and CAP_SETGID to act as "
+        f"that user: run this command as user {name}"
+    )
+
+
 def _libc() -> "CDLL":
-    from ctypes import CDLL  # the endpoint agent imports this module, and does without
+    from ctypes import CDLL  # imported late, since the endpoint agent imports this module and does not need ctypes
 
     return CDLL(None)
 
 
 def _file_ids() -> tuple[int, int]:
-    """Return the user and group that this thread accesses files as."""
+    """Return the user id and group id with which this thread accesses files."""
     library = _libc()
     return int(library.setfsuid(_ASK)), int(library.setfsgid(_ASK))
 
 
 def _act_as(user_id: int, group_id: int) -> None:
-    """Access files as a user and a group, in this thread. PermissionError."""
+    """Access files as a user and a group in this thread from now on. PermissionError."""
     library = _libc()
     library.setfsgid(group_id)
     library.setfsuid(user_id)
-    if _file_ids() != (user_id, group_id):  # neither call returns whether it failed
+    if _file_ids() != (user_id, group_id):  # the calls do not report failures
         raise PermissionError(f"files cannot be accessed as user {user_id}")
 
 
 def _keep_reading() -> None:
-    """Take back the capability to read every file, which setfsuid(2) takes from this thread, where root has it."""
+    """Restore the capability to read every file, which setfsuid(2) removes from this thread, if root has it."""
     from ctypes import c_uint32
 
     library, header = _libc(), (c_uint32 * 2)(_VERSION_3, 0)
-    sets = (c_uint32 * 6)()  # effective, permitted and inheritable, of capabilities 0 to 31 and then of the others
+    sets = (c_uint32 * 6)()  # effective, permitted and inheritable set of capabilities 0 to 31, then of the others
     if library.capget(header, sets) == 0 and sets[1] & _DAC_READ_SEARCH:
         sets[0] |= _DAC_READ_SEARCH
         library.capset(header, sets)

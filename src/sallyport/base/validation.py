@@ -1,32 +1,59 @@
 """Pydantic's errors as ours: they name fields and never repeat a submitted value.
 
-Pydantic puts values into some of its messages (a tag, a character of a UUID, whatever a ValueError says), so only
-messages that are known to be free of them pass; every other one becomes `is not valid`. A validator of ours names the
-accepted values by raising `unfit("an IP address")`. A range is declared with `Between`: its error has both ends.
+Pydantic puts values into some of its messages (a tag, a character of a UUID, the text of a ValueError). So each type of
+error has a phrase of ours, made of the schema alone; an error of another type becomes `is not valid`. A validator of
+ours names the accepted values by raising `unfit("an IP address")`, or describes the error by raising
+`unfit_because("userName and station exclude each other")`. A range is declared with `Between`: its error has both ends.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, ValidationError, WithJsonSchema
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from sallyport.base.clock import from_iso
-from sallyport.base.errors import BODY, FieldError, Invalid, invalid_field
+from sallyport.base.errors import BODY, MISSING, FieldError, Invalid, invalid_field
 
-_OURS, _UNKNOWN = "unfit", "extra_forbidden"
-_WRITTEN = {"json_invalid": "valid JSON is required", _UNKNOWN: "known fields only; /docs lists them"}
-# Their messages are made of the schema alone.
-_TOLD = frozenset(
-    {
-        "bool_parsing", "bool_type", "dict_type", "enum", "finite_number", "float_parsing", "float_type",
-        "greater_than", "greater_than_equal", "int_from_float", "int_parsing", "int_parsing_size", "int_type",
-        "less_than", "less_than_equal", "list_type", "literal_error", "missing", "model_type",
-        "string_too_long", "string_too_short", "string_type", "string_unicode", "too_long", "too_short", _OURS,
-    }
-)  # fmt: skip
+_PHRASE: Final = "unfit"
+_SENTENCE: Final = "unfit_because"
+_UNKNOWN: Final = "extra_forbidden"
+_SENTENCES: Final[Mapping[str, str]] = {
+    "json_invalid": "valid JSON is required",
+    "missing": MISSING,
+    _UNKNOWN: "known fields only; /docs lists them",
+}
+_WHOLE_NUMBER, _NUMBER, _OBJECT = "a whole number", "a number", "an object"
+_PHRASES: Final[Mapping[str, str]] = {
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "dict_type": _OBJECT,
+    "enum": "{expected}",
+    "finite_number": "a finite number",
+    "float_parsing": _NUMBER,
+    "float_type": _NUMBER,
+    "greater_than": "a number above {gt}",
+    "greater_than_equal": "a number from {ge} on",
+    "int_from_float": _WHOLE_NUMBER,
+    "int_parsing": _WHOLE_NUMBER,
+    "int_parsing_size": "a whole number with fewer digits",
+    "int_type": _WHOLE_NUMBER,
+    "less_than": "a number below {lt}",
+    "less_than_equal": "a number up to {le}",
+    "list_type": "an array",
+    "literal_error": "{expected}",
+    "model_type": _OBJECT,
+    "string_too_long": "at most {max_length} {characters}",
+    "string_too_short": "at least {min_length} {characters}",
+    "string_type": "text",
+    "string_unicode": "text in Unicode",
+    "too_long": "at most {max_length} {parts}",
+    "too_short": "at least {min_length} {parts}",
+    _PHRASE: "{message}",
+}
+"""Accepted values by the type of an error."""
 MAX_LISTED = 100
 """Wrong fields that a refusal lists."""
 MAX_COUNTED = 1000
@@ -35,10 +62,16 @@ MAX_COUNTED = 1000
 _UNION_TAGS = frozenset({"bool", "dict", "float", "int", "list", "none", "str"})
 
 
-def unfit(message: str, *fields: str) -> PydanticCustomError:
-    """Return the error for a validator to raise. message: the accepted values, never the submitted one. fields: the
-    fields that a validator of the whole model refuses."""
-    return PydanticCustomError(_OURS, "{message}", {"message": message, "fields": fields})
+def unfit(accepted: str, *fields: str) -> PydanticCustomError:
+    """Return the error for a validator to raise. accepted: a phrase that describes the accepted
+    values; it must not contain the submitted value. fields: the fields that a validator of the whole model refuses."""
+    return PydanticCustomError(_PHRASE, "{message}", {"message": accepted, "fields": fields})
+
+
+def unfit_because(sentence: str, *fields: str) -> PydanticCustomError:
+    """Return the error for a validator to raise. sentence: the error, without a submitted value. fields: those that
+    a validator of the whole model refuses."""
+    return PydanticCustomError(_SENTENCE, "{message}", {"message": sentence, "fields": fields})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +85,9 @@ class Between:
         number = "a number" if source is float else "a whole number"
         return core_schema.custom_error_schema(
             handler(Annotated[source, Field(ge=self.low, le=self.high)]),
-            custom_error_type=_OURS,
-            custom_error_message=f"{number} from {self.low} to {self.high}",
+            custom_error_type=_PHRASE,
+            custom_error_message="{message}",
+            custom_error_context={"message": f"{number} from {self.low} to {self.high}"},
         )
 
 
@@ -86,8 +120,10 @@ def refusal(error: ValidationError, within: str = "") -> Invalid:
     MAX_COUNTED errors it names none. within: the field of the body that holds the fields.
     """
     if error.error_count() > MAX_COUNTED:
-        return invalid_field(within or BODY, f"over {MAX_COUNTED} values are wrong")
-    details = error.errors(include_url=False, include_input=False)
+        field = within or BODY
+        wrong = FieldError(field, f"over {MAX_COUNTED} values are wrong", is_sentence=True)
+        return Invalid(f"invalid {field}", (wrong,))
+    details = error.errors(include_url=False)
     fields = (field for detail in details for field in _fields(detail, within))
     return Invalid(_headline(details[0]), tuple(islice(fields, MAX_LISTED)))
 
@@ -95,9 +131,9 @@ def refusal(error: ValidationError, within: str = "") -> Invalid:
 def _fields(detail: ErrorDetails, within: str) -> Iterator[FieldError]:
     """Yield the fields that an error is about: one, or those that a validator of the whole model names."""
     path = [within, *_path(detail)] if within else _path(detail)
-    named = detail.get("ctx", {}).get("fields", ()) if detail["type"] == _OURS else ()
+    named = detail.get("ctx", {}).get("fields", ()) if detail["type"] in (_PHRASE, _SENTENCE) else ()
     for place in [[*path, name] for name in named] or [path or [BODY]]:
-        yield FieldError(".".join(place), _message(detail))
+        yield FieldError(".".join(place), *described(detail))
 
 
 def _headline(detail: ErrorDetails) -> str:
@@ -105,7 +141,7 @@ def _headline(detail: ErrorDetails) -> str:
         return "invalid JSON"
     names = [part for part in _path(detail) if not part.isdecimal()]
     if not names:
-        return detail["msg"] if detail["type"] == _OURS else "invalid body"
+        return detail["msg"] if detail["type"] in (_PHRASE, _SENTENCE) else "invalid body"
     return f"{'missing' if detail['type'] == 'missing' else 'invalid'} {names[-1]}"
 
 
@@ -119,7 +155,18 @@ def _is_name(part: str) -> bool:
     return part not in _UNION_TAGS and "[" not in part and "(" not in part
 
 
-def _message(detail: ErrorDetails) -> str:
-    if detail["type"] in _WRITTEN:
-        return _WRITTEN[detail["type"]]
-    return detail["msg"] if detail["type"] in _TOLD else "is not valid"
+def described(detail: ErrorDetails) -> tuple[str, bool]:
+    """Return the message of an error, and whether it is a sentence about the error: otherwise it is a phrase for the
+    accepted values."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == _SENTENCE:
+        return str(context["message"]), True
+    if kind not in _PHRASES:
+        return _SENTENCES.get(kind, "is not valid"), True
+    one = 1 in (context.get("min_length"), context.get("max_length"))
+    words = {"characters": "character" if one else "characters", "parts": "entry" if one else "entries"}
+    if isinstance(detail.get("input"), str):  # pydantic takes a text behind a validator of ours for a list
+        words["parts"] = words["characters"]
+    words |= {"expected": str(context.get("expected")).replace("'", "")}
+    words |= {name: f"{value:g}" for name, value in context.items() if isinstance(value, float)}
+    return _PHRASES[kind].format_map({**context, **words}), False

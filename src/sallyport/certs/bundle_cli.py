@@ -46,9 +46,16 @@ def bundled(work: CommandT) -> CommandT:
     options = [
         click.option("--p12", type=file, metavar="FILE", help="Write certificate and key as PKCS#12, too."),
         click.option("--mobileconfig", type=file, metavar="FILE", help="Write a profile for Apple devices, too."),
-        click.option("--ssid", default="", help="With --mobileconfig: the Wi-Fi to join by EAP-TLS."),
-        click.option("--vpn-server", default="", metavar="HOST", help="With --mobileconfig: the IKEv2 gateway."),
-        click.option("--vpn-id", default="", metavar="ID", help="The gateway's IKE identity; its host unless given."),
+        click.option("--ssid", default="", help="With --mobileconfig: name of the Wi-Fi network to join by EAP-TLS."),
+        click.option(
+            "--vpn-server", default="", metavar="HOST", help="With --mobileconfig: host of the IKEv2 gateway."
+        ),
+        click.option(
+            "--vpn-id",
+            default="",
+            metavar="ID",
+            help="IKE identity of the gateway. Without it: the host in --vpn-server.",
+        ),
         click.option(
             "--server-name",
             "server_names",
@@ -57,7 +64,9 @@ def bundled(work: CommandT) -> CommandT:
             help="RADIUS server that the Wi-Fi trusts; the names of the server's certificate unless given.",
         ),
         click.option(
-            "--legacy", is_flag=True, help="For macOS 12, iOS 15, Android 12, Windows Server 2016 and older: 3DES."
+            "--legacy",
+            is_flag=True,
+            help="Encrypt with 3DES, for macOS 12, iOS 15, Android 12, Windows Server 2016 and older.",
         ),
     ]
     for option in reversed(options):
@@ -70,13 +79,13 @@ def wanted(given: dict[str, object]) -> Wanted:
     found = Wanted(**given)  # type: ignore[arg-type]  # click gives these fields
     for option, value in (("--ssid", found.ssid), ("--vpn-server", found.vpn_server)):
         if value and found.mobileconfig is None:
-            raise click.UsageError(f"{option} is for --mobileconfig")
+            raise click.UsageError(f"{option} needs --mobileconfig")
     if found.vpn_id and not found.vpn_server:
-        raise click.UsageError("--vpn-id is for --vpn-server")
+        raise click.UsageError("--vpn-id needs --vpn-server")
     if found.server_names and not found.ssid:
-        raise click.UsageError("--server-name is for --ssid")
+        raise click.UsageError("--server-name needs --ssid")
     if found.legacy and not found.files:
-        raise click.UsageError("--legacy is for --p12 and --mobileconfig")
+        raise click.UsageError("--legacy needs --p12 or --mobileconfig")
     if len(found.ssid.encode()) > MAX_SSID:
         raise click.BadParameter(f"an SSID has at most {MAX_SSID} octets", param_hint="--ssid")
     return found
@@ -106,7 +115,7 @@ def reserved(files: Sequence[Path]) -> Iterator[None]:
 
 
 def write(line: CommandLine, certificate: Path, given: Wanted) -> None:
-    """Write the files for a certificate in PEM, whose key is beside it, and print their password. StartError."""
+    """Write the files for a certificate in PEM, whose key is beside it, and print their password. Raises StartError."""
     if not given.files:
         return
     chain, settings = read_certificates(certificate), line.settings()

@@ -23,12 +23,22 @@ tenant = click.option("--tenant", type=NUMBER, help="tenantId; needed if there a
 
 @click.group(cls=Group)
 def cert() -> None:
-    """Certificates for EAP and RadSec: an authority of our own, in the data directory."""
+    """Certificates for EAP and RadSec, from an own authority in the data directory."""
 
 
 @cert.command()
-@click.option("--host", "hosts", multiple=True, help="A name or address of the server; without one, this machine's.")
-@click.option("--ca-name", default=CA_NAME, show_default=True, help="What people see when they install it.")
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    help="Name or address of the server; repeatable. Without it: those of this machine.",
+)
+@click.option(
+    "--ca-name",
+    default=CA_NAME,
+    show_default=True,
+    help="Name of the authority that users see when they install its certificate.",
+)
 @click.pass_obj
 def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
     """Make an authority (ten years) and the certificate of the server (397 days): RSA with SHA-256."""
@@ -39,8 +49,8 @@ def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
 
 
 @cert.command()
-@click.option("--ca", is_flag=True, help="The authority's certificate in PEM.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--ca", is_flag=True, help="Print the authority's certificate in PEM.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
     """Show every certificate that was issued, or the authority's in PEM."""
@@ -62,7 +72,7 @@ def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
 def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | None, **given: object) -> None:
     """Make a certificate and key for a tenant's user (with @ a mail address), machine or RADIUS server.
 
-    With --p12 or --mobileconfig, the last line of the output is the password of these files. Another tenant gets the
+    With --p12 or --mobileconfig, the last line of the output is the password of these files. Another tenant can use the
     name after `cert revoke`.
     """
     files = wanted(given)
@@ -76,7 +86,9 @@ def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | Non
 
 @cert.command()
 @click.argument("name", required=False)
-@click.option("--host", "hosts", multiple=True, help="Other names of the server.")
+@click.option(
+    "--host", "hosts", multiple=True, help="Name or address of the server; repeatable. Without it: the names stay."
+)
 @org
 @tenant
 @bundled
@@ -115,9 +127,8 @@ def renew(
 @click.argument("wanted", metavar="NAME|SERIAL")
 @click.pass_obj
 def revoke(line: CommandLine, *, wanted: str) -> None:
-    """Take back all certificates of a client, or one. Its next handshake fails; open RadSec connections are closed.
-
-    Its live sessions end in a domain with `--disconnect-on-revoke`.
+    """Revoke all certificates of a client, or one. The client's next handshake fails; open RadSec connections are
+    closed. Its live sessions end in a domain with `--disconnect-on-revoke`.
     """
     for each in line.rows("cert.revoke", wanted=wanted):
         line.note(f"{each['name']}, serial {each['serial']}, is revoked")

@@ -1,10 +1,11 @@
-"""`certs/` in the data directory: the authority, the server's certificate, the clients', and everything ever signed.
+"""`certs/` in the data directory: the authority, the certificates of the server and the clients, and every certificate
+that was signed.
 
     ca.pem  ca.key            the authority
-    crl.pem                   what it has taken back
-    server.pem  server.key    the service's certificate with the authority's behind it, and its key
+    crl.pem                   its revocation list
+    server.pem  server.key    the service's certificate, followed by the authority's, and its key
     clients/NAME.pem  .key    each client's, as server.pem
-    issued/SERIAL.pem         every certificate that was ever signed: taking a client's back means all that it has
+    issued/SERIAL.pem         every certificate that was ever signed: a client is revoked with all of its own
 
 A file is replaced as a whole, and a key is kept: a renewal changes one file, so that no reader combines a certificate
 with the key of another one. Only a revoked certificate of the server gets a new key. A lock serializes the commands.
@@ -50,7 +51,7 @@ class Issued:
 
     @property
     def name(self) -> str:
-        """Whose it is."""
+        """The common name of its subject."""
         return common_name(self.certificate)
 
     def state(self, now: datetime) -> str:
@@ -61,7 +62,7 @@ class Issued:
 
 
 class Directory:
-    """The authority and its certificates. Raises StartError where a file cannot be read, understood or written."""
+    """The authority and its certificates. The methods raise StartError if a file cannot be read, parsed or written."""
 
     def __init__(self, data_dir: Path) -> None:
         self.path = data_dir / FOLDER
@@ -71,11 +72,13 @@ class Directory:
         self.server_key = self.path / "server.key"
 
     def client(self, name: str) -> Path:
-        """Where a client's certificate lies; its key is beside it with the suffix .key. Invalid: no name."""
+        """Return the path of a client's certificate. Its key is beside it with the suffix .key. Invalid: the name
+        cannot be used."""
         return self.path / "clients" / f"{checked_name(name)}.pem"
 
     def make(self, ca_name: str, hosts: Sequence[str], now: datetime) -> None:
-        """An authority and the server's certificate. Conflict: there is one. Invalid: a name that is none."""
+        """Make an authority and the server's certificate. Conflict: there is an authority. Invalid: a name cannot be
+        used."""
         with self._locked(make=True):
             if self.ca.exists():
                 raise Conflict(f"{self.ca} exists: cert renew makes a new certificate of the server")
@@ -85,10 +88,10 @@ class Directory:
             self._sign_list(authority, (), now)
             disk.write(self.server_key, _key_pem(key))
             self._keep(self.server, certificate, authority)
-            disk.write(self.ca, _pem(authority.certificate))  # last: it is there, so all of it is
+            disk.write(self.ca, _pem(authority.certificate))  # written last: if this file exists, all others do
 
     def issue(self, name: str, now: datetime) -> x509.Certificate:
-        """A client's first certificate, and its key. Conflict: it has one that is still good."""
+        """Make a client's first certificate, and its key. Conflict: the client has a valid certificate."""
         path = self.client(name)
         with self._locked():
             for each in self.issued():
@@ -100,9 +103,9 @@ class Directory:
             return self._keep(path, certificate, authority)
 
     def renew(self, name: str | None, hosts: Sequence[str], now: datetime) -> x509.Certificate:
-        """A new certificate for the key of a client, or of the server; for a new key where the server's was revoked.
-        hosts: the server's names; none keeps them. NotFound: there is none to renew. Conflict: the client's was
-        revoked."""
+        """Make a new certificate for the key of a client, or of the server; if the server's certificate was revoked,
+        also a new key. hosts: the server's names; empty: unchanged. NotFound: there is no certificate to renew.
+        Conflict: the client's certificate was revoked."""
         path = self.server if name is None else self.client(name)
         with self._locked():
             old, authority, revoked = self._newest(path, name), self._authority(), self._revoked()
@@ -122,19 +125,19 @@ class Directory:
             return self._keep(path, certificate, authority)
 
     def _newest(self, path: Path, name: str | None) -> x509.Certificate:
-        """The certificate in use, or where its files were taken away, the last one that was signed for the name; None:
-        the server's. NotFound."""
+        """Return the certificate in use or, if its files are gone, the last one that was signed for the name. name:
+        None: the server's. Raises NotFound."""
         if path.exists():
             return read_certificates(path)[0]
         kind = SERVER if name is None else CLIENT
         found = [each.certificate for each in self.issued() if each.kind == kind and name in (None, each.name)]
         if not found:
-            raise NotFound(f"{path} does not exist, nor was one made before: there is nothing to renew")
+            raise NotFound(f"{path} does not exist, and none was made before: there is nothing to renew")
         return found[-1]
 
     def revoke(self, wanted: str, now: datetime) -> list[x509.Certificate]:
-        """Take back all certificates of a client, whose name may be written in any case as a user's may, or the one of
-        a serial number in hex. NotFound."""
+        """Revoke all certificates of a client, or the one with a serial number in hex. Case does not matter in the
+        name. Raises NotFound."""
         with self._locked():
             authority, revoked = self._authority(), self._revoked()
             gone = {each.serial_number for each in revoked}
@@ -146,19 +149,19 @@ class Directory:
                 or f"{each.certificate.serial_number:x}" == serial
             ]
             if not found:
-                raise NotFound(f"no certificate of {wanted}, by name or serial number")
+                raise NotFound(f"no certificate has the name or serial number {wanted}; see: sallyport cert show")
             fresh = [each for each in found if each.serial_number not in gone]
             self._sign_list(authority, [*revoked, *(taken_back(each.serial_number, now) for each in fresh)], now)
             return found
 
     def issued(self) -> list[Issued]:
-        """Every certificate that was signed here, by name, oldest first. NotFound: there is no authority."""
+        """Return every certificate that was signed here, by name, oldest first. NotFound: there is no authority."""
         self._must_exist()
         found = self._all({each.serial_number for each in self._revoked()})
         return sorted(found, key=lambda each: (each.kind, each.name, each.certificate.not_valid_before_utc))
 
     def ca_pem(self) -> str:
-        """Return the authority's certificate, which peers install. NotFound."""
+        """Return the authority's certificate, which peers install. Raises NotFound."""
         self._must_exist()
         return _pem(read_certificates(self.ca)[0]).decode()
 
@@ -175,7 +178,8 @@ class Directory:
         return Authority(read_certificates(self.ca)[0], read_key(self.path / "ca.key"))
 
     def _keep(self, path: Path, certificate: x509.Certificate, authority: Authority) -> x509.Certificate:
-        """Write a certificate and its authority: on first use, Android trusts only the certificates that it sees."""
+        """Write a certificate with its authority's: on first use, Android trusts only the certificates that the server
+        sends."""
         disk.write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
         disk.write(path, _pem(certificate) + _pem(authority.certificate))
         return certificate
@@ -189,7 +193,7 @@ class Directory:
         return list(read_list(self.crl)) if self.crl.exists() else []
 
     def _list_grows_old(self, now: datetime) -> bool:
-        """Return whether the list is so old that signing it again is worth a reconnect of the peers."""
+        """Return whether the revocation list is old enough to be signed again, after which the peers reconnect."""
         ends = read_list(self.crl).next_update_utc if self.crl.exists() else None
         return ends is None or ends - now < LIFE / 2
 
@@ -218,12 +222,12 @@ class Directory:
 
 
 def present() -> datetime:
-    """The present in whole seconds, which is all that a certificate can say."""
+    """Return the present time in whole seconds, the resolution of certificates."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
 def read_certificates(path: Path) -> list[x509.Certificate]:
-    """The certificates in a PEM file, at least one. StartError."""
+    """Return the certificates in a PEM file, at least one. Raises StartError."""
     try:
         return x509.load_pem_x509_certificates(_read(path))
     except ValueError as error:
@@ -231,18 +235,18 @@ def read_certificates(path: Path) -> list[x509.Certificate]:
 
 
 def read_key(path: Path) -> rsa.RSAPrivateKey:
-    """The private key in a PEM file. StartError."""
+    """Return the private key in a PEM file. Raises StartError."""
     try:
         key = load_pem_private_key(_read(path), None)
     except (ValueError, TypeError) as error:
         raise StartError(f"{path}: no private key in PEM") from error
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise StartError(f"{path} was not made here")
+        raise StartError(f"{path} has no RSA key: use the files that sallyport cert made")
     return key
 
 
 def read_list(path: Path) -> x509.CertificateRevocationList:
-    """The revocation list in a PEM file. StartError."""
+    """Return the revocation list in a PEM file. Raises StartError."""
     try:
         return x509.load_pem_x509_crl(_read(path))
     except ValueError as error:
@@ -250,7 +254,7 @@ def read_list(path: Path) -> x509.CertificateRevocationList:
 
 
 def read_lists(path: Path) -> list[x509.CertificateRevocationList]:
-    """The revocation lists in a PEM file, whatever else it holds. StartError."""
+    """Return the revocation lists in a PEM file, which may have other objects too. Raises StartError."""
     try:
         return [x509.load_pem_x509_crl(each) for each in _LIST.findall(_read(path))]
     except ValueError as error:
@@ -265,7 +269,7 @@ def _kind(certificate: x509.Certificate) -> str:
 def _public_key(certificate: x509.Certificate, path: Path) -> rsa.RSAPublicKey:
     key = certificate.public_key()
     if not isinstance(key, rsa.RSAPublicKey):
-        raise StartError(f"{path} was not made here")
+        raise StartError(f"{path} has no RSA key: use the files that sallyport cert made")
     return key
 
 

@@ -1,4 +1,4 @@
-"""`sallyport check`: send a request as a device would, and diagnose its failure."""
+"""`sallyport check`: send a RADIUS request as a device does, and diagnose a failure."""
 
 import os
 from secrets import token_hex
@@ -31,7 +31,7 @@ from sallyport.radius.packet import (
     as_text,
 )
 
-STOP = 2  # of Acct-Status-Type (RFC 2866 section 5.1), with an id of its own, so that it continues no session
+STOP = 2  # Acct-Status-Type (RFC 2866 section 5.1); its Acct-Session-Id is random, so that it belongs to no session
 UNSIGNED = (
     "warning: the answer has no Message-Authenticator: the server is open to BlastRADIUS (CVE-2024-3596), and devices "
     "that demand one will not accept it"
@@ -40,25 +40,27 @@ UNSIGNED = (
 
 @click.group(cls=Group)
 def check() -> None:
-    """Send a request as a device would, and diagnose its failure."""
+    """Send a RADIUS request as a device does, and diagnose a failure."""
 
 
 @check.command()
 @click.argument("server", metavar="HOST[:PORT]")
 @click.option("--secret", required=True, help="The shared secret; - reads it from standard input.")
-@click.option("--user", help="Who logs in.")
+@click.option("--user", help="User name of the login.")
 @click.option("--password", help="The user's password; - reads it from standard input.")
-@click.option("--code", help="What to type when the server asks for more (Access-Challenge).")
-@click.option("--chap", is_flag=True, help="CHAP instead of PAP.")
-@click.option("--accounting", is_flag=True, help="Send an Accounting-Request instead (port 1813).")
-@click.option("--status", is_flag=True, help="Send Status-Server instead: is it alive?")
+@click.option("--code", help="Code to answer an Access-Challenge with.")
+@click.option("--chap", is_flag=True, help="Use CHAP instead of PAP.")
+@click.option("--accounting", is_flag=True, help="Send an Accounting-Request instead of a login (port 1813).")
+@click.option(
+    "--status", is_flag=True, help="Send Status-Server instead of a login, to test whether the server answers."
+)
 @click.option("--timeout", type=click.FloatRange(min=0.1), default=5.0, show_default=True, help="Seconds for each try.")
 @click.option("--retries", type=click.IntRange(min=0), default=2, show_default=True, help="Tries after the first.")
 @click.option(
     "--nas-identifier",
     default=CHECK.decode(),
     show_default=True,
-    help="What the device calls itself. Under another name the client must sign from then on, as the check does.",
+    help="NAS-Identifier of the check. With another value, the client must sign from then on, as the check does.",
 )
 @click.pass_obj
 def radius(
@@ -76,7 +78,7 @@ def radius(
     retries: int,
     nas_identifier: str,
 ) -> int:
-    """Try one login. Print its round-trip time, or a diagnosis if there is no answer.
+    """Try one login. Print the round-trip time, or a diagnosis if there is no answer.
 
     Exit status 0 means Access-Accept (for --accounting, Accounting-Response).
     """
@@ -101,7 +103,7 @@ def radius(
             return 1
         except ValueError as error:
             raise click.UsageError(str(error)) from error
-        done = _tell(line, client, answer)
+        done = _print_answer(line, client, answer)
         if answer.code == ACCESS_REJECT:
             explain_reject(line, client, nas_identifier, began)
         if answer.code == ACCESS_CHALLENGE:
@@ -112,11 +114,11 @@ def radius(
 def _log_in(
     line: Line, client: RadiusClient, user: bytes, password: bytes, code: str | None, nas: bytes, *, chap: bool
 ) -> Answer:
-    """Log in; answer a challenge if a code was given (RFC 2865 section 4.4)."""
+    """Log in, and answer an Access-Challenge if a code was given (RFC 2865 section 4.4)."""
     answer = client.login(user, password, nas, chap=chap)
     if answer.code != ACCESS_CHALLENGE or code is None or STATE not in answer.attributes:
         return answer
-    _tell(line, client, answer)
+    _print_answer(line, client, answer)
     return client.login(user, os.fsencode(code), nas + push_attribute(STATE, answer.attributes[STATE]), chap=chap)
 
 
@@ -131,7 +133,7 @@ def _other(client: RadiusClient, user: str | None, nas: bytes, *, accounting: bo
     return client.ask(ACCOUNTING_REQUEST, lambda _: record)
 
 
-def _tell(line: Line, client: RadiusClient, answer: Answer) -> int:
+def _print_answer(line: Line, client: RadiusClient, answer: Answer) -> int:
     name = CODE_NAMES.get(answer.code, f"code {answer.code}")
     tries = "" if answer.tries == 1 else f", at try {answer.tries}"
     line.print(f"{name} from {client.server} in {answer.seconds * 1000:.1f} ms{tries}")
@@ -148,7 +150,7 @@ def _octets(line: Line, value: str, prompt: str) -> bytes:
 
 
 def _address(text: str, port: int) -> tuple[str, int]:
-    """Return host and port of HOST, HOST:PORT, [IPV6] or [IPV6]:PORT."""
+    """Return the host and port of a text HOST, HOST:PORT, [IPV6] or [IPV6]:PORT. port: the default."""
     host, colon, last = text.rpartition(":")
     if not colon or text.endswith("]"):
         host, last = text, str(port)

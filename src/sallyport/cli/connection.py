@@ -17,6 +17,7 @@ from sallyport.base.errors import Absent, FieldError, Invalid, Locked, NotFound,
 from sallyport.base.owner import denied
 from sallyport.base.setting_values import MASTER_KEY
 from sallyport.base.wire import JSON, Row
+from sallyport.cli.handover import handed_over
 from sallyport.cli.installation import NOTHING_HERE, Installation, places
 from sallyport.store.directory import check_lock
 
@@ -83,15 +84,16 @@ class Connection:
 
     @property
     def file(self) -> Path | None:
-        """Return the settings file; None if there is none. StartError."""
+        """Return the settings file; None if there is none. Raises StartError."""
         return self._installation().file
 
     def settings(self) -> Settings:
-        """Return the settings of the installation. Absent, ConfigError, StartError."""
+        """Return the settings of the installation. Raises Absent, ConfigError, StartError."""
         return self._installation().settings
 
     def read(self) -> Settings:
-        """Read the settings that `serve` uses, whether an installation is there or not. ConfigError, StartError."""
+        """Read the settings that `serve` uses, whether an installation is there or not. Raises ConfigError,
+        StartError."""
         found = places(self._config, os.environ)
         if found.passed_over:  # settings that the caller meant to apply must not be ignored silently
             raise StartError("; ".join(found.passed_over))
@@ -108,8 +110,8 @@ class Connection:
             self._tell(f"using the installation in {self._installation()}")
         if isinstance(reached, socket.socket):
             with reached:
-                return _result(_answer(reached, asked))
-        return reached.call(asked)
+                return handed_over(lambda row: _result(_answer(reached, row)), asked, self._installation().settings)
+        return handed_over(reached.call, asked, self._installation().settings)
 
     def process_id(self, *, wait: bool = True) -> int | None:
         """Return the process id of the running service, or None. wait: for a service that is starting.
@@ -140,7 +142,7 @@ class Connection:
         return self._found
 
     def _find(self, asked: Row = MappingProxyType({})) -> Installation:  # type: ignore[assignment]
-        """Return the first place that has an installation. Absent. asked: the request, which may make one."""
+        """Return the first place that has an installation. Raises Absent. asked: the request, which may make one."""
         if self._found is not None:
             return self._found
         found = places(self._config, os.environ)
@@ -157,13 +159,13 @@ class Connection:
         raise Absent(f"{absence}; to restore there, put its master.key there first" if restores else absence)
 
     def _reach(self, asked: Row) -> "socket.socket | Local":
-        """Return a connection to the running service, or the open store. Absent, Locked, StartError."""
+        """Return a connection to the running service, or the open store. Raises Absent, Locked, StartError."""
         found = self._find(asked)
         sock = _connect(found.settings.control_path)
         if sock is None:
             check_lock(found.settings.data_dir)
             if asked.get("command") in IN_MEMORY:
-                raise Absent(f"no service runs in {found.settings.data_dir}: only a running one knows")
+                raise Absent(f"no service runs in {found.settings.data_dir}: only a running one knows; start it")
             self._local = _open(found, asked.get("command"))
             self._found = found
             return self._local
@@ -181,15 +183,20 @@ def _result(answer: Row) -> JSON:
     if "error" in answer:
         message, fields = str(answer["error"]), answer["fields"]
         if isinstance(fields, list) and fields:
-            wrong = [each for each in fields if isinstance(each, dict)]
-            raise Invalid(message, tuple(FieldError(str(each["field"]), str(each["message"])) for each in wrong))
+            wrong = (each for each in fields if isinstance(each, dict))
+            raise Invalid(message, tuple(map(_field_error, wrong)))
         kind = NotFound if answer["status"] == NotFound.status else Refused
         raise kind(message)
     return answer.get("result")
 
 
+def _field_error(wrong: Row) -> FieldError:
+    return FieldError(str(wrong["field"]), str(wrong["message"]), is_sentence=bool(wrong["is_sentence"]))
+
+
 def _open(found: Installation, command: JSON) -> "Local":
-    """Open the store for a command. Absent: there is none, and the command makes none. Locked, StoreError."""
+    """Open the store for a command. Absent: there is no store, and this command may not make one. Raises Locked,
+    StoreError."""
     # The whole service, which takes half a second to import; with a running one it is not needed.
     from sallyport.cli.local import Local
 
@@ -222,13 +229,16 @@ def _answer(sock: socket.socket, asked: Row) -> Row:
     except OSError as error:
         raise StartError(f"the running service does not answer: {error}") from error
     if not line:
-        raise StartError("the running service gave no answer: only its own user and root may ask")
+        raise StartError(
+            "the running service gave no answer: if it has ended, look whether the change was made before you repeat "
+            "it; it answers only its own user and root"
+        )
     answer: Row = json.loads(line)
     return answer
 
 
 def _connect(path: Path) -> socket.socket | None:
-    """Return a connection to the service's socket; None: no service runs. StartError."""
+    """Return a connection to the service's socket; None: no service runs. Raises StartError."""
     try:
         directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     except FileNotFoundError:

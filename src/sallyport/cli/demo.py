@@ -1,7 +1,7 @@
 """`sallyport demo`: the service, and simulated devices that send it RADIUS traffic.
 
-The service runs in this process on a temporary database; everything else reaches it from outside, as operators and
-devices do: over its control socket, over UDP from addresses of their own, and over HTTP.
+The service runs in this process on a temporary database. The rest of the demo uses it from outside, as operators and
+devices do: over its control socket, over UDP from several addresses, and over HTTP.
 """
 
 import signal
@@ -28,12 +28,12 @@ INTERRUPTED = 130
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="End after the tables instead of staying up.")
+@click.option("--once", is_flag=True, help="Stop after the last step; otherwise the service keeps running.")
 def demo(*, once: bool) -> int:
-    """Run the service with simulated devices, and show what it sees.
+    """Run the service with simulated devices, and show the inventory and the logins.
 
-    It listens on the usual ports of 127.0.0.1 where they are free. Its data are in a temporary directory, which is
-    removed at the end. Exit status 0 means that everything worked.
+    The service listens on the default ports of 127.0.0.1 if they are free. Its data are in a temporary directory, which
+    is removed at the end. Exit status 0 means that everything worked.
     """
     log.configure(level="error", json=False)
     with TemporaryDirectory(prefix="sallyport-demo-") as directory:
@@ -49,7 +49,7 @@ def demo(*, once: bool) -> int:
 
 
 def _address(port: int, kind: SocketKind) -> Address:
-    """Return the usual port if it is free, else one that the system chooses."""
+    """Return an address with this port if the port is free, else with port 0, so that the system chooses a port."""
     usual = Address(HOST, port)
     try:
         bound(usual, kind).close()
@@ -59,13 +59,16 @@ def _address(port: int, kind: SocketKind) -> Address:
 
 
 async def _run(settings: Settings, once: bool) -> int:
-    """Run the service and, beside it, the steps of the demo, until they end or a signal arrives."""
+    """Run the service and the steps of the demo, until the demo ends or a signal arrives. Return the exit status.
+
+    once: stop after the last step.
+    """
     stop, status = trio.Event(), INTERRUPTED
     connection = Connection(settings=settings)
     line = Line(lambda: connection)
     with closing(connection), trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as outer:
-            # An environment of its own: the master key of a real installation stays out of it.
+            # The environment is empty, so that the demo does not use the master key of a real installation.
             ports = await outer.start(serve, settings, {}, stop)
 
             async def tell() -> None:

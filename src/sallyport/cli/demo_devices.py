@@ -1,7 +1,7 @@
-"""The simulated devices of the demo: what each product really sends (facts of `sallyport.vendors`), and who logs in.
+"""The simulated devices of the demo: attributes that each product sends (see `sallyport.vendors`), and user logins.
 
-A sender is an address of this machine with a RADIUS client of its own; behind a sender that forwards there are the
-NAS that the people log in at.
+A sender is an address of this machine that is registered as a RADIUS client. A sender may forward the logins of several
+NAS.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ USERS = {
 
 @dataclass(frozen=True)
 class Login:
-    """A login. user: as typed. password: None means the user's own."""
+    """A login. user: name as typed. password: None for the user's correct password."""
 
     user: str
     password: bytes | None = None
@@ -31,13 +31,13 @@ class Login:
     accepted: bool = True
 
     def octets(self) -> bytes:
-        """The password that is sent."""
+        """Return the password to send."""
         return USERS[self.user.rpartition("\\")[2]] if self.password is None else self.password
 
 
 @dataclass(frozen=True)
 class Nas:
-    """A device that users log in at. product: the expected product."""
+    """A device that users log in to. product: the product that the inventory must show."""
 
     product: str
     medium: str
@@ -47,7 +47,7 @@ class Nas:
 
 @dataclass(frozen=True)
 class Sender:
-    """A host that sends RADIUS. product: the expected product if it forwards for a NAS."""
+    """A host that sends RADIUS requests. product: the product that the inventory must show if it forwards for a NAS."""
 
     name: str
     source: str
@@ -57,7 +57,7 @@ class Sender:
     secret: bytes = field(default=b"", compare=False)
 
     def expected(self) -> list[tuple[str, str, str]]:
-        """(device_type, nas_device_type, medium) of each device that the inventory must show."""
+        """Return (device_type, nas_device_type, medium) of each device that the inventory must show."""
         return [(self.product or nas.product, nas.product, nas.medium) for nas in self.nas]
 
 
@@ -73,12 +73,12 @@ class Outcome:
 
     @property
     def as_expected(self) -> bool:
-        """Whether a signed answer arrived that fits the password."""
+        """Whether the answer is signed and has the expected code."""
         wanted = ACCESS_ACCEPT if self.login.accepted else ACCESS_REJECT
         return self.answer is not None and self.answer.code == wanted and self.answer.signed
 
-    def told(self) -> str:
-        """Return the answer in words."""
+    def answer_text(self) -> str:
+        """Return the name of the answer's code, or the error if there is no answer."""
         return CODE_NAMES[self.answer.code] if self.answer is not None else self.trouble
 
 
@@ -197,7 +197,7 @@ SENDERS = (
 
 
 def send(sender: Sender, server: tuple[str, int]) -> list[Outcome]:
-    """Send all logins of a sender, in order."""
+    """Send all logins of a sender one after another, and return their results."""
     dictionary = load()
     with RadiusClient(server, sender.secret, source=sender.source) as client:
         return [
@@ -219,7 +219,7 @@ def _logins(client: RadiusClient, sender: Sender, nas: Nas, attributes: bytes) -
 
 
 def octets_of(dictionary: Dictionary, lines: tuple[str, ...]) -> bytes:
-    """Encode attributes from lines such as `NAS-Port = 7`."""
+    """Return encoded attributes, given as lines such as `NAS-Port = 7`."""
     octets = b""
     for line in lines:
         name, _, text = line.partition(" = ")

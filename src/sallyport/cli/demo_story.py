@@ -45,13 +45,15 @@ DEVICES = ("device_id", "device_type", "ip_address", "client_ip", "nas_device_ty
 OF_EVENT = ("user", "method", "appliedDecision", "wouldHaveBeen", "reason")
 REPORT = (*OF_EVENT, "logins")
 LIST_DEVICES = "/network_device/ListDevices"
-HTTP_S = 60.0  # the first look at /docs makes it
-START = 1  # of Acct-Status-Type (RFC 2866 section 5.1)
+HTTP_S = 60.0  # the first request for /docs builds the page
+START = 1  # Acct-Status-Type (RFC 2866 section 5.1)
 
 
 class Story:
-    """One run of the demo against a running service. It blocks: run it in a thread. stays_up: whether the service goes
-    on after the last step."""
+    """One run of the demo against a running service. Its methods block, so run it in a thread.
+
+    stays_up: whether the service keeps running after the last step.
+    """
 
     def __init__(self, line: CommandLine, settings: Settings, bound: Bound, *, stays_up: bool = True) -> None:
         self._line = line
@@ -116,7 +118,7 @@ class Story:
         ]
 
     def _show_logins(self) -> None:
-        """Log in from all senders at the same time, one user after the other at each."""
+        """Log in from all senders at the same time; each sender sends its logins one after another."""
         self._title(f"Logins over UDP from {len(SENDERS)} hosts")
         with ThreadPoolExecutor(len(SENDERS)) as pool:
             outcomes = [each for some in pool.map(self._send, self._senders) for each in some]
@@ -124,14 +126,14 @@ class Story:
             map(_login_row, outcomes), ("sender", "source", "device", "user", "by", "signed", "answer", "ms")
         )
         for each in outcomes:
-            self._must(each.as_expected, f"{each.login.user} at {each.nas.product}: {each.told()}")
+            self._must(each.as_expected, f"{each.login.user} at {each.nas.product}: {each.answer_text()}")
         self._account()
 
     def _send(self, sender: Sender) -> list[Outcome]:
         return send(sender, self._radius)
 
     def _account(self) -> None:
-        """Start the VPN's session (RFC 2866)."""
+        """Send the Accounting-Request that starts a VPN session (RFC 2866)."""
         sender = next(each for each in self._senders if FORTIGATE in each.nas)
         record = push_attribute(USER_NAME, b"alice") + push_attribute(ACCT_STATUS_TYPE, START.to_bytes(4))
         record += octets_of(load(), FORTIGATE.attributes)
@@ -139,14 +141,14 @@ class Story:
             answer = client.ask(ACCOUNTING_REQUEST, lambda _: record)
         self._must(answer.code == ACCOUNTING_RESPONSE, f"accounting: code {answer.code}")
 
-    # --- what the service has seen ----------------------------------------------------------------------------
+    # --- inventory, report and second factors -----------------------------------------------------------------
 
     def _devices(self, **more: JSON) -> list[Row]:
         listed = self._post(LIST_DEVICES, {**self._body(), "pageId": 1, "pageSize": 100, **more})
         return entries(listed.get("network_devices"))
 
     def _show_inventory(self) -> None:
-        """Print the inventory; every device must be recognised."""
+        """Print the inventory, and check that every product was detected."""
         devices = self._devices()
         self._title("Network devices, found by themselves")
         self._line.print_rows(devices, (*DEVICES, "request_count"))
@@ -156,7 +158,7 @@ class Story:
                 self._must(expected in found, f"no device {' / '.join(expected)} in the inventory")
 
     def _delete_and_return(self) -> None:
-        """Delete a device, which its next login registers again."""
+        """Delete a device, log in again, and check that the login registers the device again."""
         name = "Lobby"  # its NAS-Identifier
         before = self._devices(search=name)
         deleted = self._post("/network_device/DeleteDevice", {**self._body(), "deviceId": before[0]["device_id"]})
@@ -173,22 +175,22 @@ class Story:
         self._must([each["registrations"] for each in after] == [2], "the deleted device did not register again")
 
     def _show_report(self) -> None:
-        """Print the result of enforcing by user."""
+        """Print the decisions of the logins, as monitor mode records them."""
         events = self._line.listed("/ad/GetAuthLog", "events", domain=DOMAIN)
         counted = Counter(tuple(str(each[field]) for field in OF_EVENT) for each in events)
         rows: list[Row] = [{**dict(zip(REPORT, each, strict=False)), "logins": n} for each, n in counted.most_common()]
         self._title(f"Monitoring report of the domain {DOMAIN}: what enforcing would have done")
         self._line.print_rows(rows, REPORT)
         sent = 1 + sum(len(nas.logins) for sender in SENDERS for nas in sender.nas)
-        told = sum(each["logins"] for each in rows if isinstance(each["logins"], int))
-        self._must(told == sent, f"the report has {told} of {sent} logins")
+        reported = sum(each["logins"] for each in rows if isinstance(each["logins"], int))
+        self._must(reported == sent, f"the report has {reported} of {sent} logins")
 
     def _show_second_door(self) -> None:
-        """Enforce the domain: alice has a second factor, bob has none."""
+        """Switch the domain to enforce mode, and log in as alice, who has a second factor, and bob, who has none."""
         self._line.run("/ad/updateDomainEnforcement", {"enforcementMode": "enforce"}, domain=DOMAIN)
         sender = next(each for each in self._senders if FORTIGATE in each.nas)
         octets = octets_of(load(), FORTIGATE.attributes)
-        code = TOTP(self._seed).at(int(time.time()) + 30)  # the next one: the one of now is spent by the enrolment
+        code = TOTP(self._seed).at(int(time.time()) + 30)  # the next code, since the enrolment has used the current one
         with RadiusClient(self._radius, sender.secret, source=sender.source) as client:
 
             def log_in(user: str, typed: bytes, after: Answer | None = None) -> Answer:
@@ -220,7 +222,7 @@ class Story:
         for what, answer, expected in steps:
             self._must(answer.code == expected, f"{what}: {CODE_NAMES[answer.code]}")
 
-    # --- where to go on ---------------------------------------------------------------------------------------
+    # --- next steps -------------------------------------------------------------------------------------------
 
     def _check_pages(self) -> None:
         for path in _PAGES.values():
@@ -294,6 +296,6 @@ def _login_row(outcome: Outcome) -> Row:
         "user": outcome.login.user,
         "by": "CHAP" if outcome.login.chap else "PAP",
         "signed": outcome.sender.signed,
-        "answer": outcome.told(),
+        "answer": outcome.answer_text(),
         "ms": "" if answer is None else f"{answer.seconds * 1000:.1f}",
     }

@@ -1,7 +1,7 @@
-"""What to do after `sallyport check radius` got no answer or a reject.
+"""Diagnosis if `sallyport check radius` gets no answer or a reject.
 
-A server says nothing about either. The service of this machine, where it runs, knows the cause: it is asked which
-packets of the check's own address it dropped, and for the log entry of the refused login.
+The RADIUS server does not send the cause. If the service runs on this machine, the check asks it for dropped packets
+from the check's address, or for the log entry of the refused login.
 """
 
 from itertools import islice
@@ -25,13 +25,13 @@ _NO_ANSWER: Final = {
     Why.MALFORMED: "What answers there is no RADIUS server: check the port.",
 }
 
+NOT_ENROLLED: Final = "not enrolled"
 REMEDIES: Final = {
     "unknown user": "sallyport user add {user} --domain {domain} --password -",
     "unknown realm": "no domain of the client has this realm: sallyport domain list",
     "the RADIUS client has no domain": "sallyport domain add NAME --org N --tenant N",
     "no provider": "the domain has no MFA provider: sallyport provider set, or sallyport domain mode {domain} monitor",
-    "not enrolled": "the user has no second factor yet: enrol the user at the provider; for the provider totp, "
-    "sallyport user totp {user} --domain {domain}",
+    NOT_ENROLLED: "the user has no second factor yet: enrol the user at the provider",
     "second factor not answered in time": "sallyport provider check {domain}; if it works, the user did not answer: "
     "--timeout-seconds of sallyport provider set is the time for it",
     "blocked by rule": "sallyport rule test --domain {domain} --user {user} shows the rule",
@@ -40,11 +40,17 @@ REMEDIES: Final = {
     "this kind of login cannot ask for a code": "try without --chap, or type the code behind the password",
     "the domain's first factor is not configured": "sallyport domain first-factor {domain}",
 }
+_ENROLLING: Final = {
+    "totp": "the user has no authenticator app yet: sallyport user totp {user} --domain {domain}",
+    "wallet": "the user holds no valid credential of the provider's issuer: sallyport credential list --domain {domain}"
+    " shows whether it is assigned, revoked or expired; sallyport wallet assign gives it to the user's wallet",
+}
+"""Remedies for `not enrolled`, by the MFA provider."""
 _CHECK: Final = "sallyport domain check {domain} --user {user} shows each step"
 
 
 def explain_silence(line: Line, client: RadiusClient, why: Why, began: str) -> None:
-    """Say why there was no authentic answer, as far as it can be known. began: when the check began, ISO 8601."""
+    """Print why there was no authentic answer, if that can be found. began: start of the check, ISO 8601."""
     line.note(_NO_ANSWER[why])
     if why is not Why.SILENT:
         return
@@ -70,20 +76,27 @@ def explain_silence(line: Line, client: RadiusClient, why: Why, began: str) -> N
 
 
 def explain_reject(line: Line, client: RadiusClient, nas: str, began: str) -> None:
-    """Say why a login was refused, if the service of this machine has decided it."""
+    """Print why a login was refused, if the service on this machine decided it. began: start of the check, ISO 8601."""
     event = _event(line, client, nas, began)
     if event is None:
         line.note("The reason is in the log of the server: there, sallyport event list --domain D")
         return
     reason, names = str(event["reason"]), {name: quote(str(event[name])) for name in ("domain", "user")}
     line.note(f"Refused in domain {event['domain']}: {reason}")
-    remedy = REMEDIES.get(reason, _CHECK if event["factor"] != "local" and reason != "wrong password" else "")
+    remedy = remedy_for(reason, str(event["factor"]))
     if remedy:
         line.note(f"What to do: {remedy.format(**names)}")
 
 
+def remedy_for(reason: str, factor: str) -> str:
+    """Return the remedy for a reject; empty if none is known. factor: field of the event, such as `local+totp`."""
+    if reason == NOT_ENROLLED and (found := _ENROLLING.get(factor.rpartition("+")[2])):
+        return found
+    return REMEDIES.get(reason, _CHECK if factor != "local" and reason != "wrong password" else "")
+
+
 def _event(line: Line, client: RadiusClient, nas: str, began: str) -> Row | None:
-    """Return the newest login of this check in the log of the local service; None if it has none."""
+    """Return the log entry of the refused login from the service on this machine; None if it has none."""
     try:
         if line.connection.process_id(wait=False) is None:
             return None

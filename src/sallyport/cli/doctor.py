@@ -1,4 +1,4 @@
-"""`sallyport doctor`: findings about faults and weaknesses of the installation."""
+"""`sallyport doctor`: find faults and weaknesses of the installation."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ FIRST: tuple[tuple[str, Check], ...] = (
     ("IPv6", machine.check_ipv6),
     ("service", machine.check_service),
 )
-"""A problem in one of these ends the examination: all other checks would fail with it."""
+"""Checks without which the others would fail: a problem in one of these ends the examination."""
 
 STORE: tuple[tuple[str, Check], ...] = (
     ("files", machine.check_files),
@@ -28,7 +28,8 @@ STORE: tuple[tuple[str, Check], ...] = (
     ("database", data.check_database),
     ("integrity", data.check_integrity),
 )
-"""With a problem in one of these the store is not opened: opening would make a new key, or write to a damaged file."""
+"""Checks before the store is opened. It is not opened if one of these has a problem: opening would create a new master
+key, or write to a damaged file."""
 
 THEN: tuple[tuple[str, Check], ...] = (
     ("records", data.check_records),
@@ -48,14 +49,14 @@ ASKING: tuple[tuple[str, Check], ...] = (
     ("directories", service.check_directories),
     ("reach", reach.check_reach),
 )
-"""Checks that need the service, or a store that can be opened without a change."""
+"""Checks that need the running service, or a store that opening does not change."""
 
 
 @click.command()
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def doctor(line: Line, *, form: Form | None) -> int:
-    """Look for faults and weaknesses of this installation; exit status 1 if something does not work."""
+    """Look for faults and weaknesses of this installation. Exit status 1 means that something does not work."""
     found = list(examine(Examination(line)))
     rows: list[Row] = [{"level": each.level.value, "check": name, "finding": each.text} for name, each in found]
     line.print_rows(rows, ("level", "check", "finding"), form)
@@ -63,7 +64,7 @@ def doctor(line: Line, *, form: Form | None) -> int:
 
 
 def examine(examination: Examination) -> Iterator[tuple[str, Finding]]:
-    """Run the checks and yield each finding with its check's name."""
+    """Run the checks, and yield (name of the check, finding) for each finding."""
     for name, check in FIRST:
         findings = list(_run(check, examination))
         yield from ((name, each) for each in findings)

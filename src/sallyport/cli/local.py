@@ -1,6 +1,6 @@
-"""Requests of the command line, run in this process on the store while no service runs.
+"""Requests of the command line that run in this process on the store while no service runs.
 
-Trio runs in a thread of its own until `close`, so that a command that asks for page after page opens the store once.
+Trio runs in a separate thread until `close`, so that a command with several requests opens the store once.
 """
 
 import json
@@ -19,23 +19,23 @@ from sallyport.base.owner import as_owner, user_name
 from sallyport.base.wire import JSON, Row
 from sallyport.build import New, build
 from sallyport.commands import Requests
-from sallyport.listen.control import told
+from sallyport.listen.control import in_one_line
 from sallyport.operations import operations
 from sallyport.store.directory import make_data_directory
 from sallyport.web.scope import Gate
 
 
 class Local:
-    """The open store; it holds the data directory's lock until it is closed. new: what happens if there is no store.
+    """The open store, which holds the lock of the data directory until it is closed.
 
-    If root works with another user's data directory, the files belong to that user. Locked, Absent, ConfigError,
-    StoreError.
+    new: whether to create a store if there is none. If root works with another user's data directory, new files belong
+    to that user. Raises Locked, Absent, ConfigError, StoreError.
 
-    What ends the store's thread after that is raised by the call that notices it, at the latest by `close`.
+    An error that ends the store's thread later is raised by the next call, or by `close`.
     """
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], *, new: New = "make") -> None:
-        log.configure(level="error", json=False)  # the command itself reports what it has done
+        log.configure(level="error", json=False)  # the command prints its results itself
         self._opened: Future[tuple[Requests, trio.Event, trio.lowlevel.TrioToken]] = Future()
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, args=(settings, environ, new), name="store", daemon=True)
@@ -48,9 +48,9 @@ class Local:
             result = trio.from_thread.run(self._requests.run, asked, user_name(os.geteuid()), trio_token=self._trio)
         except Refused as error:
             if isinstance(error, Invalid):
-                raise Invalid(told(error), error.fields) from error
+                raise Invalid(in_one_line(error), error.fields) from error
             kind = NotFound if isinstance(error, NotFound) else Refused
-            raise kind(told(error)) from error
+            raise kind(in_one_line(error)) from error
         except (trio.RunFinishedError, trio.Cancelled):
             self._join()
             raise
@@ -59,7 +59,7 @@ class Local:
 
     def close(self) -> None:
         """Close the store and release the lock."""
-        with suppress(trio.RunFinishedError):  # the thread has ended by an error
+        with suppress(trio.RunFinishedError):  # an error has ended the thread
             trio.from_thread.run_sync(self._stop.set, trio_token=self._trio)
         self._join()
 
@@ -74,7 +74,7 @@ class Local:
             make_data_directory(settings.data_dir)
             with as_owner(settings.data_dir):
                 trio.run(self._hold, settings, environ, new)
-        except BaseException as error:  # the thread that works with the store raises it
+        except BaseException as error:  # raised again in the caller's thread
             if self._opened.done():
                 self._error = error
             else:

@@ -1,4 +1,4 @@
-"""`sallyport`: the root of the command line, its exit codes, and its groups; a command is imported when it is used."""
+"""`sallyport`: the root of the command line, its groups, and its exit codes. A command is imported when it is used."""
 
 import io
 import os
@@ -22,37 +22,36 @@ if TYPE_CHECKING:
 
 Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
 
-# Under each heading, the most used command first. name: (module:object, its line in the help), so that the help
-# imports no command.
+# Commands by heading, the most used first. name: (module:object, line in the help). The help imports no command.
 SECTIONS: Sections = {
     "RADIUS": {
-        "client": ("sallyport.inventory.clients.cli:client", "RADIUS clients: who may speak to the listeners."),
+        "client": ("sallyport.inventory.clients.cli:client", "RADIUS clients: addresses that may send requests."),
         "device": ("sallyport.inventory.devices.cli:device", "The inventory of network devices."),
-        "check": ("sallyport.cli.check:check", "Ask a server as a device would, and tell what is wrong."),
+        "check": ("sallyport.cli.check:check", "Test a RADIUS server as a device does."),
         "station": ("sallyport.inventory.devices.cli:station", "Stations: the hosts behind network devices."),
-        "session": ("sallyport.inventory.sessions.cli:session", "Sessions: who is connected where, live and past."),
+        "session": ("sallyport.inventory.sessions.cli:session", "User sessions at network devices, live and past."),
         "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
     },
     "Sign-in policy": {
         "domain": ("sallyport.domains.cli:domain", "Directory domains and their enforcement mode."),
-        "provider": ("sallyport.mfa.cli:provider", "MFA providers: who is asked for the second factor."),
-        "event": ("sallyport.events.cli:event", "The log of logins: what was decided, and its export."),
-        "rule": ("sallyport.policy.rules.cli:rule", "Login rules: allow, block, or ask for a second factor."),
-        "bypass": ("sallyport.policy.bypass.cli:bypass", "MAC authentication bypass: stations let in by address."),
-        "lockout": ("sallyport.policy.lockouts.cli:lockout", "Users and stations that have failed too often."),
+        "provider": ("sallyport.mfa.cli:provider", "MFA providers, which check the second factor."),
+        "event": ("sallyport.events.cli:event", "The log of logins and their decisions, and its export."),
+        "rule": ("sallyport.policy.rules.cli:rule", "Login rules: allow, block, or require a second factor."),
+        "bypass": ("sallyport.policy.bypass.cli:bypass", "MAC authentication bypass: stations admitted by MAC."),
+        "lockout": ("sallyport.policy.lockouts.cli:lockout", "Users and stations locked out after failures."),
     },
     "People and directories": {
-        "user": ("sallyport.endpoints.users.cli:user", "Endpoint users: people whose password the service checks."),
-        "directory": ("sallyport.directory.cli:directory", "Directories: people and groups that other systems keep."),
+        "user": ("sallyport.endpoints.users.cli:user", "Endpoint users, whose passwords the service checks."),
+        "directory": ("sallyport.directory.cli:directory", "Directories: users and groups from other systems."),
     },
     "Endpoints": {
         "instance": (
             "sallyport.endpoints.instances.cli:instance",
             "Instances: machines that users are assigned to.",
         ),
-        "group": ("sallyport.endpoints.groups.cli:group", "Endpoint groups: users together, and their instances."),
+        "group": ("sallyport.endpoints.groups.cli:group", "Endpoint groups: users with the same instances."),
         "policy": ("sallyport.passwords.cli:policy", "Password policies of endpoint machines."),
-        "agent": ("sallyport.cli.main:agent", "Agents: beside a directory or on a machine that is not reached."),
+        "agent": ("sallyport.cli.main:agent", "Agents beside a directory or on a machine."),
     },
     "Credentials": {
         "did": ("sallyport.did.cli:did", "DIDs of issuers and holders, and their keys."),
@@ -65,13 +64,13 @@ SECTIONS: Sections = {
     },
     "Operate": {
         "serve": ("sallyport.cli.serve:serve", "Run the service."),
-        "server": ("sallyport.deploy.cli:server", "Install and uninstall the service as one of this machine."),
-        "doctor": ("sallyport.cli.doctor:doctor", "Look for what is wrong or weak in this installation."),
+        "server": ("sallyport.deploy.cli:server", "Install and uninstall the system service."),
+        "doctor": ("sallyport.cli.doctor:doctor", "Find faults and weaknesses of this installation."),
         "token": ("sallyport.tenancy.cli:token", "Access tokens of the API."),
-        "db": ("sallyport.store.cli:db", "The database as a whole: schema, backup, restore."),
-        "audit": ("sallyport.audit.cli:audit", "The audit trail: who changed what, and when."),
-        "log": ("sallyport.cli.serve:log_group", "What the running service logs."),
-        "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices, and show what it sees."),
+        "db": ("sallyport.store.cli:db", "The database: schema, backup, restore."),
+        "audit": ("sallyport.audit.cli:audit", "The audit trail: changes with actor and time."),
+        "log": ("sallyport.cli.serve:log_group", "The log level of the running service."),
+        "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices."),
     },
 }
 AGENT_SECTIONS: Sections = {
@@ -82,20 +81,20 @@ AGENT_SECTIONS: Sections = {
     },
     "Watch and manage machines": {
         "list": ("sallyport.endpoints.agents.cli:list_", "The endpoint agents of a domain."),
-        "show": ("sallyport.endpoints.agents.cli:show", "How it stands with a machine."),
-        "order": ("sallyport.endpoints.agents.cli:order", "Tell an agent to act now: sync, discover, rotate."),
+        "show": ("sallyport.endpoints.agents.cli:show", "The state of a machine."),
+        "order": ("sallyport.endpoints.agents.cli:order", "Make an agent act now: sync, discover, rotate."),
         "found": ("sallyport.endpoints.agents.cli:found", "The local accounts and groups of a machine."),
-        "take-over": ("sallyport.endpoints.agents.cli:take_over", "Let an agent manage accounts that it has found."),
-        "drift": ("sallyport.endpoints.agents.cli:drift", "What someone else has changed on machines."),
-        "password": ("sallyport.endpoints.agents.cli:password", "The passwords that may be in force for an account."),
-        "settings": ("sallyport.endpoints.agents.cli:settings", "How the agents of a domain behave."),
+        "take-over": ("sallyport.endpoints.agents.cli:take_over", "Let an agent manage existing accounts."),
+        "drift": ("sallyport.endpoints.agents.cli:drift", "Changes on machines that no agent made."),
+        "password": ("sallyport.endpoints.agents.cli:password", "The passwords that may be valid for an account."),
+        "settings": ("sallyport.endpoints.agents.cli:settings", "The settings of the agents of a domain."),
         "rotate-state-key": (
             "sallyport.endpoints.agents.cli:rotate_state_key",
-            "Sign what agents are told by a new key.",
+            "Replace the key that signs the states for agents.",
         ),
     },
     "On the host of an agent": {
-        "status": ("sallyport.agent.endpoint.cli:status", "How the endpoint agent of this host stands."),
+        "status": ("sallyport.agent.endpoint.cli:status", "The state of the endpoint agent of this host."),
         "endpoint": ("sallyport.agent.endpoint.cli:endpoint", "Run the endpoint agent of this host."),
         "directory": ("sallyport.agent.directory.cli:directory", "Run the agent of a directory."),
         "authorized-keys": ("sallyport.agent.endpoint.cli:authorized_keys", "A user's keys, for sshd."),
@@ -104,7 +103,7 @@ AGENT_SECTIONS: Sections = {
 
 
 class LazyGroup(Group):
-    """A group that imports a command when it is used. sections: by heading, its commands in the order of the help."""
+    """A group that imports a command when it is used. sections: its commands by heading, in the order of the help."""
 
     def __init__(self, *args: object, sections: Sections, **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
@@ -112,11 +111,11 @@ class LazyGroup(Group):
         self._listed = {name: place for listed in sections.values() for name, (place, _) in listed.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands' names."""
+        """Return the names of the commands."""
         return list(self._listed)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; None if there is none of that name."""
+        """Return a command by name; None if there is no such command."""
         if cmd_name not in self._listed:
             return None
         module, _, name = self._listed[cmd_name].partition(":")
@@ -132,7 +131,11 @@ class LazyGroup(Group):
 
 
 @click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--config", type=click.Path(dir_okay=False, path_type=Path), help="sallyport.toml to use.")
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, readable=False, path_type=Path),
+    help="Settings file (sallyport.toml).",
+)
 @click.version_option(__version__, prog_name="sallyport")
 @click.pass_context
 def root(ctx: click.Context, config: Path | None) -> None:
@@ -155,33 +158,33 @@ def root(ctx: click.Context, config: Path | None) -> None:
 
 @click.group(cls=LazyGroup, sections=AGENT_SECTIONS)
 def agent() -> None:
-    """Agents: beside a directory or on a machine that the service does not reach."""
+    """Agents: programs beside a directory or on a machine that the service cannot reach."""
 
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 refused or failed, 2 wrong usage."""
-    os.umask(0o077)  # only the owner may read the store, its log and its copies
+    os.umask(0o077)  # new files are readable only by their owner
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # names may not fit the terminal's encoding
+        if isinstance(stream, io.TextIOWrapper):  # the terminal's encoding may lack characters
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run(lambda: root(standalone_mode=False)))
 
 
 def run(command: Callable[[], object]) -> int:
-    """Run a command; turn its exception into an exit code and one line on standard error."""
+    """Run a command, and return its exit code. Print an error as one line on standard error."""
     try:
         result = command()
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        return _told(error)
+        return _print_usage_error(error)
     except (click.Abort, SallyportError, OSError, BaseExceptionGroup) as error:
-        return _failed(error)
+        return _print_error(error)
     return result if isinstance(result, int) else 0
 
 
-def _told(error: click.ClickException) -> int:
-    """Print the error of a command line, and the help command that explains it."""
+def _print_usage_error(error: click.ClickException) -> int:
+    """Print an error in the command line, and the command that shows its help. Return the exit code."""
     from sallyport.cli.wrong import usage
 
     click.echo(safe(f"sallyport: {usage(error)}"), err=True)
@@ -191,19 +194,19 @@ def _told(error: click.ClickException) -> int:
     return error.exit_code
 
 
-def _failed(error: BaseException) -> int:
-    """Print an error in one line. Unexpected exceptions propagate."""
+def _print_error(error: BaseException) -> int:
+    """Print an error as one line, and return the exit code. Unexpected exceptions propagate."""
     ours = _only(error) if isinstance(error, BaseExceptionGroup) else error
     if ours is None:
         raise error
     if isinstance(error.__cause__, KeyboardInterrupt):
         return 130
-    if isinstance(ours, BrokenPipeError):  # the reader, such as head, has closed: Python must not flush at its end
+    if isinstance(ours, BrokenPipeError):  # a reader such as head has closed the pipe; flushing at exit would fail
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     text = str(ours)
     if isinstance(ours, OSError):
-        if ours.filename is None:  # no file that an admin could mend
+        if ours.filename is None:  # the error concerns no file that an admin could correct
             raise error
         reason = f"permission denied for user {user_name(os.geteuid())}"
         text = f"{ours.filename}: {reason if isinstance(ours, PermissionError) else ours.strerror}"
@@ -212,7 +215,7 @@ def _failed(error: BaseException) -> int:
 
 
 def _only(group: BaseExceptionGroup[BaseException]) -> SallyportError | OSError | None:
-    """Return the only error of a group, however nested, if a command may end with it; None if there are others."""
+    """Return the only error in a group, nested or not, if it is a SallyportError or OSError; otherwise None."""
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup) and len(found.exceptions) == 1:
         found = found.exceptions[0]

@@ -1,11 +1,12 @@
-"""`sallyport serve`, and `sallyport log`: its log level."""
+"""`sallyport serve` runs the service; `sallyport log` sets its log level."""
 
 import gc
 import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
@@ -17,32 +18,30 @@ import sallyport
 from sallyport.base import log
 from sallyport.base.config import Settings, unknown_environment
 from sallyport.base.errors import Locked, StartError
-from sallyport.base.listening import check_addresses
 from sallyport.base.options import Group
 from sallyport.base.owner import as_owner, become_owner, user_name
 from sallyport.base.setting_values import environment_name
 from sallyport.cli.connection import AGAIN_S, LOCKED, patiently, process_id
-from sallyport.cli.installation import is_there
 from sallyport.cli.line import Line
-from sallyport.store.directory import LOCK, make_data_directory, open_data_directory
+from sallyport.store.directory import make_data_directory, open_data_directory, remove_data_directory
 
 DESCRIPTORS = 65_536
 SWITCH_S: Final = 0.0005
-"""Switch interval of the interpreter lock in seconds. The store's thread releases the lock for each statement; with
-Python's 5 ms, a transaction of ten statements took 50 ms beside a busy event loop."""
+"""Switch interval of the interpreter lock in seconds. The store's thread releases the lock at each statement; with
+Python's default of 5 ms, a transaction of ten statements took 50 ms while the event loop was busy."""
 
 PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Locked: 30.0})
-"""Seconds that the service waits for a command on the store, such as a backup."""
+"""Seconds that the service waits for a command that uses the store, such as a backup."""
 OCCUPIED: Final = f"stop it first, or set {environment_name('data_dir')} to another directory"
 NOTED: Final = int(2.0 / AGAIN_S)
-"""The turn of which the log tells that the service waits."""
+"""Number of the attempt at which the service logs that it waits, about two seconds after the start."""
 
 
 @click.command()
 @click.pass_obj
 def serve(line: Line) -> None:
-    """Run the service; it logs one line `ready` when every listener answers."""
-    gc.disable()  # a twentieth of the start; from `ready` on it runs as serving needs it
+    """Run the service. It logs one line `ready` when all listeners answer."""
+    gc.disable()  # saves a twentieth of the start time; the service configures it again at `ready`
     sys.setswitchinterval(SWITCH_S)
     settings = line.connection.read()
     json = {"json": True, "text": False}.get(settings.log_format)
@@ -50,27 +49,50 @@ def serve(line: Line) -> None:
     for name in unknown_environment(os.environ):
         log.logger().warning("unknown_environment_variable", variable=name)
     _take_descriptors()
-    lock = hold(settings)  # before the slow imports: a command that starts together with the service waits
+    made = make_data_directory(settings.data_dir)
+    lock = hold(
+        settings
+    )  # before the slow imports, so that a command that starts at the same time waits for the service
+    with _kept_if_ready(settings, made) as ready:
+        import trio
 
-    import trio
+        from sallyport.serve import serve_until_signal
 
-    from sallyport.serve import serve_until_signal
+        # This process keeps a copy of the lock, so that no command uses a directory that is being removed.
+        trio.run(serve_until_signal, settings, os.environ, line.connection.read, os.dup(lock), ready)
 
-    trio.run(serve_until_signal, settings, os.environ, line.connection.read, lock)
+
+@contextmanager
+def _kept_if_ready(settings: Settings, made: Sequence[Path]) -> Iterator[Callable[[], None]]:
+    """Remove a new data directory at the end of the block, unless the block calls the yielded function.
+
+    The directory also stays if another process has created a store in it, or if the store is elsewhere: the directory
+    contains the store's master key. made: the directories that `make_data_directory` created.
+    """
+    store = settings.database_path
+    is_kept = not made or store.parent != settings.data_dir or store.exists()
+
+    def keep() -> None:
+        nonlocal is_kept
+        is_kept = True
+
+    try:
+        yield keep
+    finally:
+        if not is_kept:
+            log.logger().info("new_data_directory_removed", data_dir=str(settings.data_dir))
+            remove_data_directory(made)
 
 
 def hold(
     settings: Settings, *, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
 ) -> int:
-    """Return a descriptor that holds the lock of the data directory, which is made if it is new.
+    """Take the lock of the data directory, and return its descriptor.
 
-    A command that works on the store ends soon. Root gives itself up for the owner of the directory, so that the
-    service's files stay the owner's. Locked: a service runs there, or the other process did not end. StartError; in a
-    new place also if an address is in use, and then nothing is made.
+    If a command holds the lock, the function waits for it. If root runs it, the process becomes the owner of the
+    directory, so that new files belong to that user. Locked: another process did not release the lock in time.
+    StartError: a service runs there, or the owner cannot read the program.
     """
-    if not is_there(settings.data_dir / LOCK, settings.data_dir):
-        check_addresses(settings.addresses())
-    make_data_directory(settings.data_dir)
     _check_program(settings.data_dir)
     if owner := become_owner(settings.data_dir):
         log.logger().warning("root_given_up", data_dir=str(settings.data_dir), user=owner)
@@ -93,7 +115,7 @@ def hold(
 
 
 def _check_program(data_dir: Path) -> None:
-    """Check that the owner of the data directory can read Python, its packages and this program. StartError."""
+    """Check that the owner of the data directory can read Python, its packages and this program. Raises StartError."""
     owner = user_name(data_dir.stat().st_uid)
     with as_owner(data_dir, reads_all=False):
         for file in (os.__file__, click.__file__, sallyport.__file__):
@@ -107,7 +129,7 @@ def _check_program(data_dir: Path) -> None:
 
 
 def _take_descriptors() -> None:
-    """Raise the limit of file descriptors: each waiting agent holds one, and the usual 1024 are too few."""
+    """Raise the limit of file descriptors, since each waiting agent needs one: the usual 1024 are too few."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -123,5 +145,5 @@ def log_group() -> None:
 @click.argument("level", type=click.Choice(log.LEVELS), required=False)
 @click.pass_obj
 def level(line: Line, *, level: str | None) -> None:
-    """Show or set the lowest level that is logged; a restart or SIGHUP restores the setting `log_level`."""
+    """Show or set the lowest level that is logged. A restart or SIGHUP restores the setting `log_level`."""
     line.print(str(line.call("log.level", level=level)))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sallyport.base.options import Time, option_name, scope_of
+from sallyport.base.text import nearest
 
 if TYPE_CHECKING:
     from sallyport.base.errors import FieldError, Invalid, NotFound
@@ -51,24 +52,21 @@ def refused(error: "Invalid", sent: "JSON") -> str:
     for each in error.fields:
         if not any(field.startswith(f"{each.field}.") for field in wrong):  # an error of the whole follows from a part
             wrong.append(each.field)
-            lines[_field_line(each, sent, context, is_sentence=each.is_sentence or each.message == str(error))] = None
+            lines[_field_line(each, sent, context)] = None
     return "\n".join(lines) or str(error)
 
 
-def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None, *, is_sentence: bool) -> str:
+def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None) -> str:
     path = wrong.field.split(".")
     value = _text_of(_at(sent, path))
     names = [part for part in path if not part.isdecimal()]
     found = None if context is None else _source(names, value, context)
     name = option_name(found) if found is not None else (names or path)[-1]
     is_shown = found is not None and isinstance(value, str | int | float) and not _is_secret(found, names)
-    if wrong.is_missing or not (is_shown or is_sentence):
-        return _by_options(wrong.told(name), context)
-    message = _by_options(wrong.phrase, context)
-    if is_sentence:
-        colon = "" if message.startswith("is ") else ":"
-        return f"{name}: {_quoted(value)}: {message}" if is_shown else f"{name}{colon} {message}"
-    return not_understood(name, value, message)
+    if not is_shown:
+        return _by_options(wrong.about(name), context)
+    message = _by_options(wrong.message, context)
+    return f"{name}: {_quoted(value)}: {message}" if wrong.is_sentence else not_understood(name, value, message)
 
 
 def _by_options(message: str, context: click.Context | None) -> str:
@@ -210,8 +208,12 @@ def usage(error: click.ClickException) -> str:
     """Return the message about a command line that click refuses."""
     if isinstance(error, click.MissingParameter) and error.param is not None:
         return _missing(error.param)
-    if not isinstance(error, click.BadParameter):
-        return error.format_message()
+    if isinstance(error, click.NoSuchOption):
+        return _no_such_option(error)
+    return _bad_parameter(error) if isinstance(error, click.BadParameter) else error.format_message()
+
+
+def _bad_parameter(error: click.BadParameter) -> str:
     if error.param is None or error.param_hint is not None:
         hint = error.param_hint if isinstance(error.param_hint, str) else " ".join(error.param_hint or ())
         return f"{hint}: {error.message}" if hint else error.message
@@ -222,6 +224,14 @@ def usage(error: click.ClickException) -> str:
     if not accepted or value is None:
         return f"{name}: {_KIND_OF_PATH.sub('', error.message)}"
     return not_understood(name, _literal(value[1]), accepted)
+
+
+def _no_such_option(error: click.NoSuchOption) -> str:
+    parameters = error.ctx.command.params if error.ctx is not None else []
+    names = [option_name(each).lstrip("-") for each in parameters if isinstance(each, click.Option)]
+    wanted = nearest(error.option_name.lstrip("-"), names).replace('"', '"--', 1)  # the dashes are alike in all names
+    known = ", ".join(f"--{name}" for name in names)
+    return f"There is no option {error.option_name}.{wanted or f' Options: {known}.'}"
 
 
 def _missing(parameter: click.Parameter) -> str:

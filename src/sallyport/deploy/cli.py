@@ -18,15 +18,15 @@ QUESTION = f"Delete {DATA_DIR} with everything in it, the settings and the user 
 
 @click.group(cls=Group)
 def server() -> None:
-    """The service as a service of this machine: its user, settings, data directory and units."""
+    """Install the service on this machine, or uninstall it: user, settings, data directory and units."""
 
 
 @server.command()
-@click.option("--start", is_flag=True, help="Enable and start it, too.")
+@click.option("--start", is_flag=True, help="Enable and start the service, too.")
 def install(*, start: bool) -> None:
     """Install the service for systemd with this program: user, settings, data directory, units.
 
-    Existing parts stay; a unit of another text is updated. Without systemd, everything but the units is made.
+    Existing parts stay; a unit whose text differs is updated. Without systemd, everything but the units is made.
     """
     from sallyport.base.config import unknown_environment
     from sallyport.base.setting_values import MASTER_KEY, PREFIX
@@ -76,7 +76,7 @@ def uninstall(*, purge: bool, yes: bool) -> None:
 
 
 def _checked() -> Path:
-    """Return the path of this program after the checks that both commands need. ConfigError."""
+    """Return the path of this program after the checks that both commands need. Raises ConfigError."""
     program, command = systemd.program(), f"server {click.get_current_context().info_name}"
     config = click.get_current_context().find_root().params.get("config")
     if config is not None and config != CONFIG_FILE:
@@ -91,7 +91,7 @@ def _by_hand(program: Path) -> str:
 
 
 def _called(program: Path) -> str:
-    """Return how an admin calls this program: by its name if the shell finds it so."""
+    """Return the command that runs this program: its name if the shell finds the program by it, else its path."""
     return program.name if shutil.which(program.name, path=systemd.PATH) == str(program) else str(program)
 
 

@@ -12,20 +12,21 @@ from sallyport.base.setting_values import Address
 from sallyport.base.systemd import CONFIG_FILE, DATA_DIR
 
 _HEAD: Final = f"""\
-# {CONFIG_FILE}: the settings of the service. A setting behind a # has its default, which is shown.
-# After a change: sudo systemctl restart sallyport. After a change of ports or paths, before that:
-# sudo sallyport server install, which gives the unit the rights that they need.
+# {CONFIG_FILE}: the settings of the service. A setting behind a # shows its default.
+# To change a setting, remove the # before its name.
+# After a change, run: sudo systemctl restart sallyport
+# After a change of ports or paths, first run: sudo sallyport server install. It gives the unit the necessary rights.
 # An environment variable of the service (SALLYPORT_ and the name in capitals) overrides this file.
 """
 _LIMITS: Final = """
-# How many rows of each kind a tenant may have.
+# Most rows of each kind that a tenant may have.
 # [limits]
 """
 _WIDTH: Final = 118
 
 
 def shown(value: object) -> str:
-    """Return a setting's value as text: empty if it has none."""
+    """Return a setting's value as text; empty if the setting has no value."""
     if value is None or value is DEFAULTS:
         return ""
     if isinstance(value, tuple) and not isinstance(value, Address):
@@ -38,7 +39,8 @@ def shown(value: object) -> str:
 
 
 def without_default(name: str) -> str:
-    """Return the words that say what holds if a setting without a default is not given; empty if it has one."""
+    """Return the description of the behaviour if a setting without a default is not given; empty if it has a
+    default."""
     extra = Settings.model_fields[name].json_schema_extra
     return str(extra["unset"]) if isinstance(extra, dict) else ""
 
@@ -50,7 +52,7 @@ def settings_file() -> str:
 
 def _settings() -> Iterator[str]:
     for name, field in Settings.model_fields.items():
-        if name == "limits":  # a table, which ends the file
+        if name == "limits":  # `limits` is a table, which is at the end of the file
             continue
         words = str(field.description) + (f". Empty: {without_default(name)}" if without_default(name) else "")
         text = words[0].upper() + words[1:].replace("`", "") + "."

@@ -1,4 +1,4 @@
-"""`sallyport did`, `sallyport schema`, `sallyport credential`: an issuer's work at a terminal."""
+"""`sallyport did`, `sallyport schema` and `sallyport credential`: the commands of issuers."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ CREDENTIALS = ("id", "name", "epmUsername", "status", "issuedAt", "expireDate")
 PASSWORD = "epmPassword"  # noqa: S105  a claim's name
 
 _domain = click.option("--domain", required=True, help="The domain's name or domainId.")
-_json_form = click.option("--json", "form", flag_value="json", help="As JSON.")
+_json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
 
 
 @click.group(cls=Group)
@@ -41,10 +41,10 @@ def did() -> None:
     show_default=True,
     help="Kind of the signing key.",
 )
-@click.option("--description", default="", help="What it issues.")
+@click.option("--description", default="", help="Remark for the reader, such as what it issues.")
 @click.pass_obj
 def create(line: CommandLine, *, name: str, domain: str, method: str, key_type: str, description: str) -> None:
-    """Make an issuer, whose key never leaves the service; prints its DID."""
+    """Create an issuer, whose key never leaves the service; print its DID."""
     if not name.strip():
         raise click.BadParameter(
             f'"{name}" is not understood; give a name of at least one character', param_hint="NAME"
@@ -68,7 +68,7 @@ def list_dids(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @_domain
 @click.pass_obj
 def rotate(line: CommandLine, *, identifier: str, domain: str) -> None:
-    """Give an issuer's did:web a new key; prints its verification method. Older signatures stay valid."""
+    """Give an issuer's did:web a new key; print its verification method. Older signatures stay valid."""
     line.print(str(line.run("/api/v1/did/rotateKey", {"did": identifier}, domain=domain)["verificationMethod"]))
 
 
@@ -78,7 +78,7 @@ def rotate(line: CommandLine, *, identifier: str, domain: str) -> None:
 @click.option("--holder", is_flag=True, help="The DID is a holder's, not an issuer's.")
 @click.pass_obj
 def delete(line: CommandLine, *, identifier: str, domain: str, holder: bool) -> None:
-    """Take a DID off the lists: it issues no more. Its credentials can still be verified, and revoked."""
+    """Delete a DID; a deleted issuer issues no more. Its credentials can still be verified and revoked."""
     wanted: Row = {"type": "User" if holder else "Issuer", "did": identifier}
     line.run("/api/v1/did/deleteDid", {"dids": [wanted]}, domain=domain)
     line.note(f"{identifier} is deleted from {domain}")
@@ -86,18 +86,18 @@ def delete(line: CommandLine, *, identifier: str, domain: str, holder: bool) -> 
 
 @click.group(cls=Group)
 def schema() -> None:
-    """Schemas of credentials: what a subject must have."""
+    """Schemas of credentials: the claims of a subject."""
 
 
 @schema.command("add")
 @click.argument("name")
 @click.argument("file", type=InputFile())
 @_domain
-@click.option("--issuer", required=True, help="The DID of its author.")
-@click.option("--unsigned", is_flag=True, help="Without the author's proof.")
+@click.option("--issuer", required=True, help="DID of the author.")
+@click.option("--unsigned", is_flag=True, help="Store it without the author's proof.")
 @click.pass_obj
 def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer: str, unsigned: bool) -> None:
-    """Add a JSON Schema, of draft-07 or 2020-12, from a file; prints its schemaId."""
+    """Add a JSON Schema, draft-07 or 2020-12, from a file; print its schemaId."""
     try:
         content: JSON = json.loads(file.read_bytes())
     except OSError as error:
@@ -128,8 +128,12 @@ def credential() -> None:
 @click.option("--issuer", required=True, help="The issuer's DID.")
 @click.option("--holder", required=True, help="The holder's DID.")
 @click.option("--schema", "schema_id", type=int, required=True, help="The schemaId.")
-@click.option("--claim", "claims", multiple=True, metavar="NAME=VALUE", help="A claim; may be repeated.")
-@click.option("--expires", type=FUTURE, help="A span such as 90d, or a time such as 2027-11-23; else never.")
+@click.option(
+    "--claim", "claims", multiple=True, metavar="NAME=VALUE", help="Claim of the credential; may be repeated."
+)
+@click.option(
+    "--expires", type=FUTURE, help="Expiry: a span such as 90d, or a time such as 2027-11-23; default: never."
+)
 @click.option("--password", metavar="-", help="- reads a password for the holder alone from standard input.")
 @click.pass_obj
 def issue(
@@ -144,7 +148,7 @@ def issue(
     expires: str | None,
     password: str | None,
 ) -> None:
-    """Issue a credential; prints its number."""
+    """Issue a credential; print its number."""
     if password not in (None, "-"):
         raise click.UsageError("--password takes - only: all users of a machine see its command lines")
     metadata: Row = {name: value for name, mark, value in (each.partition("=") for each in claims) if mark and name}
@@ -188,7 +192,7 @@ def show(line: CommandLine, *, number: str, domain: str) -> None:
 @_domain
 @click.pass_obj
 def revoke(line: CommandLine, *, number: str, domain: str) -> None:
-    """Revoke a credential, for good; its holder's sessions end if the domain disconnects on revocation."""
+    """Revoke a credential permanently; its holder's sessions end if the domain disconnects on revocation."""
     vcid, document = _credential(line, number, domain)
     subject = document["credentialSubject"]
     assert isinstance(subject, dict)  # noqa: S101  the service made it
@@ -201,7 +205,7 @@ def revoke(line: CommandLine, *, number: str, domain: str) -> None:
 
 
 def _credential(line: CommandLine, name: str, domain: str) -> tuple[JSON, Row]:
-    """Return the number of a credential of the domain, and its document. NotFound."""
+    """Return the number of a credential of the domain, and its document. Raises NotFound."""
     found = line.run("/api/v1/credential/GetCredential", {"credentialId": name}, domain=domain)
     document = found["credential"]
     assert isinstance(document, dict)  # noqa: S101  the service made it

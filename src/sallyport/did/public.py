@@ -1,6 +1,6 @@
-"""Public documents: the service's own did:web, schemas and status lists; and, with a token, the resolution of DIDs.
+"""Public documents: the service's own did:web, schemas and status lists. A token is needed only to resolve other DIDs.
 
-These are no operations: verifiers that know nothing of this service ask for them by GET.
+These routes are not API operations: verifiers that know nothing of this service request the documents by GET.
 """
 
 from collections.abc import Awaitable, Callable
@@ -22,25 +22,25 @@ from sallyport.web.scope import Gate
 
 DID_PATH: Final = f"/{FOLDER}/{{name}}/did.json"
 RESOLVE: Final = "/api/v1/did/resolve/"
-_ANYBODY: Final = {"access-control-allow-origin": "*", "x-content-type-options": "nosniff"}
-_KEPT: Final = {**_ANYBODY, "cache-control": "public, max-age=60"}
+_ANY_ORIGIN: Final = {"access-control-allow-origin": "*", "x-content-type-options": "nosniff"}
+_CACHEABLE: Final = {**_ANY_ORIGIN, "cache-control": "public, max-age=60"}
 TOKEN_KIND: Final = "application/jwt"  # noqa: S105  a content type
 
 
 def routes(issuing: DidArea, gate: Gate) -> list[BaseRoute]:
-    """The routes of the published documents, and of the resolution of DIDs."""
+    """Return the routes of the published documents, and of the resolution of DIDs."""
 
     async def document(request: Request) -> Response:
         content = await issuing.dids.published(str(request.path_params["name"]))
-        return JSONResponse(content, headers=_KEPT, media_type="application/did+json")
+        return JSONResponse(content, headers=_CACHEABLE, media_type="application/did+json")
 
     async def schema(request: Request) -> Response:
         text = await issuing.schemas.published(str(request.path_params["name"]))
-        return Response(text, headers=_KEPT, media_type="application/schema+json")
+        return Response(text, headers=_CACHEABLE, media_type="application/schema+json")
 
     async def status(request: Request) -> Response:
         found = await issuing.lists.published(str(request.path_params["name"]))
-        headers = {**_KEPT, "vary": "accept"}
+        headers = {**_CACHEABLE, "vary": "accept"}
         if TOKEN_KIND in request.headers.get("accept", ""):
             return Response(found.token, headers=headers, media_type=TOKEN_KIND)
         return Response(found.document, headers=headers, media_type="application/json")
@@ -59,14 +59,14 @@ def routes(issuing: DidArea, gate: Gate) -> list[BaseRoute]:
         )
 
     return [
-        TemplateRoute(DID_PATH, _answering(document)),
-        TemplateRoute(f"{SCHEMA_PATH}{{name}}", _answering(schema)),
-        TemplateRoute(f"{STATUS_PATH}{{name}}", _answering(status)),
-        TemplateRoute(f"{RESOLVE}{{did:path}}", _answering(resolution)),
+        TemplateRoute(DID_PATH, _with_error_responses(document)),
+        TemplateRoute(f"{SCHEMA_PATH}{{name}}", _with_error_responses(schema)),
+        TemplateRoute(f"{STATUS_PATH}{{name}}", _with_error_responses(status)),
+        TemplateRoute(f"{RESOLVE}{{did:path}}", _with_error_responses(resolution)),
     ]
 
 
-def _answering(
+def _with_error_responses(
     work: Callable[[Request], Awaitable[Response]],
 ) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
@@ -79,8 +79,8 @@ def _answering(
 
 
 def _did(request: Request) -> str:
-    """Return the DID as it was sent. A port in a did:web is `%3A`, which a client may send as it is or encoded once
-    more; the decoded path does not tell it from a colon."""
+    """Return the DID in the form that was sent. A port in a did:web is `%3A`. A client may send it as it is, or encoded
+    once more. The decoded path would not distinguish it from a colon."""
     raw = request.scope.get("raw_path", b"").decode("ascii", "replace").partition("?")[0]
     written = raw.partition(RESOLVE)[2]
     return written if written.startswith("did:") and "%25" not in written else unquote(written)

@@ -1,4 +1,4 @@
-"""`sallyport directory`: the directories of a domain, their imports, and the fields that are taken from them."""
+"""`sallyport directory`: the directories of a domain, their imports and their field mappings."""
 
 import time
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ STATUS = "/api/v1/getImportStatus"
 OVER = {"DONE", "FAILED", "CANCELLED"}
 
 domain = click.option("--domain", required=True, help="The domain's name or domainId.")
-json_form = click.option("--json", "form", flag_value="json", help="As JSON.")
+json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
 wait = click.option("--wait", is_flag=True, help="Wait until the import has ended; exit status 1 if it failed.")
 
 
@@ -74,7 +74,7 @@ for each in (add, set_, check, people, groups):
 
 
 @directory.command("list")
-@click.option("--domain", help="Only of this domain (name or domainId).")
+@click.option("--domain", help="Only this domain (name or domainId).")
 @json_form
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
@@ -98,7 +98,7 @@ def show(line: CommandLine, *, name: str, domain: str) -> None:
 @domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
-    """Remove a directory with its people and groups in the background and print the number of the job."""
+    """Remove a directory with its people and groups in the background, and print the number of the job."""
     queued = line.run("/api/v1/deleteDirectoryConfig", [{"directoryName": name}], domain=domain)
     line.print(str(queued["message"]).rpartition(" ")[2])
     line.note(f"{name} is being removed; the removal has ended when the directory is not listed any more")
@@ -107,7 +107,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @directory.command("import-ldif")
 @click.argument("file", type=InputFile())
 @domain
-@click.option("--directory", default="", help="Which directory the file is of; otherwise LDIF.")
+@click.option("--directory", default="", help="Directory of the entries; default: LDIF.")
 @click.option("--complete", is_flag=True, help="Remove people and groups that are not in the file.")
 @wait
 @click.pass_obj
@@ -121,7 +121,7 @@ def import_ldif(line: CommandLine, *, file: Path, domain: str, directory: str, c
 @directory.command()
 @click.argument("name")
 @domain
-@click.option("--full", is_flag=True, help="Everything, not only changes.")
+@click.option("--full", is_flag=True, help="Read everything, not only changes.")
 @wait
 @click.pass_obj
 def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -> None:
@@ -137,7 +137,7 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 @click.option("--at", "times", multiple=True, metavar="HH:MM", help="A time of the day; may be given several times.")
 @click.option("--zone", default="UTC", show_default=True, help="The time zone of --at.")
 @click.option("--full-every", type=int, default=24, show_default=True, help="Every n-th reading is complete.")
-@click.option("--off", is_flag=True, help="Read it on request only.")
+@click.option("--off", is_flag=True, help="Read the directory on request only.")
 @json_form
 @click.pass_obj
 def schedule(
@@ -152,7 +152,7 @@ def schedule(
     off: bool,
     form: Form | None,
 ) -> None:
-    """Set when a directory is read; without --every, --at or --off, show the schedules of the domain."""
+    """Set the schedule of a directory; without --every, --at or --off, show the schedules of the domain."""
     if not (every or times or off):
         shown = line.run("/api/v1/directory/listSchedules", domain=domain)
         line.print_rows(entries(shown["schedules"]), SCHEDULE_COLUMNS, form)
@@ -186,7 +186,7 @@ def jobs(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.argument("job", type=int)
 @click.pass_obj
 def cancel(line: CommandLine, *, job: int) -> None:
-    """Cancel an import; what it has written stays."""
+    """Cancel an import; entries that it has written stay."""
     line.run("/api/v1/cancelImport", {"jobId": job}, domain=_domain_of(line, job))
     line.note(f"import {job} is cancelled")
 
@@ -206,10 +206,10 @@ def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
 @domain
 @click.argument("fields", nargs=-1, metavar="[FIELD=ATTRIBUTE]...")
 @click.option("--group", default="", help="Only for the people of this group.")
-@click.option("--apply", is_flag=True, help="Apply it to the known people now.")
+@click.option("--apply", is_flag=True, help="Apply the mapping to the known people now.")
 @click.pass_obj
 def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...], group: str, apply: bool) -> None:
-    """Set which attributes become which fields, such as email=mail; without any, show the mapping."""
+    """Map attributes to fields, such as email=mail; without FIELD=ATTRIBUTE, show the mapping."""
     if not fields:
         line.print_rows([row for row in _mappings(line, domain) if _is_named(row, name)], MAPPING_COLUMNS)
         return

@@ -1,6 +1,6 @@
-"""Distinguished names in text (RFC 4514).
+"""Distinguished names as text (RFC 4514).
 
-The form of RFC 4514 section 2 is parsed strictly; also accepted, as section 3 allows, are the forms of older programs:
+The form of RFC 4514 section 2 is parsed strictly. The forms of older programs are accepted too, as section 3 allows:
 `;` between parts, values in quotation marks, an `OID.` before a number, spaces around `,`, `=` and `+`.
 """
 
@@ -14,12 +14,12 @@ from sallyport.base.errors import Invalid
 from sallyport.base.text import normal
 
 LONGEST: Final = 8192
-"""Octets of UTF-8."""
+"""Maximum size of a name, in octets of UTF-8."""
 
 Pair = tuple[str, str]
-"""An attribute's type in lower case, and its value without escapes."""
+"""An attribute type in lower case, and its unescaped value."""
 
-# RFC 4514 section 3, and the forms of Active Directory and older certificates.
+# Short names by OID (RFC 4514 section 3) and by the long names in Active Directory and older certificates.
 _SHORT: Final = {
     "2.5.4.3": "cn", "2.5.4.4": "sn", "2.5.4.6": "c", "2.5.4.7": "l", "2.5.4.8": "st", "2.5.4.9": "street",
     "2.5.4.10": "o", "2.5.4.11": "ou", "0.9.2342.19200300.100.1.25": "dc", "0.9.2342.19200300.100.1.1": "uid",
@@ -31,7 +31,7 @@ _TYPE: Final = re.compile(r" *(?:[oO][iI][dD]\.)?([A-Za-z][A-Za-z0-9-]*|[0-9]+(?
 _HEX: Final = re.compile(r"#((?:[0-9A-Fa-f]{2})+)")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _PLAIN: Final = re.compile(r'((?:[^,;+"\\<>\0]|\\.)*)', re.DOTALL)
-# The form of most names, parsed ten times as fast: nothing escaped, ASCII letters only, single spaces.
+# Most names have this form, which is parsed ten times as fast: nothing escaped, ASCII only, single spaces.
 _WORD: Final = (
     r"[!$-*.-:?-\[\]-~-]+"  # printable ASCII except space and the characters that may need an escape: "#+,;<=>\
 )
@@ -47,9 +47,10 @@ _SPECIAL: Final = re.compile(r'[,;+"\\<>=]')
 
 
 def parsed(dn: str) -> list[list[Pair]]:
-    """Return the relative distinguished names of a name, the entry's own first; none for the empty name, the root.
+    """Return the relative distinguished names (RDNs) of a name, the entry's own first. The empty name of the root has
+    none.
 
-    Each is a list of pairs, usually one. Invalid: it is not a distinguished name.
+    Each RDN is a list of pairs, usually one. Invalid: the text is not a distinguished name.
     """
     if len(dn.encode(errors="surrogatepass")) > LONGEST or any("\ud800" <= each <= "\udfff" for each in dn):
         raise Invalid("not a distinguished name: too long, or not Unicode")
@@ -68,8 +69,9 @@ def parsed(dn: str) -> list[list[Pair]]:
 
 
 def normalized(dn: str) -> str:
-    """Return the same text for all names of one entry: types in lower case, values case-folded, insignificant spaces
-    removed (RFC 4518 section 2.6), pairs of one part sorted, one form of escapes. Invalid: it is not a name."""
+    """Return the normalized form of a name, which is equal for all spellings: types in lower case, values case-folded,
+    insignificant spaces removed (RFC 4518 section 2.6), the pairs of an RDN sorted, one form of escapes. Invalid: the
+    text is not a distinguished name."""
     if len(dn) <= LONGEST and _SIMPLE.fullmatch(dn):
         parts = (part.partition("=") for part in dn.lower().replace(", ", ",").split(","))
         return ",".join([f"{_SHORT.get(kind, kind)}={value}" for kind, _, value in parts])
@@ -82,7 +84,7 @@ def written(names: Sequence[Sequence[Pair]]) -> str:
 
 
 def lies_below(dn: str, above: str) -> bool:
-    """Return whether an entry is below another with the normalized name `above`; False if dn is not a name."""
+    """Return whether an entry is below the entry with the normalized name `above`. False if dn is not a name."""
     try:
         return normalized(dn).endswith(f",{above}")
     except Invalid:
@@ -96,7 +98,7 @@ def moved(dn: str, above: str, to: str) -> str:
 
 
 def pairs_of(dn: str) -> Iterator[Pair]:
-    """Yield all pairs of a name, the entry's own first; none if it is not a distinguished name."""
+    """Yield all pairs of a name, the entry's own first. Text that is not a distinguished name has none."""
     try:
         names = parsed(dn)
     except Invalid:
@@ -106,7 +108,7 @@ def pairs_of(dn: str) -> Iterator[Pair]:
 
 
 def _pull_pair(dn: str, at: int) -> tuple[Pair, int]:
-    """Return the pair at `at`, and the place of the separator or end after it."""
+    """Return the pair that starts at `at`, and the position of the separator or the end after it. Raises Invalid."""
     name = _TYPE.match(dn, at)
     if name is None:
         raise Invalid(f"not a distinguished name: no attribute type at character {at + 1}")
@@ -126,13 +128,13 @@ def _value(found: re.Match[str]) -> str:
     text = found[1]
     if found.re is _PLAIN:
         kept = text.rstrip(" ")
-        # A space at the end is significant if it is escaped.
+        # An escaped space at the end is significant.
         text = kept + " " if _escapes_next(kept) and len(text) > len(kept) else kept
     return _ESCAPES.sub(_unescaped, text)
 
 
 def _octets(digits: str) -> str:
-    """Return the text of a value in BER encoding: a short string of any type."""
+    """Return the text of a value in hexadecimal: the BER encoding of a string of at most 127 octets. Raises Invalid."""
     octets = bytes.fromhex(digits)
     if len(octets) < 2 or octets[0] not in _STRINGS or octets[1] != len(octets) - 2 or octets[1] > 0x7F:
         raise Invalid("not a distinguished name: a value in hexadecimal that is no text")
@@ -147,7 +149,7 @@ def _unescaped(escape: re.Match[str]) -> str:
     octets, character = escape.groups()
     if octets is None:
         if character not in _MAY_ESCAPE:
-            raise Invalid("not a distinguished name: it escapes a character that needs none")
+            raise Invalid("not a distinguished name: it escapes a character that needs no escape")
         return str(character)
     return _utf8(bytes.fromhex(octets.replace("\\", "")))
 

@@ -1,9 +1,9 @@
-"""The entries of directories, from any source, and their meaning.
+"""The entries of directories, from any source, and their interpretation.
 
     Raw  --understand-->  Person | Group | Unit
 
-A reading is a sequence of batches. For each entry it gives the present content (Person, Group, Unit), or that it is
-unchanged (Unchanged), was removed (Gone), or cannot be used (Problem).
+A reading is a sequence of batches. For each entry, a batch has the present content (Person, Group, Unit), or the fact
+that the entry has not changed (Unchanged), was removed (Gone), or cannot be used (Problem).
 
 Schemas: RFC 4519, RFC 2307 and its successors, and Active Directory (MS-ADTS, MS-ADSC).
 """
@@ -27,7 +27,7 @@ _PEOPLE: Final = frozenset(
     {"person", "organizationalperson", "inetorgperson", "user", "account", "posixaccount", "shadowaccount", "inetuser"}
 )
 # Active Directory gives these the class `person` too; they are not accounts of people.
-_NO_PEOPLE: Final = frozenset({"computer", "contact", "foreignsecurityprincipal", "inetorgcontact"})
+_NOT_PEOPLE: Final = frozenset({"computer", "contact", "foreignsecurityprincipal", "inetorgcontact"})
 _GROUPS: Final = frozenset(
     {"group", "groupofnames", "groupofuniquenames", "groupofmembers", "groupofentries", "posixgroup"}
 )
@@ -36,18 +36,18 @@ _NAMES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalname
 ALIASES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalname")
 """Attributes of further login names."""
 _MEMBERS: Final = ("member", "uniquemember")
-_UNIQUE_ID: Final = re.compile(r"#'[01]*'B$")  # RFC 4517 section 3.3.21: the bit string behind a name
+_UNIQUE_ID: Final = re.compile(r"#'[01]*'B$")  # RFC 4517 section 3.3.21: the bit string after a name
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
 
 # userAccountControl, MS-ADTS section 2.2.16; msDS-User-Account-Control-Computed, section 3.1.1.4.5.17.
 _ACCOUNT_DISABLE: Final = 0x2
 _LOCKOUT: Final = 0x10
-_NO_USER: Final = 0x800 | 0x1000 | 0x2000  # trusts, workstations, domain controllers
+_NOT_USERS: Final = 0x800 | 0x1000 | 0x2000  # trusts, workstations, domain controllers
 _NEVER: Final = (0, 2**63 - 1)
-_FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # from 1601 to 1970
+_FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # microseconds from 1601 to 1970
 _DAY_US: Final = 86_400 * SECOND
 # pwdAccountLockedTime of an account that an admin has locked (draft-behera-ldap-password-policy section 5.3.3).
-_FOR_GOOD: Final = "000001010000Z"
+_LOCKED_BY_ADMIN: Final = "000001010000Z"
 
 MOST_ATTRIBUTES: Final = 64
 MOST_VALUES: Final = 32
@@ -63,20 +63,20 @@ STATUS_ATTRIBUTES: Final = frozenset(
         "pwdaccountlockedtime", "nsaccountlock", "shadowexpire",
     }
 )  # fmt: skip
-"""Attributes of an account's status: always kept, since a later change of the entry needs them."""
-# Attributes of names, of the display, and of default field mappings.
+"""Attributes of an account's status. They are always stored, since a later change of the entry needs them."""
+# Attributes for names, for display and for default field mappings.
 _SHOWN: Final = frozenset(
     {
         *_NAMES, "displayname", "gecos", "name", "mail", "email", "rfc822mailbox", "department", "l", "st",
         "facsimiletelephonenumber",
     }
 )  # fmt: skip
-_ELSEWHERE: Final = frozenset({"member", "uniquemember", "memberuid", "memberof", "objectclass"})
+_NOT_STORED: Final = frozenset({"member", "uniquemember", "memberuid", "memberof", "objectclass"})
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """An entry of a directory or an LDIF file. attributes: by `attribute_key`."""
+    """An uninterpreted entry of a directory or an LDIF file. attributes: values by `attribute_key`."""
 
     dn: str
     attributes: Mapping[str, tuple[bytes, ...]]
@@ -95,11 +95,11 @@ class Status(StrEnum):
 class Person:
     """An account.
 
-    external_id: an identifier that no renaming changes: entryUUID, objectGUID (both as canonical text), the id of a
-    cloud directory; else "dn:" and the normalized name. name: the login name. aliases: other login names; not mail
-    addresses, which people may set themselves in many directories. member_of: names of groups. attributes: text, by
-    name in lower case; never a password. primary_group: the `key` of a group whose membership neither entry names;
-    empty if it is in member_of.
+    external_id: an identifier that survives renaming: entryUUID or objectGUID (both as canonical text), or the id in a
+    cloud directory; otherwise "dn:" and the normalized name. name: the login name. aliases: other login names, but no
+    mail addresses, since people can set their own in many directories. member_of: names of groups. attributes: text
+    values by attribute name in lower case; never a password. primary_group: the `key` of a group, if neither the
+    account nor the group names the membership; empty if the group is in member_of.
     """
 
     external_id: str
@@ -114,8 +114,8 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group. members: names of entries, or "uid:" and a login name (memberUid). key: the value of a primary_group of
-    its people."""
+    """A group. members: names of entries, or "uid:" and a login name (memberUid). key: the value of
+    `Person.primary_group` in accounts whose primary group it is."""
 
     external_id: str
     dn: str
@@ -137,8 +137,8 @@ class Unit:
 class Unchanged:
     """An entry that exists and has not changed since the last reading.
 
-    dn, status: the present ones, if known. The renaming of a subtree changes the names of all entries below, and time
-    changes the status of an account, without a change of the entries. status: of a Person.
+    dn, status: the present values, if known; only a Person has a status. Both can change without a change of the entry:
+    renaming a unit renames all entries below it, and an account expires with time.
     """
 
     external_id: str
@@ -148,7 +148,7 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """An entry that was removed: by its external_id, or by its name if only that is known."""
+    """An entry that was removed. external_id identifies it, or dn if only its name is known."""
 
     external_id: str = ""
     dn: str = ""
@@ -156,7 +156,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An entry that exists and cannot be used. message: for an admin, without its values."""
+    """An entry that exists and cannot be used. message: text for an admin, without values of the entry."""
 
     dn: str
     message: str
@@ -170,8 +170,8 @@ Entry = Person | Group | Unit | Unchanged | Gone | Problem
 class Batch:
     """A part of a reading, at most 500 entries.
 
-    complete: set on the last batch of a reading of every entry: other entries are removed. A reading of changes gives
-    removed entries as Gone. cursor: set on the last batch: the start of the next reading of changes.
+    complete: set on the last batch if the reading had every entry; all other stored entries are removed. A reading of
+    changes has removed entries as Gone. cursor: set on the last batch; the next reading of changes starts there.
     """
 
     entries: Sequence[Entry]
@@ -183,11 +183,12 @@ class Batch:
 
 
 def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | Group | Unit | None:
-    """Return the person, group or unit of an entry; None for another kind of entry. now: microseconds. mapped: the
-    attributes of mappings, by `attribute_key`. Invalid: the entry cannot be used.
+    """Return the person, group or unit of an entry; None for another kind of entry.
+
+    now: microseconds. mapped: the attributes of mappings, by `attribute_key`. Invalid: the entry cannot be used.
     """
     kinds = {value.lower() for value in _texts(raw, "objectclass")}
-    if kinds & _PEOPLE and not kinds & _NO_PEOPLE and not _number(raw, "useraccountcontrol") & _NO_USER:
+    if kinds & _PEOPLE and not kinds & _NOT_PEOPLE and not _number(raw, "useraccountcontrol") & _NOT_USERS:
         return _person(raw, now, mapped)
     if kinds & _GROUPS:
         return _group(raw)
@@ -228,7 +229,7 @@ def _group(raw: Raw) -> Group:
 
 def identity(raw: Raw) -> str:
     """Return the `Person.external_id` of an entry. Invalid: it has no distinguished name."""
-    name = normalized(raw.dn)  # every entry needs a name, by which it is a member
+    name = normalized(raw.dn)  # memberships refer to entries by name
     if not name:
         raise Invalid("it has no distinguished name")
     for octets in raw.attributes.get("objectguid", ()):
@@ -244,7 +245,8 @@ def identity(raw: Raw) -> str:
 
 
 def _named(raw: Raw, attributes: Iterable[str]) -> str:
-    """Return the first attribute's value that is a name; of several values, the one in the distinguished name."""
+    """Return the first attribute value that is a valid name. Of several values, return the one in the distinguished
+    name. Invalid: there is none."""
     for attribute in attributes:
         values = [value for value in _texts(raw, attribute) if is_name(value)]
         if len(values) > 1:
@@ -256,7 +258,7 @@ def _named(raw: Raw, attributes: Iterable[str]) -> str:
 
 
 def is_name(value: str) -> bool:
-    """Return whether a text may be a login name or the name of a group."""
+    """Return whether a text is a valid login name or group name."""
     return 0 < len(value) <= LONGEST_NAME and value.isprintable() and value == value.strip()
 
 
@@ -274,7 +276,7 @@ def _primary_group(raw: Raw) -> str:
 
 
 def _sid(raw: Raw) -> str:
-    """Return the security identifier as text (MS-DTYP section 2.4.2)."""
+    """Return the security identifier as text (MS-DTYP section 2.4.2). Empty: missing or malformed."""
     octets = next(iter(raw.attributes.get("objectsid", ())), b"")
     if len(octets) < 8 or octets[0] != 1 or len(octets) != 8 + 4 * octets[1]:
         return ""
@@ -289,7 +291,7 @@ def _status(raw: Raw, now: int) -> Status:
     locked = next(_texts(raw, "pwdaccountlockedtime"), "")
     if (
         _number(raw, "useraccountcontrol") & _ACCOUNT_DISABLE
-        or locked == _FOR_GOOD
+        or locked == _LOCKED_BY_ADMIN
         or any(value.upper() == "TRUE" for value in _texts(raw, "nsaccountlock"))
     ):
         return Status.DISABLED
@@ -304,7 +306,8 @@ def _has_expired(raw: Raw, now: int) -> bool:
 
 
 def _is_locked_out(raw: Raw) -> bool:
-    """Return whether an account is locked. lockoutTime stays after the lock-out; the computed flag takes precedence."""
+    """Return whether an account is locked. lockoutTime stays set after the lock has ended, so the computed flag takes
+    precedence."""
     computed = "msds-user-account-control-computed"
     if computed in raw.attributes:
         return bool(_number(raw, computed) & _LOCKOUT)
@@ -328,15 +331,14 @@ def _number(raw: Raw, attribute: str) -> int:
 
 
 def attribute_key(description: str) -> str:
-    """Return an attribute's name in lower case, with its options in order (RFC 4512 section 2.5)."""
+    """Return an attribute description in one form: name in lower case, options sorted (RFC 4512 section 2.5)."""
     name, *options = description.lower().split(";")
     return ";".join((name, *sorted(options)))
 
 
 def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return the texts for field mappings, without secrets, within the limits of one person. Mapped attributes, and
-    those of names, display and status, take precedence. values: by `attribute_key`.
-    """
+    """Return the text values to store for field mappings, without secrets and within the limits of one person.
+    Attributes of mappings, names, display and status take precedence. values: by `attribute_key`."""
 
     def place(value: tuple[str, Iterable[str]]) -> tuple[bool, str]:
         name = value[0]
@@ -356,10 +358,11 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
 
 @lru_cache(4096)
 def _is_kept_unmapped(name: str) -> bool:
-    """Return whether an unmapped attribute is kept: no options, no membership, nothing like a secret."""
+    """Return whether an unmapped attribute is stored: it has no options, and is no membership and nothing like a
+    secret."""
     if name in STATUS_ATTRIBUTES:
         return True
-    return ";" not in name and name not in _ELSEWHERE and len(name) <= LONGEST_NAME and not _LIKE_SECRET.search(name)
+    return ";" not in name and name not in _NOT_STORED and len(name) <= LONGEST_NAME and not _LIKE_SECRET.search(name)
 
 
 def _is_text(value: str) -> bool:
@@ -367,7 +370,7 @@ def _is_text(value: str) -> bool:
 
 
 def with_primary_group(person: Person, groups: Mapping[str, str]) -> Person:
-    """Return a person with the primary group among member_of. groups: names by `key`."""
+    """Return a person with the primary group added to member_of, if it is known. groups: names by `key`."""
     name = groups.get(person.primary_group)
     if name is None:
         return person

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import unfit, unfit_because
 from sallyport.directory.entry import attribute_key
 from sallyport.directory.mapping import ALIASES, ATTRIBUTE, FIELDS, MOST_TAKEN
 from sallyport.directory.secret_attributes import holds_secret
@@ -25,13 +25,13 @@ def _field_mappings(value: object) -> object:
     for name, taken in value.items():
         field = _NAMES.get(str(name).lower())
         if field is None:
-            raise unfit(f"the fields are {', '.join(FIELDS)}")
+            raise unfit(f"only these fields: {', '.join(FIELDS)}")
         found[field] = ",".join(dict.fromkeys(map(_attribute, _listed(taken))))
     return found
 
 
 def _listed(taken: object) -> list[str]:
-    """Return the attributes of one field: of a text with commas between them, or of a list."""
+    """Return the attributes of one field, given as a list or as text with commas."""
     texts = taken if isinstance(taken, list) else ["" if taken is None else taken]
     if not all(isinstance(each, str | int) and not isinstance(each, bool) for each in texts):
         raise unfit(_ATTRIBUTES)
@@ -59,7 +59,7 @@ FieldMappings = Annotated[
         json_schema_extra={"propertyNames": {"enum": [*FIELDS, *ALIASES]}},
     ),
 ]
-"""Attributes by field, as `FieldMapping` has them."""
+"""Attributes by field, in the form of `FieldMapping.attributes`."""
 Values = dict[str, str]
 
 
@@ -68,18 +68,18 @@ def _group_id(value: object) -> object:
 
 
 class OfMapping(ScopedIfGiven):
-    """A body that names a group by groupID, or a directory by directoryName and domainId."""
+    """A body that refers to a group by groupID, or to a directory by directoryName and domainId."""
 
     groupID: Annotated[Id | None, BeforeValidator(_group_id)] = Field(
         default=None, description="Id of the group; empty: the directory."
     )
-    directoryName: NameOrNone = Field(default="", description="Name of the directory; needs domainId beside it.")
-    domainId: Whole | None = Field(default=None, description="Id of the domain; needed beside directoryName.")
+    directoryName: NameOrNone = Field(default="", description="Name of the directory; needs domainId.")
+    domainId: Whole | None = Field(default=None, description="Id of the domain; needed with directoryName.")
 
     @model_validator(mode="after")
     def _names_one(self) -> "OfMapping":
         if self.groupID is None and not (self.directoryName and self.domainId is not None):
-            raise unfit("groupID, or directoryName with domainId, is needed", "groupID")
+            raise unfit_because("groupID, or directoryName with domainId, is needed", "groupID")
         return self
 
     def claimed_domains(self) -> Sequence[int]:
@@ -87,11 +87,11 @@ class OfMapping(ScopedIfGiven):
 
 
 class ReConfigure(OfMapping):
-    """Body of reConfigure. A field that fieldMappings does not name stays as it is."""
+    """Body of reConfigure. A field that is not in fieldMappings keeps its mapping."""
 
     fieldMappings: FieldMappings
     apply: Flag = Field(
-        default=False, description="true: apply it to the known people now; false: with the next import."
+        default=False, description="true: apply the mapping to the known people now; false: with the next import."
     )
 
 
@@ -102,7 +102,7 @@ class PreviewMapping(OfMapping):
 
 
 class PreviewEntry(Model):
-    """The fields of a person before and after a mapping."""
+    """The fields of a person before and after a change of the mapping."""
 
     userId: int = Field(description="Id of the person.")
     dn: str = Field(description="Distinguished name of the person.")
@@ -121,7 +121,7 @@ class ListMappings(OfDomain, Paged):
 
 
 class MappingEntry(Model):
-    """The field mapping of a directory, or of a group."""
+    """The field mapping of a directory or of a group."""
 
     directoryName: str = Field(description="Name of the directory.")
     groupId: int = Field(description="Id of the group; 0: the mapping of the directory.")

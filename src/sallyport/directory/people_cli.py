@@ -1,4 +1,4 @@
-"""`sallyport directory people` and `groups`: the people and groups from the directories of a domain."""
+"""`sallyport directory people` and `groups`: the people and groups that were read from the directories of a domain."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -14,17 +14,19 @@ PEOPLE = ("userId", "userName", "displayName", "email", "status", "directoryName
 GROUPS = ("groupId", "groupName", "memberCount", "directoryName", "dn")
 
 _domain = click.option("--domain", required=True, help="The domain's name or domainId.")
-_search = click.option("--search", default="", help="A part of the name; of people, also of the mail address.")
-_directory = click.option("--directory", metavar="NAME", help="Only of this directory.")
-_limit = click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="At most so many.")
-_json = click.option("--json", "form", flag_value="json", help="As JSON.")
+_search = click.option("--search", default="", help="Part of the name; for people, also of the mail address.")
+_directory = click.option("--directory", metavar="NAME", help="Show only entries of this directory.")
+_limit = click.option(
+    "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of rows."
+)
+_json = click.option("--json", "form", flag_value="json", help="Print JSON.")
 
 
 @click.command()
 @_domain
 @_search
 @_directory
-@click.option("--group", metavar="NAME", help="Only people in this group, or in a group in it.")
+@click.option("--group", metavar="NAME", help="Only people in this group or its nested groups.")
 @_limit
 @_json
 @click.pass_obj
@@ -61,8 +63,8 @@ def groups(
 
 
 def group_id(line: CommandLine, domain: str, name: str, directory: str | None) -> JSON:
-    """Return the id of a group. directory: its name; None: any of the domain. NotFound. StartError: several groups
-    have the name."""
+    """Return the id of a group. directory: the name of its directory; None: any directory of the domain. Raises
+    NotFound. StartError: several groups have the name."""
     listed = line.listed("/ad/GetAllGroupsByDomain", "groups", {"search": name}, domain=domain)
     found = [each for each in _of(listed, directory) if fold(str(each["groupName"])) == fold(name)]
     if not found:
@@ -74,7 +76,7 @@ def group_id(line: CommandLine, domain: str, name: str, directory: str | None) -
 
 
 def _of(rows: Iterator[Row], directory: str | None) -> Iterator[Row]:
-    """Yield the entries of a directory; None: all."""
+    """Yield the rows of a directory. None: the rows of all directories."""
     return (each for each in rows if directory is None or fold(str(each["directoryName"])) == fold(directory))
 
 

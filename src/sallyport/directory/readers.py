@@ -1,4 +1,4 @@
-"""The reader of each kind of directory, from the directory's settings; wrong settings are a ReadError."""
+"""Create the reader of a directory from the directory's settings. ReadError: the settings are not valid."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sallyport.base.addresses import is_loopback
 from sallyport.base.clock import Clock
+from sallyport.base.validation import described
 from sallyport.directory.directory import DirectoryKind
 from sallyport.directory.entry import Batch, Person
 from sallyport.directory.imports.job import ATTRIBUTES, Check, Read, Source
@@ -29,7 +30,7 @@ _NAME: Final = TypeAdapter[str](Name)
 _FILTER: Final = TypeAdapter[str](Filter)
 _PEM: Final = TypeAdapter[str](Certificates)
 _WEB: Final = TypeAdapter[str](ServerUrl)
-# https://learn.microsoft.com/graph/deployments: where a national cloud's applications log in
+# Login servers of the national clouds: https://learn.microsoft.com/graph/deployments
 _LOGINS: Final = {
     GRAPH: LOGIN,
     "https://graph.microsoft.us": "https://login.microsoftonline.us",
@@ -39,7 +40,8 @@ _LOGINS: Final = {
 
 
 def readers(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Read]:
-    """Return the reader of each kind that the service reads. http: returns the HTTP factory of a domain's tenant."""
+    """Return the reader of each kind of directory that the service reads. http: returns the HTTP factory of a domain's
+    tenant."""
 
     def read_ldap(source: Source, cursor: str, full: bool) -> Batches:
         return LdapReader(http(source.domain_id).egress, clock).read(ldap_source(source), cursor, full=full)
@@ -54,7 +56,7 @@ def readers(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Re
 
 
 def checks(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Check]:
-    """Return the check of each kind that the service reads. http: see `readers`."""
+    """Return the check of each kind of directory that the service reads. http: see `readers`."""
     read = readers(http, clock)
 
     async def check_ldap(source: Source) -> int:
@@ -71,7 +73,8 @@ def checks(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Che
 
 
 def ldap_source(source: Source) -> LdapSource:
-    """Return an LDAP directory. appUrl: one URL or several; bindDN: the accountName unless set. ReadError."""
+    """Return the settings of an LDAP directory. appUrl: one URL or several. bindDN: the accountName unless set.
+    ReadError."""
     settings = source.settings
     start_tls = settings.get("startTls") == "true"
     urls = [_fit(_URL, url, "appUrl") for url in source.app_url.replace(",", " ").split()]
@@ -94,7 +97,8 @@ def ldap_source(source: Source) -> LdapSource:
 
 
 def graph_source(source: Source) -> GraphSource:
-    """Return a tenant of Entra ID. clientId: the accountName unless set; appUrl: of the national cloud. ReadError."""
+    """Return the settings of an Entra ID tenant. clientId: the accountName unless set. appUrl: set for a national
+    cloud. ReadError."""
     origin = _origin(source.app_url or GRAPH)
     host = origin.removeprefix("http://").rpartition(":")[0]
     login = origin if is_loopback(host) else _LOGINS.get(origin)
@@ -107,8 +111,8 @@ def graph_source(source: Source) -> GraphSource:
 
 
 def okta_source(source: Source) -> OktaSource:
-    """Return an organization of Okta. The secret is the private key of the application clientId, or an API token
-    without one. ReadError."""
+    """Return the settings of an Okta organization. The secret is the private key of the application clientId; without a
+    clientId, it is an API token. ReadError."""
     if source.secret is None:
         raise ReadError("the directory needs an apiToken, or clientId and clientSecret")
     return OktaSource(_origin(source.app_url), source.settings.get("clientId", ""), source.secret, _mapped(source))
@@ -128,4 +132,5 @@ def _fit(kind: TypeAdapter[str], value: str, name: str) -> str:
     try:
         return kind.validate_python(value)
     except ValidationError as error:
-        raise ReadError(f"the directory's {name}: {error.errors(include_input=False)[0]['msg']}") from None
+        message, is_sentence = described(error.errors()[0])
+        raise ReadError(f"the directory's {name}: {message if is_sentence else f'give {message}'}") from None

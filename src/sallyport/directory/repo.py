@@ -14,6 +14,7 @@ from sallyport.directory.directory import Directory
 from sallyport.directory.imports import repo as jobs
 from sallyport.directory.schedule import Schedule
 from sallyport.store import audit
+from sallyport.store.erasure import PRESENT
 from sallyport.store.model import Tx, Value
 from sallyport.store.vault import Vault
 
@@ -24,7 +25,7 @@ _SELECT: Final = (
 
 
 def identity(directory_id: int) -> str:
-    """Return the identity that a directory's secret is sealed for."""
+    """Return the identity under which a directory's secret is sealed."""
     return f"directories/{directory_id}/secret"
 
 
@@ -39,8 +40,8 @@ def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
 
 
 def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
-    """Return the domain's directory of that name, or all its directories if its directoryName is that name; else
-    None. Case does not matter."""
+    """Return the domain's directory of that name. If there is none, and the name is the domain's directoryName, return
+    all its directories; otherwise None. Case does not matter."""
     directory = named(tx, domain_id, name)
     if directory is not None:
         return [directory]
@@ -51,7 +52,7 @@ def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
 
 
 def named_for_use(tx: Tx, domain_id: int, name: str) -> Directory | None:
-    """Return the domain's directory of that name, or None. Conflict: it is being removed."""
+    """Return the domain's directory of that name, or None. Conflict: the directory is being removed."""
     found = named(tx, domain_id, name)
     if found is not None and jobs.open_removal(tx, found.id) is not None:
         raise Conflict("the directory is being removed")
@@ -59,7 +60,7 @@ def named_for_use(tx: Tx, domain_id: int, name: str) -> Directory | None:
 
 
 def of_domain(tx: Tx, domain_id: int) -> list[Directory]:
-    """Return a domain's directories, by id."""
+    """Return a domain's directories, sorted by id."""
     return tx.all(Directory, f"{_SELECT} where domain_id = :d order by id", d=domain_id)
 
 
@@ -81,13 +82,13 @@ def add(tx: Tx, domain_id: int, name: str, kind: str, at: int) -> Directory:
 
 
 def update(tx: Tx, directory_id: int, columns: Mapping[str, Value], at: int) -> None:
-    """Set some of kind, account_name, app_url, settings, secret, cursor, mapping."""
+    """Set the given columns: kind, account_name, app_url, settings, secret, cursor, mapping."""
     changes = ", ".join(f"{name} = :{name}" for name in columns)
     tx.execute(f"update directories set {changes}, updated_at = :at where id = :id", id=directory_id, at=at, **columns)
 
 
 def delete(tx: Tx, directory_id: int) -> list[str]:
-    """Delete a directory without people, groups and units; return the files of its jobs and runs."""
+    """Delete a directory that has no people, groups and units. Return the files of its jobs and runs."""
     sql = "select file from directory_jobs where directory_id = :id union select file from directory_runs "
     files = [str(row[0]) for row in tx.rows(f"{sql}where directory_id = :id", id=directory_id)]
     for table in ("directory_members", "directory_jobs", "directory_runs", "directory_schedules"):
@@ -99,20 +100,13 @@ def delete(tx: Tx, directory_id: int) -> list[str]:
 def note(
     tx: Tx, action: str, directory: Directory, at: int, changes: Mapping[str, JSON] | None = None, *, part: str = ""
 ) -> None:
-    """Record an action on a directory in the audit trail. part: text behind the directory's name."""
-    audit.record(
-        tx,
-        action,
-        at=at,
-        tenant_id=audit.tenant_of(tx, directory.domain_id),
-        domain_id=directory.domain_id,
-        target=f"directory {directory.id} {directory.name}{part}",
-        changes=changes,
-    )
+    """Record an action on a directory in the audit trail. part: text after the directory's name."""
+    target = f"directory {directory.id} {directory.name}{part}"
+    audit.record_in(tx, action, directory.domain_id, target, changes, at=at)
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Open a secret, if there is one. SecretError."""
+    """Open a stored secret, if there is one, to check the vault's key. Raises SecretError."""
     found = tx.one(Directory, f"{_SELECT} where secret is not null limit 1")
     if found is not None and found.secret is not None:
         vault.open(found.secret, identity(found.id))
@@ -132,7 +126,7 @@ def schedule_of(tx: Tx, directory_id: int) -> Schedule | None:
 
 
 def schedules_of_domain(tx: Tx, domain_id: int) -> list[Schedule]:
-    """Return the schedules of a domain, by directory."""
+    """Return the schedules of a domain, sorted by directory id."""
     return tx.all(Schedule, f"{_SCHEDULES} where s.domain_id = :d order by s.directory_id", d=domain_id)
 
 
@@ -160,19 +154,19 @@ def delete_schedule(tx: Tx, directory_id: int) -> None:
 
 
 def due_schedules(tx: Tx, now: int, limit: int) -> list[Schedule]:
-    """Return the schedules that are due, the longest due first."""
+    """Return the schedules that are due, the earliest first."""
     return tx.all(
         Schedule, f"{_SCHEDULES} where s.next_at <= :now order by s.next_at limit :limit", now=now, limit=limit
     )
 
 
 def next_due(tx: Tx) -> int | None:
-    """Return the time at which the next schedule is due."""
+    """Return the time of the next reading of any schedule, in microseconds, or None."""
     return tx.value(int, "select min(next_at) from directory_schedules")
 
 
 def advance_schedule(tx: Tx, schedule: Schedule, next_at: int, runs: int) -> bool:
-    """Set when a schedule is due again; return False if another node has done so."""
+    """Set the next time of a schedule. Return False if another node has set it first."""
     sql = "update directory_schedules set next_at = :next, runs = :runs where directory_id = :id and next_at = :seen"
     return tx.execute(sql, id=schedule.directory_id, next=next_at, runs=runs, seen=schedule.next_at) > 0
 
@@ -220,25 +214,25 @@ def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, at: int) -> in
 
 
 def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
-    """Count the batch after the last; return False if another request did so."""
+    """Count a batch that was stored. Return False if another request counted it first, or if the domain is removed."""
     sql = (
         "update directory_runs set sequence = sequence + 1, octets = :octets, updated_at = :at "
-        "where id = :id and sequence = :sequence"
+        f"where id = :id and sequence = :sequence and {PRESENT}"
     )
     return tx.execute(sql, id=run.id, sequence=run.sequence, octets=octets, at=at) > 0
 
 
 def delete_run(tx: Tx, run_id: int) -> None:
-    """Delete a run that is finished, or discarded."""
+    """Delete a finished or discarded run."""
     tx.execute("delete from directory_runs where id = :id", id=run_id)
 
 
 def job_of_run(tx: Tx, domain_id: int, run_id: int) -> int | None:
-    """Return the import of a finished run, or None."""
+    """Return the id of the import of a finished run, or None."""
     sql = "select max(id) from directory_jobs where domain_id = :d and kind = 'agent' and file_name = :name"
     return tx.value(int, sql, d=domain_id, name=run_name(run_id))
 
 
 def run_name(run_id: int) -> str:
-    """Return the file name that the import of a run shows."""
+    """Return the file name of a run's import in lists."""
     return f"run {run_id}"

@@ -1,6 +1,6 @@
 """Request and answer bodies of directory agents: runs, and the entries of their batches.
 
-The fields of an entry are those of `wire`, so that a validated entry is stored as it is.
+An entry has the fields of `wire`, so that a validated entry is stored as it is.
 """
 
 from typing import Annotated, Final, Literal
@@ -65,7 +65,7 @@ AnyDn = Annotated[
     str, Field(max_length=LONGEST_DN, description="Distinguished name; empty: not known."), AfterValidator(_dn_or_none)
 ]
 Reference = Annotated[str, Field(max_length=LONGEST_DN)]
-"""A member or a group as the directory names it; text that is no name is left out."""
+"""A member or a group, by the name that the directory has for it. Text that is not a name is ignored."""
 ExternalId = Annotated[
     PlainText,
     Field(min_length=1, max_length=LONGEST_DN + 3, description="Identifier of the entry that no renaming changes."),
@@ -82,7 +82,7 @@ _KIND: Final = "Kind of entry."
 
 
 class PersonEntry(Body):
-    """An account. Attributes that hold secrets are left out."""
+    """An account. Attributes that hold secrets are dropped."""
 
     kind: Literal["person"] = Field(description=_KIND)
     externalId: ExternalId
@@ -93,7 +93,7 @@ class PersonEntry(Body):
     )
     status: Status = Field(default=Status.ACTIVE, description="State of the account in its directory.")
     memberOf: Annotated[list[Reference], FailFast(), Field(max_length=MOST_MEMBERS)] = Field(
-        default_factory=list, description="Groups that only this entry tells, by distinguished name."
+        default_factory=list, description="Distinguished names of the groups that do not list this member."
     )
     attributes: Annotated[
         dict[AttributeName, Annotated[list[Value], FailFast(), Field(max_length=MOST_VALUES)]],
@@ -104,7 +104,7 @@ class PersonEntry(Body):
 
 
 class GroupEntry(Body):
-    """A group, or with `continued` more members of the group right before it."""
+    """A group. With `continued`: more members of the preceding group."""
 
     kind: Literal["group"] = Field(description=_KIND)
     externalId: ExternalId
@@ -114,7 +114,7 @@ class GroupEntry(Body):
         default_factory=list, description="Members by distinguished name, or `uid:` and a login name."
     )
     key: GroupKey = Field(default="", description="Name by which a primaryGroup refers to the group.")
-    continued: Flag = Field(default=False, description="true: more members of the group right before.")
+    continued: Flag = Field(default=False, description="true: more members of the preceding group.")
 
 
 class UnitEntry(Body):
@@ -127,7 +127,7 @@ class UnitEntry(Body):
 
 
 class UnchangedEntry(Body):
-    """An entry that exists and has not changed since the run before."""
+    """An entry that exists and has not changed since the previous run."""
 
     kind: Literal["unchanged"] = Field(description=_KIND)
     externalId: ExternalId
@@ -158,27 +158,27 @@ AnyEntry = Annotated[
 
 
 class BeginRun(OfDomain):
-    """Body of begin."""
+    """Body of agent/directory/begin."""
 
     directoryName: DirectoryName
     runId: Id | None = Field(default=None, description="Id of an open run to continue; a new run unless given.")
 
 
 class BatchTaken(Done):
-    """Answer of batch."""
+    """Answer of agent/directory/batch."""
 
     runId: int = Field(description="Id of the run.")
     sequence: int = Field(description="Number of the batch that is expected next.")
 
 
 class RunBegun(BatchTaken):
-    """Answer of begin."""
+    """Answer of agent/directory/begin."""
 
     cursor: str = Field(description="Cursor of the last run that was applied; empty: none.")
 
 
 class SendBatch(OfDomain):
-    """Body of batch."""
+    """Body of agent/directory/batch."""
 
     runId: RunId
     sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the batch, from 1.")
@@ -188,15 +188,15 @@ class SendBatch(OfDomain):
 
 
 class FinishRun(OfDomain):
-    """Body of finish."""
+    """Body of agent/directory/finish."""
 
     runId: RunId
-    sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number behind that of the last batch.")
+    sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the last batch plus 1.")
     complete: Flag = Field(default=False, description="true: remove the entries that the run has not mentioned.")
     cursor: LongText = Field(default="", description="Start of the agent's next run of changes.")
 
 
 class RunFinished(Done):
-    """Answer of finish."""
+    """Answer of agent/directory/finish."""
 
     jobId: int = Field(description="Id of the import that applies the run.")

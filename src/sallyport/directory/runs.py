@@ -1,4 +1,5 @@
-"""The runs of directory agents: batches are gathered in a file, until the run is finished and an import applies it."""
+"""The runs of directory agents. Batches are collected in a file until the run is finished; then an import applies
+them."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -18,13 +19,14 @@ from sallyport.directory.imports.job import Kind, NewJob
 from sallyport.directory.repo import RunRow
 from sallyport.directory.run_bodies import AnyEntry
 from sallyport.directory.service import Directories
+from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 NO_RUN: Final = "run not found: start a new run"
 
 
 class OutOfOrder(Conflict):
-    """A batch that is not the next. details: the number of the next batch."""
+    """A batch that is not the next one. details: the number of the next batch."""
 
     def __init__(self, sequence: int) -> None:
         super().__init__("another batch is expected")
@@ -51,13 +53,15 @@ class Runs:
         self._busy: set[tuple[int, int]] = set()
 
     async def begin(self, domain_id: int, name: str, run_id: int | None) -> Begun:
-        """Begin or continue a run of a directory, which is created if it is new. Conflict, StoreFull."""
+        """Begin or continue a run of a directory. Create the directory if it does not exist. NotFound: the domain is
+        removed. Raises Conflict, StoreFull."""
         file = await trio.to_thread.run_sync(self._files.new, "spool", 0)
 
         def work(tx: Tx) -> tuple[Begun, str]:
+            audit.tenant_of(tx, domain_id)
             directory = self._directories.make(tx, domain_id, name, DirectoryKind.AGENT)
             if directory.kind != DirectoryKind.AGENT:
-                raise Conflict("the directory of that name is not read by an agent")
+                raise Conflict("the directory of that name is of another kind: choose another name")
             known = repo.run_of_directory(tx, directory.id)
             if known is not None and known.id == run_id:
                 return Begun(known.id, known.sequence + 1, directory.cursor), file
@@ -75,9 +79,9 @@ class Runs:
         return begun
 
     async def take(self, domain_id: int, run_id: int, sequence: int, entries: Sequence[AnyEntry]) -> int:
-        """Store a batch; return the number of the next. NotFound; OutOfOrder; Conflict: the run is too large;
+        """Store a batch. Return the number of the next one. NotFound; OutOfOrder; Conflict: the run is too large;
         StoreFull."""
-        async with self._alone(domain_id, run_id):
+        async with self._reserved(domain_id, run_id):
             run = await self._run(domain_id, run_id)
             if sequence <= run.sequence:
                 return run.sequence + 1
@@ -95,8 +99,8 @@ class Runs:
             return sequence + 1
 
     async def finish(self, domain_id: int, run_id: int, sequence: int, cursor: str, *, complete: bool) -> int:
-        """Queue the import of a run, once; return the job's id. NotFound, OutOfOrder, Conflict."""
-        async with self._alone(domain_id, run_id):
+        """Queue the import of a run. Return the job's id, also when called again. NotFound, OutOfOrder, Conflict."""
+        async with self._reserved(domain_id, run_id):
             done = await self._store.read(lambda tx: repo.job_of_run(tx, domain_id, run_id))
             if done is not None:
                 return done
@@ -127,9 +131,9 @@ class Runs:
         return run
 
     @asynccontextmanager
-    async def _alone(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
-        """Run the block alone for a run of a domain, which may be another's. Conflict: a request of the run is still
-        running."""
+    async def _reserved(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
+        """Reserve a run for the block. The domain may not be the run's: it is not checked yet. Conflict: another
+        request of the run is not answered yet."""
         run = domain_id, run_id
         if run in self._busy:
             raise Conflict("another request of this run is not answered yet")

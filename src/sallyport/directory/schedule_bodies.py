@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit
+from sallyport.base.validation import Between, unfit, unfit_because
 from sallyport.directory.bodies import DirectoryName
 from sallyport.directory.schedule import Timing
 from sallyport.web.operation import Done
@@ -36,7 +36,7 @@ def _times(values: list[str]) -> list[str]:
 
 @cache
 def _zones() -> set[str]:
-    return available_timezones()  # which looks through the files of all
+    return available_timezones()  # reads the files of all zones: cached
 
 
 def _zone(value: str) -> str:
@@ -49,11 +49,13 @@ Every = Annotated[
     Whole,
     Between(0, LONGEST_MINUTES),
     AfterValidator(_every),
-    Field(description=f"Minutes between two readings, at least {LEAST_MINUTES}; 0: none, or by timesOfDay."),
+    Field(description=f"Minutes between two readings, at least {LEAST_MINUTES}; 0: no schedule, or timesOfDay."),
 ]
 Times = Annotated[
     list[str],
-    Field(max_length=MOST_TIMES, description="Times of the day (HH:MM) in timeZone; empty: none, or by everyMinutes."),
+    Field(
+        max_length=MOST_TIMES, description="Times of the day (HH:MM) in timeZone; empty: no schedule, or everyMinutes."
+    ),
     AfterValidator(_times),
 ]
 Zone = Annotated[
@@ -67,7 +69,7 @@ FullEvery = Annotated[
 
 
 class SetSchedule(OfDomain):
-    """Body of directory/setSchedule. everyMinutes 0, or no timesOfDay, deletes the schedule."""
+    """Body of directory/setSchedule. Without everyMinutes (or 0) and timesOfDay (or empty), the schedule is deleted."""
 
     directoryName: DirectoryName
     everyMinutes: Every = 0
@@ -77,19 +79,19 @@ class SetSchedule(OfDomain):
 
     @model_validator(mode="after")
     def _says_when(self) -> "SetSchedule":
-        if not self.model_fields_set & {"everyMinutes", "timesOfDay"}:  # a misspelt field must not end a schedule
-            raise unfit("everyMinutes or timesOfDay is needed", "everyMinutes", "timesOfDay")
+        if not self.model_fields_set & {"everyMinutes", "timesOfDay"}:  # a misspelt field must not delete a schedule
+            raise unfit_because("everyMinutes or timesOfDay is needed", "everyMinutes", "timesOfDay")
         return self
 
     def timing(self) -> Timing | None:
-        """Return the schedule; None to delete it. Invalid: both everyMinutes and timesOfDay."""
+        """Return the schedule; None to delete it. Invalid: both everyMinutes and timesOfDay are given."""
         return timing(self.everyMinutes, self.timesOfDay, self.timeZone, self.fullEvery)
 
 
 def timing(every: int, times: Sequence[str], zone: str, full_every: int) -> Timing | None:
-    """Return a schedule; None if neither minutes nor times are given. Invalid: both are."""
+    """Return a schedule; None if neither minutes nor times are given. Invalid: both are given."""
     if every and times:
-        raise Invalid.about("minutes between two readings, or times of the day, not both", "everyMinutes", "timesOfDay")
+        raise Invalid.about("give everyMinutes or timesOfDay, not both", "everyMinutes", "timesOfDay")
     if not every and not times:
         return None
     found = (_TIME.fullmatch(value.strip()) for value in times)
@@ -111,7 +113,7 @@ class ScheduleEntry(Model):
     """A schedule, and the last import of its directory."""
 
     directoryName: str = Field(description="Name of the directory.")
-    everyMinutes: int = Field(description="Minutes between two readings; 0: by timesOfDay.")
+    everyMinutes: int = Field(description="Minutes between two readings; 0: timesOfDay.")
     timesOfDay: list[str] = Field(description="Times of the day (HH:MM) in timeZone.")
     timeZone: str = Field(description="IANA time zone of timesOfDay.")
     fullEvery: int = Field(description="Every n-th reading is complete; 0: only the first.")

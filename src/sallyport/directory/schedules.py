@@ -1,7 +1,7 @@
-"""The rules of schedules, and the requests for readings that are due.
+"""The rules of schedules, and the queueing of readings that are due.
 
-A reading that is due while the one before is still running is skipped. Readings that were missed while the service did
-not run are made up for by one, soon after the start.
+A due reading is skipped while the previous one is still running. If readings were missed while the service did not run,
+one reading follows soon after the start.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 LOOK_S: Final = 30.0
-"""Seconds between two checks at most, since another node may have set a schedule."""
+"""Longest time between two checks, in seconds. Another node may have set a schedule in the meantime."""
 AT_ONCE: Final = 20
 
 log = structlog.get_logger()
@@ -34,7 +34,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A schedule, and the last import of its directory."""
+    """A schedule and the last import of its directory."""
 
     schedule: Schedule
     last: Job | None
@@ -51,15 +51,17 @@ class Schedules:
         self._set = trio.Event()
 
     async def set(self, domain_id: int, name: str, timing: Timing | None) -> int:
-        """Set a directory's schedule, or delete it with None; return the time of the next reading or 0. NotFound;
-        Invalid: the service does not read the directory."""
+        """Set a directory's schedule; None deletes it. Return the time of the next reading in microseconds, or 0.
+        NotFound; Invalid: the service does not read the directory."""
 
         def work(tx: Tx) -> int:
             directory = repo.named(tx, domain_id, name)
             if directory is None:
                 raise NotFound(NO_DIRECTORY)
             if directory.kind not in READ_BY_SERVICE:
-                raise Invalid.about("a directory of this kind is not read by the service", "directoryName")
+                raise Invalid.about(
+                    "the service reads directories of the kinds ldap, graph and okta only", "directoryName"
+                )
             before, now = repo.schedule_of(tx, directory.id), self._clock()
             if timing is None:
                 repo.delete_schedule(tx, directory.id)
@@ -95,7 +97,7 @@ class Schedules:
                 await self._set.wait()
 
     async def look(self) -> float:
-        """Queue the readings that are due now; return the seconds until the next check."""
+        """Queue the readings that are due now. Return the seconds until the next check."""
         if await self._store.read(lambda tx: repo.due_schedules(tx, self._clock(), 1)):
             with acting_as(Actor("service", "directory schedule")):
                 await self._store.write(self._ask)
@@ -141,7 +143,7 @@ def _stored(directory: Directory, timing: Timing, next_at: int) -> Schedule:
 
 
 def _audited(schedule: Schedule | None) -> Mapping[str, JSON]:
-    """Return a schedule as the audit trail shows it."""
+    """Return the values of a schedule for the audit trail."""
     if schedule is None:
         return {}
     return {

@@ -70,7 +70,7 @@ class Directories:
         return await self._store.search(lambda tx: entries.users(tx, stretch, search, cloud=cloud))
 
     async def users_of_group(self, group_id: int, stretch: Stretch, search: str) -> tuple[list[User], int]:
-        """Return one page of the people in a group and in its nested groups, and their number. NotFound."""
+        """Return one page of the people in a group and in its nested groups, and the total. Raises NotFound."""
 
         def work(tx: Tx) -> tuple[list[User], int]:
             group = entries.group(tx, group_id)
@@ -95,8 +95,8 @@ class Directories:
         return await self._store.read(lambda tx: repo.of_domain(tx, domain_id))
 
     async def save(self, configuration: Sequence[tuple[int, Configuration]]) -> None:
-        """Set the given fields of directories, all or none; a directory that does not exist is created. Invalid: also
-        if a stored secret would be sent elsewhere, or a private key is not usable."""
+        """Set the given fields of directories, all or none. A directory that does not exist is created. Invalid: for
+        example, a stored secret would be sent elsewhere, or a private key is not usable."""
         flaws = [await trio.to_thread.run_sync(key_flaw, each.secret or b"") for _, each in configuration]
 
         def work(tx: Tx) -> None:
@@ -106,7 +106,7 @@ class Directories:
         await self._store.write(work)
 
     def _save(self, tx: Tx, domain_id: int, configuration: Configuration, flaw: str) -> Directory:
-        """Set the given fields of a directory. flaw: why the secret is not an application's private key."""
+        """Set the given fields of a directory. flaw: the result of `key_flaw` for the secret."""
         known, at = repo.named_for_use(tx, domain_id, configuration.name), self._clock()
         columns = _columns(tx, known, configuration, flaw)
         directory = known or self.make(tx, domain_id, configuration.name, DirectoryKind(str(columns["kind"])))
@@ -121,8 +121,8 @@ class Directories:
         return after
 
     async def source(self, domain_id: int, configuration: Configuration) -> Source:
-        """Return what a directory would be read from if the configuration was saved. Invalid, Conflict: as `save`.
-        SecretError."""
+        """Return the source of a directory with new values, as if they were saved. Invalid, Conflict: see `save`.
+        Raises SecretError."""
         flaw = await trio.to_thread.run_sync(key_flaw, configuration.secret or b"")
 
         def work(tx: Tx) -> tuple[Directory | None, dict[str, Value]]:
@@ -139,12 +139,13 @@ class Directories:
         return Source(domain_id, str(columns["kind"]), str(app_url), str(account), settings, secret)
 
     def make(self, tx: Tx, domain_id: int, name: str, kind: DirectoryKind) -> Directory:
-        """Return the domain's directory of that name, which is created if it does not exist. Conflict: too many."""
+        """Return the domain's directory of that name. Create it if it does not exist. Conflict: the domain has too
+        many, or the directory is being removed."""
         known = repo.named_for_use(tx, domain_id, name)
         if known is not None:
             return known
         if len(repo.of_domain(tx, domain_id)) >= MOST_DIRECTORIES:
-            raise Conflict(f"a domain has at most {MOST_DIRECTORIES} directories")
+            raise Conflict(f"a domain has at most {MOST_DIRECTORIES} directories: remove one first")
         directory = repo.add(tx, domain_id, name, kind.value, self._clock())
         repo.note(tx, "directory.add", directory, self._clock(), changed({}, {"kind": kind.value}))
         return directory
@@ -152,7 +153,7 @@ class Directories:
     # --- imports ----------------------------------------------------------------------------------------------------
 
     async def import_ldif(self, domain_id: int, file: str, file_name: str, name: str, *, complete: bool) -> int:
-        """Queue the import of an uploaded file; return the job's id. Conflict: too many wait."""
+        """Queue the import of an uploaded file. Return the job's id. Conflict: too many jobs wait."""
 
         def work(tx: Tx) -> int:
             directory = self.make(tx, domain_id, name or LDIF_NAME, DirectoryKind.LDIF)
@@ -162,7 +163,7 @@ class Directories:
         return await self._asked(work)
 
     async def import_users(self, wanted: Sequence[Reading]) -> list[int]:
-        """Queue readings, all or none; return the ids of the jobs."""
+        """Queue readings, all or none. Return the ids of the jobs."""
 
         def work(tx: Tx) -> list[int]:
             found = list[int]()
@@ -176,24 +177,29 @@ class Directories:
         return await self._asked(work)
 
     async def sync(self, domain_id: int, name: str, *, full: bool = False) -> int:
-        """Queue a reading with the stored settings unless one is queued already; return the job's id. NotFound;
-        Invalid: the service does not read the directory; Conflict: too many wait."""
+        """Queue a reading with the stored settings, unless one is queued already. Return the job's id. NotFound;
+        Invalid: the service does not read the directory; Conflict: too many jobs wait."""
 
         def work(tx: Tx) -> int:
             directory = repo.named_for_use(tx, domain_id, name)
             if directory is None:
                 raise NotFound(NO_DIRECTORY)
             if directory.kind not in READ_BY_SERVICE or not (directory.app_url or directory.settings != "{}"):
-                raise Invalid.about("nothing is set by which the service could read this directory", "directoryName")
+                raise Invalid.about(
+                    "the directory has no settings to read it by: sallyport directory set", "directoryName"
+                )
             waits = jobs_repo.open_reading(tx, directory.id)
             return waits or self.queue(tx, directory, NewJob(directory.id, Kind.READING, complete=full))
 
         return await self._asked(work)
 
     async def remove(self, wanted: Sequence[tuple[int, str]]) -> list[int]:
-        """Queue the removal of directories by domain and name, all or none; return the ids of the jobs. The secret is
-        deleted at once. People and groups follow in the background, and nothing else may be queued until then. A
-        removal that is queued already is returned. NotFound; Conflict: too many jobs wait."""
+        """Queue the removal of directories, all or none, and return the ids of the jobs. wanted: domain ids and names.
+
+        The secret is deleted at once, people and groups later in the background. Until then, no other job of the
+        directory may be queued. If a removal is queued already, its id is returned. NotFound; Conflict: too many jobs
+        wait.
+        """
         return await self._asked(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
 
     def _remove(self, tx: Tx, domain_id: int, name: str) -> int:
@@ -213,7 +219,8 @@ class Directories:
         return result
 
     def queue(self, tx: Tx, directory: Directory, new: NewJob) -> int:
-        """Queue a job in a transaction, which `jobs.wake` must follow; return its id. Conflict: too many wait."""
+        """Queue a job in the caller's transaction. `jobs.wake` must follow. Return the job's id. Conflict: too many
+        jobs wait."""
         job_id = self.jobs.add(tx, directory.domain_id, new)
         file: dict[str, JSON] = {"file": new.file_name} if new.file_name else {}
         changes = changed({}, {"import": job_id, "kind": new.kind.value, **file})
@@ -221,7 +228,8 @@ class Directories:
         return job_id
 
     def _read_from(self, tx: Tx, domain_id: int, name: str, app_url: str) -> Directory:
-        """Return the directory with a name, or with an appUrl of the same host and port."""
+        """Return the LDAP directory of that name; without a name, the one whose appUrl has the same host and port.
+        Create it if it does not exist. Conflict: for example, the directory is not read by LDAP."""
         ((host, port),) = hosts_of(app_url)
         if not name:
             for each in repo.of_domain(tx, domain_id):
@@ -231,7 +239,7 @@ class Directories:
             name = f"{host}:{port}" if same_name is not None and same_name.app_url else host
         directory = self.make(tx, domain_id, name, DirectoryKind.LDAP)
         if directory.kind != DirectoryKind.LDAP:
-            raise Conflict("the directory of that name is not read by LDAP")
+            raise Conflict("the directory of that name is of another kind: choose another name")
         return directory
 
     async def jobs_named(self, domain_ids: Sequence[int], name: str) -> list[Job]:
@@ -248,24 +256,24 @@ class Directories:
         return await self._store.read(work)
 
     async def named(self, domain_id: int, name: str) -> Directory:
-        """Return the domain's directory of that name. NotFound."""
+        """Return the domain's directory of that name. Raises NotFound."""
         directory = await self._store.read(lambda tx: repo.named(tx, domain_id, name))
         if directory is None:
             raise NotFound(NO_DIRECTORY)
         return directory
 
     def check_key(self, tx: Tx) -> None:
-        """Open a secret of a store that will replace this one. SecretError."""
+        """Open a secret of a store that will replace this one, to check the vault's key. Raises SecretError."""
         repo.check_key(tx, self._vault)
 
 
 def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw: str) -> dict[str, Value]:
-    """Return the columns that a configuration sets, without the secret. flaw: why the secret is not an application's
-    private key. Conflict: a directory with people becomes another kind. Invalid: the secret is needed again, or is not
-    usable."""
+    """Return the columns that a configuration sets, without the secret. flaw: the result of `key_flaw` for the
+    secret. Conflict: a directory with people would become another kind. Invalid: the secret is needed again, or is
+    not usable."""
     kind = configuration.kind or _kind_of(known, configuration.app_url or "")
     if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
-        raise Conflict("the directory has people: it cannot become another kind of directory")
+        raise Conflict("the directory has people: it cannot become another kind of directory; add another directory")
     before: dict[str, str] = json.loads(known.settings) if known is not None else {}
     settings = {**before, **{k: v for k, v in (configuration.settings or {}).items() if v is not None}}
     columns: dict[str, Value] = {"kind": kind.value, "settings": json.dumps({k: v for k, v in settings.items() if v})}
@@ -273,11 +281,11 @@ def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw
     columns |= {name: value for name, value in given.items() if value is not None}
     keeps = known is not None and known.secret is not None and not configuration.secret
     if known is not None and keeps and _goes_elsewhere(known, columns, settings):
-        raise Invalid("the secret is needed again", (FieldError("bindPassword", _NEEDED_AGAIN),))
+        raise Invalid("the secret is needed again", (FieldError("bindPassword", _NEEDED_AGAIN, is_sentence=True),))
     if configuration.secret and flaw and kind is DirectoryKind.OKTA and settings.get("clientId"):
         raise Invalid("invalid clientSecret", (FieldError("clientSecret", flaw),))
     if known is not None and (columns.get("app_url", known.app_url) != known.app_url or settings != before):
-        columns["cursor"] = ""  # the next reading is of another directory, or another part of it
+        columns["cursor"] = ""  # the cursor belongs to another directory, or to another part of it
     return columns
 
 
@@ -292,15 +300,15 @@ def _goes_elsewhere(directory: Directory, columns: Mapping[str, Value], settings
 
 
 def _audited(directory: Directory) -> dict[str, JSON]:
-    """Return a directory as the audit trail shows it."""
+    """Return the values of a directory for the audit trail."""
     settings: dict[str, JSON] = json.loads(directory.settings)
     own: dict[str, JSON] = {"kind": directory.kind, "accountName": directory.account_name, "appUrl": directory.app_url}
     return {**own, **settings}
 
 
 def _kind_of(known: Directory | None, app_url: str) -> DirectoryKind:
-    """Return the kind of a directory that is saved without one: its present kind, or that of its appUrl if it is new or
-    was filled by files."""
+    """Return the kind of a directory that is saved without one. A new directory, and one of LDIF files that gets an
+    appUrl, has the kind that the appUrl suggests. Any other directory keeps its kind."""
     if known is None or (known.kind == DirectoryKind.LDIF and app_url):
         return kind_of(app_url)
     return DirectoryKind(known.kind)

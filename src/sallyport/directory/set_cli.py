@@ -1,4 +1,4 @@
-"""`sallyport directory add`, `set` and `check`: how a directory is read. Settings are tried before they are saved."""
+"""`sallyport directory add`, `set` and `check`: the settings of a directory. They are tried before they are saved."""
 
 import re
 import shlex
@@ -37,12 +37,16 @@ _SYNC = "sallyport directory sync {name} --domain {domain} --wait; then `directo
 _OPTIONS = (
     click.option("--domain", required=True, help="The domain's name or domainId."),
     click.option(
-        "--kind", type=click.Choice([kind.value for kind in DirectoryKind]), help="Kind; by --url unless given."
+        "--kind",
+        type=click.Choice([kind.value for kind in DirectoryKind]),
+        help="Kind; derived from --url unless given.",
     ),
-    click.option("--url", "urls", multiple=True, metavar="URL", help="Such as ldaps://dc1.example.com; LDAP: several."),
+    click.option(
+        "--url", "urls", multiple=True, metavar="URL", help="URL such as ldaps://dc1.example.com; LDAP: several."
+    ),
     click.option("--base-dn", metavar="DN", help="LDAP: read entries below this name."),
-    click.option("--filter", "accounts", metavar="FILTER", help="LDAP: select these accounts; empty: all."),
-    click.option("--bind-dn", metavar="DN", help="LDAP: the account that reads; empty: anonymous."),
+    click.option("--filter", "accounts", metavar="FILTER", help="LDAP: filter for accounts; empty: all."),
+    click.option("--bind-dn", metavar="DN", help="LDAP: account of the bind; empty: anonymous."),
     click.option("--start-tls/--no-start-tls", default=None, help="LDAP: encrypt ldap:// connections."),
     click.option("--ca-certificate", metavar="FILE", help="Trust these authorities (PEM); empty: the system's."),
     click.option("--entra-tenant", metavar="TENANT", help="Graph: id or name of the Entra ID tenant."),
@@ -54,15 +58,15 @@ _OPTIONS = (
         "--api-token",
         "secret",
         metavar="-",
-        help="- reads it from standard input.",
+        help="- reads the secret from standard input.",
     ),
     click.option("--secret-file", metavar="FILE", help="Read the password, the token or the private key from a file."),
-    click.option("--no-check", is_flag=True, help="Save it without a trial."),
+    click.option("--no-check", is_flag=True, help="Save the settings without a trial."),
 )
 
 
 class _Options(TypedDict):
-    """The options of `add` and `set`; None: not given."""
+    """The options of `add` and `set`; None: the option is absent."""
 
     kind: str | None
     urls: tuple[str, ...]
@@ -109,7 +113,7 @@ def add(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **optio
 @_settings
 @click.pass_obj
 def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
-    """Change settings of a directory, after a trial; the others keep their value, the secret too."""
+    """Change settings of a directory, after a trial; other settings and the secret stay unchanged."""
     given = _given(line, options)
     if not given:
         raise click.UsageError("nothing to change: give an option, such as --filter")
@@ -160,7 +164,7 @@ def _reason(tried: Row) -> str:
 
 
 def _given(line: CommandLine, options: _Options) -> Row:
-    """Return the given settings by the API's fields."""
+    """Return the given options as fields of the API."""
     secret, secret_file, ca_certificate = options["secret"], options["secret_file"], options["ca_certificate"]
     if secret not in (None, "-"):
         raise click.UsageError(
@@ -190,7 +194,7 @@ def _given(line: CommandLine, options: _Options) -> Row:
 
 
 def _text(path: str) -> str:
-    """Return the text of a file. StartError."""
+    """Return the text of a file. Raises StartError."""
     try:
         with Path(path).open("rb") as file:
             octets = file.read(_LARGEST)

@@ -1,5 +1,5 @@
-"""Tries a directory for an admin, before or after its settings are saved: connects, logs in, and reads the first
-accounts. Nothing is stored."""
+"""Try a directory for an admin, before or after its settings are saved: connect, log in, and read the first accounts.
+Nothing is stored."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,29 +7,28 @@ from typing import Final
 
 import trio
 
-from sallyport.base.bounded import ExpiringMap
-from sallyport.base.clock import SECOND, Clock
-from sallyport.base.errors import Invalid, Refused, SallyportError, SecretError, StoreError, TooMany
+from sallyport.base.clock import Clock
+from sallyport.base.errors import Invalid, Refused, SallyportError, SecretError, StoreError
+from sallyport.base.fair import PerMinute
 from sallyport.directory.directory import Configuration
 from sallyport.directory.imports.job import Check
 from sallyport.directory.service import Directories
 
 TRIAL_S: Final = 30.0
 PER_MINUTE: Final = 5
-_DOMAINS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """The result of a trial. message: for an admin; if the directory is not usable, the reason."""
+    """The result of a trial. message: text for an admin; the reason if the directory is not usable."""
 
     usable: bool
     message: str
 
 
 class Trials:
-    """Tries directories. checks: by the kind of directory. advice: how to allow the hosts that a domain's tenant was
-    denied lately; for the installation only."""
+    """The trials of directories. checks: one for each kind of directory. advice: returns how to allow the hosts that
+    were denied lately to a domain's tenant; only callers of the installation get it."""
 
     def __init__(
         self, directories: Directories, checks: Mapping[str, Check], advice: Callable[[int], list[str]], clock: Clock
@@ -37,24 +36,19 @@ class Trials:
         self.advice = advice
         self._directories = directories
         self._checks = checks
-        self._clock = clock
-        self._lately = ExpiringMap[int, int](_DOMAINS, 60 * SECOND)
+        self._admitted = PerMinute[int](PER_MINUTE, "trials", clock)
 
     def admit(self, domain_id: int) -> None:
-        """Count a trial, which connects to another server. TooMany."""
-        now = self._clock()
-        count = self._lately.get(domain_id, now=now) or 0
-        if count >= PER_MINUTE:
-            raise TooMany(f"more than {PER_MINUTE} trials a minute")
-        self._lately.put(domain_id, count + 1, now=now)
+        """Count a trial. TooMany: the domain has reached the limit of trials a minute."""
+        self._admitted.admit(domain_id)
 
     async def run(self, domain_id: int, configuration: Configuration) -> TrialResult:
         """Try a directory with its stored settings and the given ones. Invalid: the service does not read the
-        directory, or the settings cannot be saved. Conflict, StoreError, SecretError."""
+        directory, or the settings cannot be saved. Raises Conflict, StoreError, SecretError."""
         source = await self._directories.source(domain_id, configuration)
         check = self._checks.get(source.kind)
         if check is None:
-            raise Invalid.about("the service does not read a directory of this kind", "kind")
+            raise Invalid.about("the service reads directories of the kinds ldap, graph and okta only", "kind")
         try:
             with trio.fail_after(TRIAL_S):
                 found = await check(source)

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit
+from sallyport.base.validation import Between, unfit, unfit_because
 from sallyport.domains.domain import LONGEST_ISSUER, MAX_REALMS, Effect, Fallback, FirstFactor, Mode
 from sallyport.web.operation import Done
 from sallyport.web.paging import ShortPaged, TotalCount
@@ -39,7 +39,7 @@ AnyFallback = Annotated[
 AnyFirstFactor = Annotated[
     FirstFactor,
     BeforeValidator(_lower),
-    Field(description="Where passwords are checked; none: the RADIUS client has checked them."),
+    Field(description="First factor that checks passwords; none: the RADIUS client has checked them."),
 ]
 
 
@@ -56,14 +56,14 @@ def _issuer(value: str) -> str:
 
 
 Realm = Annotated[Name, AfterValidator(_realm)]
-"""A further name that chooses a domain by User-Name."""
+"""A further realm: a User-Name with it belongs to the domain."""
 Realms = Annotated[list[str], Field(description="Realms that also choose this domain: REALM of user@REALM.")]
 IssuerName = Annotated[
     PlainText,
     AfterValidator(_issuer),
     Field(json_schema_extra={"maxLength": LONGEST_ISSUER, "pattern": "^[^:]*$"}),
 ]
-"""The issuer that authenticator apps show; it ends at a colon in their URI."""
+"""The issuer that authenticator apps show. It has no colon, which would end it in the app's URI."""
 Issuer = Annotated[str, Field(description="Issuer that authenticator apps show; empty: the name of the domain.")]
 RevertAfter = Annotated[Whole, Between(1, MAX_REVERT_MINUTES)]
 RevertsAt = Annotated[str, Field(description="Time when the mode is reverted, ISO 8601 UTC; empty if it stays.")]
@@ -182,7 +182,7 @@ class DomainRemoved(Done):
 
 
 class UpdateDomainEnforcement(Scoped):
-    """Body of updateDomainEnforcement."""
+    """Body of the operation `updateDomainEnforcement`."""
 
     domainId: DomainId = Field(validation_alias=AliasChoices("domainId", "adId"))
     enforcementMode: AnyMode | None = Field(
@@ -206,7 +206,7 @@ class UpdateDomainEnforcement(Scoped):
     @model_validator(mode="before")
     @classmethod
     def _has_a_mode(cls, values: object) -> object:
-        """Refuse a mode that is null, with `confirm` too."""
+        """Refuse a mode that is null, even with `confirm`."""
         if isinstance(values, dict) and "enforcementMode" in values and values["enforcementMode"] is None:
             raise invalid_field("enforcementMode", "monitor or enforce")
         return values
@@ -216,7 +216,7 @@ class UpdateDomainEnforcement(Scoped):
         if self.enforcementMode is None and not self.confirm:
             raise Invalid("missing enforcementMode", (FieldError("enforcementMode", "monitor or enforce"),))
         if self.confirm and self.revertAfterMinutes is not None:
-            raise unfit("revertAfterMinutes and confirm exclude each other", "revertAfterMinutes", "confirm")
+            raise unfit_because("revertAfterMinutes and confirm exclude each other", "revertAfterMinutes", "confirm")
         return self
 
     def claimed_domains(self) -> Sequence[int]:
@@ -251,7 +251,7 @@ class DeviceImpact(Model):
 
 
 class Tally(Model):
-    """Numbers by outcome."""
+    """Number of users or devices by outcome."""
 
     accept: int = Field(default=0, description="Accepted.")
     challenge: int = Field(default=0, description="Challenged.")
@@ -291,10 +291,10 @@ class Impact(Summary):
 
 
 class Survey(Model):
-    """How far the look-up of enrolments is."""
+    """The progress of the look-up of enrolments."""
 
     users: int = Field(description="Users of recent logins who need a second factor.")
-    left: int = Field(description="Users of these whose enrolment the provider has not told yet; 0: all are known.")
+    left: int = Field(description="Users whose enrolment is not known yet; 0: all are known.")
 
 
 class EnforcementUpdated(Done):

@@ -15,12 +15,17 @@ NEXT = (
     "those with `unknown`"
 )
 
+BEGINS = "checking the MFA provider and the enrolments"
+
 
 def survey(line: CommandLine, domain: str) -> None:
-    """Ask the provider itself, then about all users, with a progress bar at a terminal. Conflict: it does not work."""
+    """Check the MFA provider, then look up the enrolments of all users. A terminal shows the start and a progress bar.
+    Conflict: the provider does not work."""
+    if sys.stderr.isatty():
+        line.note(BEGINS)
     try:
         checked = line.run("/ad/CheckMFAProvider", domain=domain)
-    except NotFound:  # no provider, of which the switch tells
+    except NotFound:  # no provider: the switch reports it
         return
     if not checked["works"]:
         raise Conflict(f"the MFA provider does not work: {checked['problem']}; the mode of {domain} is not changed")
@@ -33,7 +38,7 @@ def survey(line: CommandLine, domain: str) -> None:
         bar.update(users - left)
         while left:
             users, still = _ask(line, domain, again=False)
-            if still >= left:  # the provider tells nothing more
+            if still >= left:  # the provider gave no more answers
                 break
             bar.update(left - still)
             left = still

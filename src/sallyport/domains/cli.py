@@ -45,7 +45,9 @@ domain.add_command(first_factor)
 @click.argument("name")
 @click.option("--org", type=NUMBER, required=True, help="orgId of the domain.")
 @click.option("--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
-@click.option("--realm", "realms", multiple=True, help="Also chooses it, as user@REALM; may be repeated.")
+@click.option(
+    "--realm", "realms", multiple=True, help="Realm that also selects the domain, as in user@REALM; repeatable."
+)
 @click.option(
     "--mode",
     type=click.Choice(MODES),
@@ -65,10 +67,15 @@ domain.add_command(first_factor)
     type=click.Choice(["local", "ldap", "radius", "none"]),
     default="local",
     show_default=True,
-    help="Where passwords are checked.",
+    help="First factor: the system that checks passwords.",
 )
 @click.option("--disconnect-on-revoke", is_flag=True, help="End live sessions when access is revoked.")
-@click.option("--issuer-name", default="", metavar="TEXT", help="Shown in authenticator apps; else the name.")
+@click.option(
+    "--issuer-name",
+    default="",
+    metavar="TEXT",
+    help="Issuer that authenticator apps show. Without it: the name of the domain.",
+)
 @click.pass_obj
 def add(
     line: CommandLine,
@@ -102,7 +109,7 @@ def add(
 
 
 @domain.command("list")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, form: Form | None) -> None:
     """List the domains of the installation."""
@@ -111,19 +118,23 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 
 @domain.command("mode")
 @click.argument("words", nargs=-1, required=True, metavar="[NAME|ID] monitor|enforce|restore")
-@click.option("--all", "everything", is_flag=True, help="Every domain of the installation; monitor or restore.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Change every domain of the installation; only with monitor or restore."
+)
 @click.option("--fallback", type=click.Choice(["deny", "allow"]), help="Set the fallback action too.")
 @click.option(
     "--require-clean",
     is_flag=True,
     help="Enforce only if the MFA provider works and no recent login would be denied; asks about every user.",
 )
-@click.option("--accept-unknown", is_flag=True, help="With --require-clean: although enrolments stay unknown.")
+@click.option(
+    "--accept-unknown", is_flag=True, help="With --require-clean: enforce although enrolments of users are unknown."
+)
 @click.option(
     "--revert-after",
     type=click.IntRange(1, 10_080),
     metavar="MINUTES",
-    help="Revert the change, unless `domain confirm` keeps it.",
+    help="Minutes until the change is reverted, unless `domain confirm` keeps it.",
 )
 @click.pass_obj
 def mode(
@@ -136,10 +147,9 @@ def mode(
     accept_unknown: bool,
     revert_after: int | None,
 ) -> None:
-    """Switch a domain to monitor or enforce, from the next login on.
-
-    `domain mode --all monitor` is the break-glass: every domain monitors from now on. `domain mode --all restore`
-    restores the modes, except those that were set by hand since.
+    """Switch a domain to monitor or enforce, from the next login on. `domain mode --all monitor` is the break-glass:
+    every domain monitors from now on. `domain mode --all restore` restores the former modes, except those that were set
+    since.
     """
     name, wanted = _which(words, everything)
     if everything and (require_clean or revert_after is not None or (fallback is not None and wanted == RESTORE)):
@@ -176,8 +186,14 @@ def confirm(line: CommandLine, *, name: str) -> None:
 
 @domain.command()
 @click.argument("name", metavar="NAME|ID")
-@click.option("--days", type=click.IntRange(1, 365), default=30, show_default=True, help="The logins of so many days.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 365),
+    default=30,
+    show_default=True,
+    help="Number of past days whose logins are evaluated.",
+)
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> None:
     """Show the impact of enforcing a domain: users and devices with their outcome and reason.

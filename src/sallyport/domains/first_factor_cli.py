@@ -8,32 +8,79 @@ import click
 
 from sallyport.base.command import CommandLine
 from sallyport.base.options import InputFile
-from sallyport.base.wire import Row
+from sallyport.base.wire import JSON, Row
 
 _FILE = InputFile()
+_PEM = "-----BEGIN CERTIFICATE-----"
 KINDS = ("local", "ldap", "radius", "none")
 
 
 @click.command("first-factor")
 @click.argument("name", metavar="NAME|ID")
 @click.argument("kind", type=click.Choice(KINDS), required=False)
-@click.option("--ldap-server", "servers", multiple=True, metavar="URL", help="ldaps:// or ldap://; may be repeated.")
-@click.option("--base-dn", metavar="DN", help="Where users are looked for.")
-@click.option("--bind-dn", metavar="DN", help="The account for the search; anonymous without it.")
-@click.option("--bind-password", type=click.Choice(["-"]), help="Its password, from standard input.")
-@click.option("--user-filter", metavar="FILTER", help="Finds a user; {user} is the name.")
+@click.option(
+    "--ldap-server",
+    "servers",
+    multiple=True,
+    metavar="URL",
+    help="URL of an LDAP server, ldaps:// or ldap://; repeatable.",
+)
+@click.option("--base-dn", metavar="DN", help="DN below which users are searched.")
+@click.option(
+    "--bind-dn", metavar="DN", help="DN of the account that searches for users. Without it: anonymous search."
+)
+@click.option(
+    "--bind-password",
+    type=click.Choice(["-"]),
+    help="Password of the account in --bind-dn: - reads it from standard input.",
+)
+@click.option("--user-filter", metavar="FILTER", help="LDAP filter that finds a user; {user} stands for the name.")
 @click.option("--start-tls/--no-start-tls", default=None, help="Encrypt ldap:// connections.")
-@click.option("--ca-certificate", type=_FILE, help="In PEM.")
-@click.option("--cache-seconds", type=int, metavar="N", help="How long a right password is remembered.")
-@click.option("--timeout-seconds", type=int, metavar="N", help="For a login in all.")
-@click.option("--code-digits", type=click.Choice(["6", "8"]), help="How long a code typed behind the password is.")
+@click.option(
+    "--ca-certificate", type=_FILE, help="PEM file of the authorities that sign the LDAP servers' certificates."
+)
+@click.option("--cache-seconds", type=int, metavar="N", help="Time for which a correct password is cached, in seconds.")
+@click.option(
+    "--timeout-seconds", type=int, metavar="N", help="Time limit of a login, in seconds, over all LDAP servers."
+)
+@click.option(
+    "--code-digits", type=click.Choice(["6", "8"]), help="Number of digits of a code that is typed after the password."
+)
 @click.option("--winbind/--no-winbind", default=None, help="Check MS-CHAP through the host's winbind.")
-@click.option("--winbind-domain", metavar="NAME", help="The domain's name there; without it, the host's own.")
-@click.option("--radius-server", "radius_servers", multiple=True, metavar="HOST[:PORT]", help="May be repeated.")
-@click.option("--radius-secret", type=click.Choice(["-"]), help="The RADIUS servers' secret, from standard input.")
-@click.option("--radius-tls", type=_FILE, metavar="FILE.pem", help="RadSec: our certificate, with FILE.key beside it.")
-@click.option("--radius-tls-ca", type=_FILE, metavar="FILE", help="Who signs the servers' certificates, in PEM.")
-@click.option("--radius-tls-name", metavar="NAME", help="In the servers' certificates, where it is not the host.")
+@click.option(
+    "--winbind-domain",
+    metavar="NAME",
+    help="Name of the Active Directory domain for winbind. Without it: the domain that the host has joined.",
+)
+@click.option(
+    "--radius-server",
+    "radius_servers",
+    multiple=True,
+    metavar="HOST[:PORT]",
+    help="Address of a RADIUS server; repeatable.",
+)
+@click.option(
+    "--radius-secret",
+    type=click.Choice(["-"]),
+    help="Shared secret of the RADIUS servers: - reads it from standard input.",
+)
+@click.option(
+    "--radius-tls",
+    type=_FILE,
+    metavar="FILE.pem",
+    help="RadSec: PEM file of the client certificate; its key is in FILE.key.",
+)
+@click.option(
+    "--radius-tls-ca",
+    type=_FILE,
+    metavar="FILE",
+    help="RadSec: PEM file of the authorities that sign the RADIUS servers' certificates.",
+)
+@click.option(
+    "--radius-tls-name",
+    metavar="NAME",
+    help="RadSec: name in the RADIUS servers' certificates, if it differs from the host.",
+)
 @click.pass_obj
 def first_factor(
     line: CommandLine,
@@ -101,9 +148,15 @@ def first_factor(
 
 @click.command()
 @click.argument("name", metavar="NAME|ID")
-@click.option("--user", required=True, help="As a person types it at a device.")
-@click.option("--password", type=click.Choice(["-"]), help="- reads standard input; else it is asked for.")
-@click.option("--mschap", is_flag=True, help="Bring it by MS-CHAPv2, as Wi-Fi and VPN clients do, not by PAP.")
+@click.option("--user", required=True, help="User name, as typed at a device.")
+@click.option(
+    "--password",
+    type=click.Choice(["-"]),
+    help="Password of the user: - reads it from standard input. Without it: a prompt asks.",
+)
+@click.option(
+    "--mschap", is_flag=True, help="Check the password by MS-CHAPv2, as Wi-Fi and VPN clients do, instead of PAP."
+)
 @click.pass_context
 def check(ctx: click.Context, *, name: str, user: str, password: str | None, mschap: bool) -> None:
     """Check a name and a password at a domain's first factor, and print each step.
@@ -112,7 +165,7 @@ def check(ctx: click.Context, *, name: str, user: str, password: str | None, msc
     """
     line: CommandLine = ctx.obj
     if password is None and not sys.stdin.isatty():
-        raise click.UsageError("--password - reads the password from standard input, which is no terminal")
+        raise click.UsageError("standard input is no terminal: add --password - to read the password from it")
     octets = line.read_secret("Password", confirm=False)
     body: Row = {"userName": user, "password": {"hex": octets.hex()}, "mschap": mschap}
     told = line.run("/ad/CheckFirstFactor", body, domain=name)
@@ -123,7 +176,33 @@ def check(ctx: click.Context, *, name: str, user: str, password: str | None, msc
 
 
 def _shown(line: CommandLine, name: str) -> Row:
-    return _given({**line.run("/ad/GetFirstFactor", domain=name), "code": None, "status": None})
+    found = _given({**line.run("/ad/GetFirstFactor", domain=name), "code": None, "status": None})
+    return {field: _without_pem(value) for field, value in found.items()}
+
+
+def _without_pem(value: JSON) -> JSON:
+    """Return a value with each text of certificates replaced by their subjects, fingerprints and end times."""
+    if isinstance(value, dict):
+        return {name: _without_pem(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without_pem(each) for each in value]
+    return _certificates(value) if isinstance(value, str) and _PEM in value else value
+
+
+def _certificates(text: str) -> list[JSON]:
+    # 30 ms of imports, of which other commands need nothing
+    from cryptography import x509
+
+    from sallyport.certs.authority import fingerprint
+
+    return [
+        {
+            "subject": each.subject.rfc4514_string(),
+            "sha256": fingerprint(each),
+            "notAfter": f"{each.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}",
+        }
+        for each in x509.load_pem_x509_certificates(text.encode())
+    ]
 
 
 def _radius(servers: tuple[str, ...], secret: str | None, tls: Row | None) -> Row:

@@ -14,8 +14,8 @@ PATH = "/ad/RemoveDomain"
 @click.command()
 @click.argument("name", metavar="NAME|ID")
 @click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Remove a domain with everything in it, after a list and a question.

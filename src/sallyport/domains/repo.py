@@ -96,13 +96,14 @@ def add(
 
 
 def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, name: str, entry: str, realms: Sequence[str]) -> None:
-    """Conflict: the name or a realm belongs to another domain of the tenant. entry: a realm by its number, in words."""
+    """Raise Conflict if the name or a realm belongs to another domain of the tenant. entry: a realm by its number, in
+    words."""
     table = load(tx)
     for place, realm in enumerate((name, *realms)):
         other = table.by_realm(tenant_id, realm)
         if other is not None and other.id != domain_id:
             which = entry.format(place) if place else "the name"
-            raise Conflict(f"{which} belongs to domain {other.id}")
+            raise Conflict(f"{which} belongs to domain {other.id}: choose another")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +119,14 @@ class Update:
 
 
 def update(tx: Tx, domain_id: int, change: Update) -> tuple[Domain, Domain]:
-    """Change a domain; return it before and after. NotFound. Conflict: a name or realm is another domain's, or there
-    would be too many realms."""
+    """Change a domain; return it before and after. Raises NotFound. Conflict: a name or realm is another domain's, or
+    there would be too many realms."""
     before = find(tx, domain_id)
     if before is None:
         raise NotFound("no such domain")
     name = before.name if change.name is None else change.name
     realms = {fold(realm): realm for realm in (*before.realms, before.name, *change.add_realms)}
-    for gone in (name, *change.remove_realms):  # the name is a realm anyway
+    for gone in (name, *change.remove_realms):  # the name is always a realm
         realms.pop(fold(gone), None)
     if len(realms) > MAX_REALMS:
         raise Conflict(f"a domain has at most {MAX_REALMS} realms: remove some first")
@@ -158,8 +159,11 @@ def _or(new: T | None, old: T) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change by an admin. None: unchanged. reverts_at: when the change is reverted, in microseconds; None: it stays,
-    and an earlier change that waits for its confirmation is confirmed."""
+    """A change by an admin. A setting that is None stays unchanged.
+
+    reverts_at: the time in microseconds at which the change is reverted. None: the change is permanent, and it also
+    confirms an earlier change that waits for its confirmation.
+    """
 
     mode: Mode | None
     fallback: Fallback | None = None
@@ -218,7 +222,7 @@ def states(tx: Tx) -> dict[int, State]:
 
 
 def set_first_factor(tx: Tx, domain_id: int, factor: FirstFactor) -> None:
-    """Choose where a domain's passwords are checked. NotFound."""
+    """Set a domain's first factor. Raises NotFound."""
     sql = "update domains set first_factor = :factor where id = :id and removed_at is null"
     if not tx.execute(sql, factor=factor.value, id=domain_id):
         raise NotFound("no such domain")
@@ -293,7 +297,7 @@ def mark_removed(tx: Tx, domain_id: int, at: int) -> None:
         "revert_set_at = null, revert_mode = null, revert_fallback = null, glass_mode = null, glass_fallback = null "
         "where id = :id",
         at=at,
-        key=f"\n{domain_id}",  # no name has a line end
+        key=f"\n{domain_id}",  # no name contains a line end
         id=domain_id,
     )
     for table in ("mfa_providers", "first_factors", "directory_schedules", "radius_client_domains"):

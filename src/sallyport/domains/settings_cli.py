@@ -8,10 +8,10 @@ from sallyport.base.wire import JSON, Row
 
 @click.command("set")
 @click.argument("name", metavar="NAME|ID")
-@click.option("--realm", "realms", multiple=True, metavar="REALM", help="Add REALM of user@REALM; may be repeated.")
-@click.option("--remove-realm", "gone", multiple=True, metavar="REALM", help="Remove a realm; may be repeated.")
-@click.option("--issuer-name", metavar="TEXT", help='Shown in authenticator apps; "" for the name of the domain.')
-@click.option("--directory-name", metavar="TEXT", help="Directory of the domain, for people.")
+@click.option("--realm", "realms", multiple=True, metavar="REALM", help="Realm to add, as in user@REALM; repeatable.")
+@click.option("--remove-realm", "gone", multiple=True, metavar="REALM", help="Realm to remove; repeatable.")
+@click.option("--issuer-name", metavar="TEXT", help='Issuer that authenticator apps show; "": the name of the domain.')
+@click.option("--directory-name", metavar="TEXT", help="Display name of the domain's directory.")
 @click.option(
     "--disconnect-on-revoke",
     type=bool,

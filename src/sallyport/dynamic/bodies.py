@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import unfit_because
 from sallyport.dynamic.sender import RequestOutcome
 from sallyport.policy.rules.bodies import Replies
 from sallyport.web.operation import Done
@@ -24,7 +24,8 @@ class DisconnectSession(InDomain):
     @model_validator(mode="after")
     def _names_one(self) -> "DisconnectSession":
         if (self.sessionId is not None, bool(self.userName), bool(self.station)).count(True) != 1:
-            raise unfit("sessionId, userName or station is needed, one of them", "sessionId", "userName", "station")
+            sentence = "one of sessionId, userName and station is needed"
+            raise unfit_because(sentence, "sessionId", "userName", "station")
         return self
 
 

@@ -1,9 +1,9 @@
-"""What the commands of endpoints share: options, the ids of names, and files of instances and users.
+"""Parts that the commands of endpoints share: options, ids by name, and files of instances and users.
 
-A file is a CSV with a line of names, or a JSON array of objects.
+A file is CSV with a header line, or a JSON array of objects.
 
-Names of columns are taken in any case, with or without underscores. A cell that a spreadsheet would run as a formula is
-written with an apostrophe before it, which the import removes again, except from secrets, which no export has written.
+Column names are accepted in any case, with or without underscores. An export writes an apostrophe before a cell that a
+spreadsheet would run as a formula. An import removes the apostrophe, except from secrets, which are never exported.
 """
 
 import csv
@@ -24,7 +24,7 @@ INSTANCES = ("/api/v1/instances/list", "instances")
 GROUPS = ("/api/v1/instanceGroup/listEndpointGroup", "groups")
 USERS = ("/api/v1/endpointUsers/listAllEpmUsers", "epmUsers")
 BATCH = 500
-"""Rows in a transaction, which other writes wait for."""
+"""Number of rows in one transaction, which other writes wait for."""
 PLAN = ("line", "action", "name", "what")
 _SECRETS = {"password", "motp"}
 _NOTHING: tuple[JSON, ...] = ("", None, [])
@@ -74,7 +74,7 @@ def _objects(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:
 
 
 def _names(given: Sequence[str], known: dict[str, str], where: str) -> list[str]:
-    """Return the columns' own names. ValueError: an unknown column, or one twice."""
+    """Return the canonical names of columns. ValueError: a column is unknown, or given twice."""
     for index, name in enumerate(given):
         if _key(name) not in known:
             raise ValueError(f"{where}: unknown column {name}; there are {', '.join(known.values())}")
@@ -97,8 +97,8 @@ def import_rows(
     skip_refused: bool,
     as_json: bool,
 ) -> None:
-    """Show the plan of an import, and execute it unless a row is refused: BATCH rows at a time, each time all or
-    none."""
+    """Show the plan of an import, and execute it unless a row is refused; with `skip_refused`, import the other rows.
+    Each transaction imports BATCH rows, all or none."""
     fresh, steps = _each_once(rows)
     steps += _run(line, command, domain, fresh, apply=False)
     refused = sum(step["action"] == "refused" for step in steps)
@@ -114,7 +114,7 @@ def import_rows(
     if refused and not skip_refused:
         raise StartError(
             f"{refused} of {counted(len(steps), 'entry', 'entries')} cannot be imported, so nothing is; "
-            "mend the file, or skip them with --skip-refused"
+            "correct the file, or skip them with --skip-refused"
         )
     actions = [str(step["action"]) for step in steps]
     counts = ", ".join(f"{actions.count(each)} {each}" for each in dict.fromkeys(actions)) or "the file is empty"
@@ -122,7 +122,7 @@ def import_rows(
 
 
 def _each_once(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the first row of each name, and the refusals of the others."""
+    """Return the first row of each name, and a refusal for each repeated name."""
     fresh, refused, seen = list[Row](), list[Row](), set[str]()
     for row in rows:
         name = str(row.get("userName", row.get("instanceName", "")))
@@ -146,26 +146,26 @@ def _run(line: CommandLine, command: str, domain: str, rows: Sequence[Row], *, a
 
 
 def instance_id(line: CommandLine, domain: str, name: str) -> JSON:
-    """Return the id of an instance. NotFound."""
+    """Return the id of an instance. Raises NotFound."""
     rows = line.listed(*INSTANCES, {"filter": name}, domain=domain)
     return named(rows, "instanceName", name, "instance", lambda: line.listed(*INSTANCES, domain=domain))["instanceId"]
 
 
 def group_id(line: CommandLine, domain: str, name: str) -> JSON:
-    """Return the id of a group. NotFound."""
+    """Return the id of a group. Raises NotFound."""
     rows = line.listed(*GROUPS, {"filter": name}, domain=domain)
     return named(rows, "groupName", name, "group", lambda: line.listed(*GROUPS, domain=domain))["groupId"]
 
 
 def user_id(line: CommandLine, domain: str, name: str) -> JSON:
-    """Return the id of a user. NotFound."""
+    """Return the id of a user. Raises NotFound."""
     rows = line.listed(*USERS, {"filter": {"filterBy": "userName", "value": name}}, domain=domain)
     return named(rows, "userName", name, "user")["userId"]
 
 
 domain = click.option("--domain", required=True, help="The domain's name or domainId.")
-as_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")
-json_form = click.option("--json", "form", flag_value="json", help="As JSON.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 skip_refused = click.option(
     "--skip-refused", is_flag=True, help="Skip rows that cannot be imported, and import the others."

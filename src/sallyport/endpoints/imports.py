@@ -1,6 +1,6 @@
 """The import of instances and users from rows of a file: the plan for each row, and its execution, all or none.
 
-A row is matched by its name in the domain. An absent value keeps the old one; assignments are added to the present
+A row is matched by its name in the domain. An absent value keeps the old value; assignments are added to the present
 ones.
 """
 
@@ -40,7 +40,7 @@ from sallyport.store.model import Store, Tx
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MAX_ROWS = 1000
-"""Rows of one command: other writes wait for its transaction."""
+"""Maximum number of rows in one command, since other writes wait for its transaction."""
 
 
 class Outcome(StrEnum):
@@ -54,8 +54,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plan for a row. changes: the names of the fields that differ. do: executes it in a transaction; None:
-    nothing."""
+    """The plan for a row. changes: the names of the fields that differ. do: executes the plan in a transaction; None:
+    nothing to do."""
 
     outcome: Outcome
     name: str
@@ -74,11 +74,11 @@ class Planned:
 
 
 Plan = Callable[[Tx, Mapping[str, object]], Planned]
-"""Plans a row. Refused: it cannot be imported."""
+"""A function that plans a row. Refused: the row cannot be imported."""
 
 
 class ImportRows(Arguments):
-    """Rows for a domain. apply: execute the plan if no row is refused."""
+    """Rows to import into a domain. apply: execute the plan if no row is refused."""
 
     domain: str
     rows: list[dict[str, object]] = Field(max_length=MAX_ROWS)
@@ -86,8 +86,8 @@ class ImportRows(Arguments):
 
 
 async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object]], *, apply: bool) -> list[Planned]:
-    """Return the plan for each row, in order; with `apply` it is executed when this returns. Conflict: a row is
-    refused, and nothing is changed."""
+    """Plan each row, and with `apply` execute the plans in one transaction; return the plans in order. Conflict: a row
+    is refused, and nothing is changed."""
 
     def work(tx: Tx) -> list[Planned]:
         planned = [_planned(tx, plan, row) for row in rows]
@@ -103,7 +103,7 @@ async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object
 
 
 def parsed(model: type[ModelT], row: Mapping[str, object]) -> ModelT:
-    """Return a row as its model. Invalid names the columns, without values."""
+    """Validate a row. Invalid: the error names the columns, not the values."""
     try:
         return model.model_validate(dict(row))
     except ValidationError as error:
@@ -115,12 +115,16 @@ def _planned(tx: Tx, plan: Plan, row: Mapping[str, object]) -> Planned:
         return plan(tx, row)
     except Refused as error:
         fields: Sequence[FieldError] = getattr(error, "fields", ())
-        reason = "; ".join(each.told(each.field) if _is_column(each) else each.message for each in fields) or str(error)
-        return Planned(Outcome.REFUSED, str(row.get("userName", row.get("instanceName", ""))), reason=reason)
+        reasons = [each.about(each.field) if _is_column(each) else each.message for each in fields]
+        return Planned(
+            Outcome.REFUSED,
+            str(row.get("userName", row.get("instanceName", ""))),
+            reason="; ".join(reasons) or str(error),
+        )
 
 
 def _is_column(wrong: FieldError) -> bool:
-    """Whether a wrong field is one of the file, rather than a rule that a password does not meet."""
+    """Return whether a wrong field is a column of the file, not a rule that a password does not meet."""
     column = wrong.field.partition(".")[0]
     return column in ImportedUser.model_fields or column in ImportedInstance.model_fields
 
@@ -146,18 +150,19 @@ async def import_instances(
 
 @dataclass(frozen=True, slots=True)
 class _Assignments:
-    """The instances and groups of a row, by ids."""
+    """The ids of the instances and groups of a row."""
 
     instances: Sequence[int]
     groups: Sequence[int]
 
     def demands(self, tx: Tx) -> Demands:
-        """Return the demands on a password: of the instances, of the groups' instances, and of the groups."""
+        """Return the policies that a password must meet: those of the instances, of the groups' instances, and of the
+        groups."""
         machines = [*self.instances, *(each for group in self.groups for each in _instances_of(tx, group))]
         return Demands(machines, membership.policies_of(tx, self.groups))
 
     def new_to(self, tx: Tx, user_id: int) -> dict[str, list[int]]:
-        """Return those that the user is not assigned to yet."""
+        """Return the ids, by kind, of the instances and groups that the user is not assigned to yet."""
         held = {
             "instances": {*self.instances} - {*membership.holders_of(tx, USERS_OF_INSTANCE, user_id)},
             "groups": {*self.groups} - {*membership.holders_of(tx, USERS_OF_GROUP, user_id)},
@@ -179,7 +184,7 @@ async def import_users(
 
 
 class _UserImport:
-    """The import of users. names: of the users of the planned rows."""
+    """The import of users. names: names of the users of the planned rows."""
 
     def __init__(self, users: Users, domain_id: int) -> None:
         self._users = users

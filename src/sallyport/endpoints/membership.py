@@ -1,27 +1,26 @@
-"""The SQL of assignments: users and groups to instances, users to groups.
+"""The SQL of assignments: of users and groups to instances, and of users to groups.
 
-Each total is stored in the row that shows it, in the transaction of the assignment. A repeated assignment or removal
+Each row that shows a total stores it; the transaction of an assignment updates it. A repeated assignment or removal
 changes nothing.
 """
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.endpoints.user import NO_USER, UserRef
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import LISTED, Tx, Value, listed
 from sallyport.store.slices import SLICE
 
 INSTANCES, GROUPS, USERS = "endpoint_instances", "endpoint_groups", "endpoint_users"
 NOT_FOUND = {INSTANCES: "instance not found", GROUPS: "group not found", USERS: NO_USER}
 ASSIGNED = "endpoint_users/assigned"
-"""The stored total of a domain's users that are assigned to any instance."""
+"""The counter of a domain's users that are assigned to any instance."""
 MAX_PAIRS = 2_000
-"""Assignments in one request: logins wait for its transaction, up to 50 µs for each."""
+"""Maximum number of assignments in one request. Logins wait for its transaction, up to 50 µs for each assignment."""
 
 
 class Action(StrEnum):
@@ -33,8 +32,8 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A table of assignments. holder, held: its columns. holders, holds: the tables that these refer to. total: the
-    column of the holders that counts their assignments."""
+    """A table of assignments. holder, held: the two columns of the table. holders, holds: the tables that these columns
+    refer to. total: the column in the table `holders` that counts a holder's assignments."""
 
     table: str
     holder: str
@@ -51,19 +50,10 @@ GROUPS_OF_INSTANCE = Link("endpoint_instance_groups", "instance_id", "group_id",
 USERS_OF_GROUP = Link("endpoint_group_users", "group_id", "user_id", GROUPS, USERS, "users_count")
 
 
-LISTED = "(select value from json_each(:ids))"
-"""SQL of ids that are given as `listed(ids)`: one statement for any number of them."""
-
-
-def listed(ids: Iterable[Value]) -> str:
-    """Return ids as a parameter of SQL with LISTED."""
-    return json.dumps(list(ids))
-
-
 def check_size(holders: Sequence[int], held: Sequence[int]) -> None:
     """Raise Invalid if one request would change too many assignments."""
     if len(holders) * len(held) > MAX_PAIRS:
-        raise Invalid(f"one request changes at most {MAX_PAIRS} assignments")
+        raise Invalid(f"one request changes at most {MAX_PAIRS} assignments: send several requests")
 
 
 def must_exist(tx: Tx, table: str, domain_id: int, ids: Sequence[int]) -> None:
@@ -83,7 +73,8 @@ def users(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[UserRef]:
 
 
 def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Sequence[int]) -> list[Pair]:
-    """Assign each to each, or remove the assignments; return those that changed. All ids must exist."""
+    """Assign each of `held` to each of `holders`, or remove these assignments; return the changed ones. All ids must
+    exist."""
     holder_ids, held_ids = LISTED.replace(":ids", ":holders"), LISTED.replace(":ids", ":held")
     sql = (
         f"insert into {link.table} ({link.holder}, {link.held}) select h.id, o.id from {link.holders} h, "  # noqa: S608
@@ -96,13 +87,13 @@ def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Seq
 
 
 def held_by(tx: Tx, link: Link, holder: int, after: int) -> list[int]:
-    """Return SLICE ids of those assigned to a holder, in order. after: the id before the first."""
+    """Return up to SLICE ids that are assigned to a holder, in order. after: return only greater ids."""
     sql = f"select {link.held} as id from {link.table} where {link.holder} = :holder and {link.held} > :after"  # noqa: S608
     return tx.all(_id, f"{sql} order by id limit {SLICE}", holder=holder, after=after)
 
 
 def holders_of(tx: Tx, link: Link, held: int) -> list[int]:
-    """Return the ids of the holders that one is assigned to, in order."""
+    """Return the ids of the holders that a user or group is assigned to, in order."""
     sql = f"select {link.holder} as id from {link.table} where {link.held} = :held order by id"  # noqa: S608
     return tx.all(_id, sql, held=held)
 
@@ -120,14 +111,15 @@ def instances_of(tx: Tx, user_id: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The password policies that a password has to meet: those of instances, and those that groups name."""
+    """The password policies that a password must meet: those of the instances, and those that groups name."""
 
     instance_ids: Sequence[int]
     policy_ids: Sequence[int] = ()
 
 
 def demands_on(tx: Tx, user_id: int) -> Demands:
-    """Return the demands on a user's password; also of inactive groups, which may be active tomorrow."""
+    """Return the policies that a user's password must meet. Those of inactive groups are included, since a group may
+    become active."""
     return Demands(instances_of(tx, user_id), policies_of(tx, holders_of(tx, USERS_OF_GROUP, user_id)))
 
 
@@ -138,17 +130,17 @@ def policies_of(tx: Tx, group_ids: Sequence[int]) -> list[int]:
 
 
 def forget_holders(tx: Tx, link: Link, holders: Sequence[int]) -> list[Pair]:
-    """Before holders are deleted, delete up to SLICE assignments to them; return the assignments."""
+    """Delete up to SLICE assignments to holders, before the holders are deleted; return the assignments."""
     return _slice(tx, link, link.holder, holders)
 
 
 def forget_held(tx: Tx, link: Link, held: Sequence[int]) -> int:
-    """Before users or groups are deleted, delete up to SLICE of their assignments; return how many."""
+    """Delete up to SLICE assignments of users or groups, before these are deleted; return the number."""
     return len(_slice(tx, link, link.held, held))
 
 
 def forget_other_holders(tx: Tx, link: Link, held: int, staying: Sequence[int]) -> int:
-    """Delete up to SLICE assignments of one to other holders than these; return how many."""
+    """Delete up to SLICE assignments of a user or group to holders other than `staying`; return the number."""
     others = f"{link.holder} not in {LISTED.replace(':ids', ':staying')}"
     return len(_slice(tx, link, link.held, [held], others, staying=listed(staying)))
 
@@ -161,7 +153,8 @@ def _slice(tx: Tx, link: Link, column: str, ids: Sequence[int], only: str = "tru
 
 
 def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list[Pair]:
-    """Add or delete assignments, and update the totals of their holders and of assigned users; return them."""
+    """Run SQL that adds or deletes assignments, and update the totals of holders and of assigned users; return the
+    changed assignments."""
     changed = tx.rows(f"{sql} returning {link.holder}, {link.held}", **parameters)
     rows = [(int(holder or 0), int(held or 0)) for holder, held in changed]
     by_change = dict[int, list[Value]]()
@@ -176,8 +169,9 @@ def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list
 
 
 def _mark_assigned(tx: Tx, user_ids: Sequence[Value]) -> None:
-    """Store whether users are assigned to any instance, and how many of the domain's users are."""
-    differing = "assigned <> exists (select 1 from endpoint_instance_users where user_id = endpoint_users.id)"
+    """Store whether users are assigned to any instance, and update the counter of assigned users."""
+    has_any = "exists (select 1 from endpoint_instance_users where user_id = endpoint_users.id)"
+    differing = f"assigned <> case when {has_any} then 1 else 0 end"
     sql = f"update endpoint_users set assigned = 1 - assigned where id in {LISTED} and {differing} "  # noqa: S608
     rows = tx.rows(f"{sql} returning domain_id, assigned", ids=listed(user_ids))
     for (domain_id, assigned), users in Counter(rows).items():

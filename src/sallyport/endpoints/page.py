@@ -1,7 +1,7 @@
-"""The page that an enrolment's link opens: the QR code, and a field for the first code.
+"""The page that the link of an enrolment opens: the QR code, and a field for the first code.
 
-The link shows the names of user and domain and the new seed, and nothing else. It may be opened again; after a right
-code, or the fifth wrong one, it looks like an unknown link.
+The page shows the names of user and domain and the new seed, and nothing else. The link can be opened again. After a
+right code, or the fifth wrong one, the link behaves like an unknown one.
 """
 
 import re
@@ -20,10 +20,10 @@ PATH = "/enrol/"
 _LINK = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _GONE = Page(
     "This link is not valid",
-    "<p>It was used, it is over, or it never was. Ask for a new one where you got it.</p>",
+    "<p>The link has expired, was used already, or is incomplete. Ask your administrator for a new one.</p>",
     404,
 )
-_DONE = Page("Done", "<p>From now on your app's codes are the ones that count. You can close this page.</p>")
+_DONE = Page("Done", "<p>Your app is set up. Use its codes when you log in. You can close this page.</p>")
 
 
 def routes(seeds: OneTimeSeeds) -> list[BaseRoute]:
@@ -49,10 +49,10 @@ class _EnrolmentPage:
             return _GONE
         except Invalid:
             return await self._opened(link, "A code is six digits.")
-        return _DONE if checked.right else await self._opened(link, "That code is not right.")
+        return _DONE if checked.right else await self._opened(link, "This code is wrong.")
 
     async def _opened(self, link: str, wrong: str = "") -> Page:
-        """Return the page of a pending enrolment, or that of an invalid link."""
+        """Return the page of a pending enrolment, or the page for an invalid link."""
         waiting = await self._seeds.behind(link) if _LINK.fullmatch(link) else None
         if waiting is None:
             return _GONE
@@ -67,10 +67,11 @@ def _form(waiting: Enrolment, domain: str, image: str, wrong: str) -> str:
     seed = " ".join(re.findall(".{1,4}", waiting.seed))
     return (
         f'<p class="name">For <strong>{escape(waiting.user.name)}</strong> at <strong>{escape(domain)}</strong>.</p>'
-        f"{refusal}<ol><li>Scan this with your authenticator app, "
+        f"{refusal}<ol><li>Scan this QR code with your authenticator app, "
         f'or <a href="{escape(waiting.otpauth)}">open it on this device</a>.'
         f'<img alt="QR code of the key below" src="{escape(image)}">'
-        f"Without a camera, type the key: <code>{seed}</code></li><li>Type the code that the app shows.</li></ol>"
+        f"If you cannot scan it, type this key into the app: <code>{seed}</code></li>"
+        "<li>Type the code that the app shows, and press Confirm.</li></ol>"
         '<form method="post"><label for="code">Code</label> <input id="code" name="code" inputmode="numeric" '
         'autocomplete="one-time-code" maxlength="16" required> <button>Confirm</button></form>'
     )

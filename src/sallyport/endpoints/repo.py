@@ -1,6 +1,7 @@
-"""The SQL of endpoint users for logins, and of their passwords and seeds, with the identities that these are sealed
-under: `endpoint_users/ID/password`, `endpoint_users/ID/motp` for a confirmed one-time-password seed,
-`totp_enrolments/ID/seed` for one that waits.
+"""The SQL of endpoint users for logins, and of their passwords and seeds.
+
+The secrets are sealed under these identities: `endpoint_users/ID/password`, `endpoint_users/ID/motp` for a confirmed
+one-time-password seed, `totp_enrolments/ID/seed` for the seed of a pending enrolment.
 """
 
 from collections.abc import Sequence
@@ -9,9 +10,8 @@ from hashlib import sha256
 
 from sallyport.base.text import folded
 from sallyport.endpoints.groups.group import ttl_seconds
-from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.user import User, UserKey, UserRef, name_key
-from sallyport.store.model import Tx
+from sallyport.store.model import LISTED, Tx, listed
 from sallyport.store.vault import Vault
 
 
@@ -25,13 +25,14 @@ class _Sealed:
 
 @dataclass(frozen=True, slots=True)
 class SealedSeed:
-    """A user's confirmed seed. `sealed` is never twice the same, so that it also tells one seed from the next."""
+    """A user's confirmed seed. Each sealing returns different octets, so `sealed` also distinguishes a seed from the
+    next one."""
 
     user_id: int
     sealed: bytes
 
     def open(self, vault: Vault) -> str:
-        """Return the seed, base32. SecretError."""
+        """Return the seed, base32. Raises SecretError."""
         return vault.open(self.sealed, _motp(self.user_id)).decode()
 
 
@@ -52,7 +53,7 @@ class Pending:
         return UserRef(self.user_id, self.domain_id, self.name)
 
     def open(self, vault: Vault) -> str:
-        """Return the seed, base32. SecretError."""
+        """Return the seed, base32. Raises SecretError."""
         return vault.open(self.seed, _pending(self.user_id)).decode()
 
 
@@ -76,7 +77,7 @@ def _pending(user_id: int) -> str:
 
 
 def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
-    """Return a user with its password opened, or None. SecretError."""
+    """Return a user with its password opened, or None. Raises SecretError."""
     row = tx.one(
         _Sealed,
         "select id, name, password, motp from endpoint_users where domain_id = :d and name_key = :key",
@@ -93,7 +94,7 @@ def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
         password,
         has_totp=row.motp is not None,
         groups=folded(name for name, _ in groups),
-        stamp=sha256(row.password or b"").hexdigest()[:16],  # sealed, so that it differs each time
+        stamp=sha256(row.password or b"").hexdigest()[:16],  # of the sealed octets, which differ after each change
         session_s=min((seconds for _, ttl in groups if (seconds := ttl_seconds(ttl)) is not None), default=None),
     )
 
@@ -114,7 +115,8 @@ def _group(*, name: str, ttl: str) -> tuple[str, str]:
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Open one password and one seed, if there are any. SecretError: the store was sealed under another master key."""
+    """Check that one password and one seed open, if there are any. SecretError: the store was sealed under another
+    master key."""
     sql = "select id, name, password, motp from endpoint_users where password is not null order by id limit 1"
     row = tx.one(_Sealed, sql)
     if row is not None and row.password is not None:
@@ -136,7 +138,7 @@ def set_password(tx: Tx, vault: Vault, user_id: int, password: bytes, at: int) -
 
 
 def secrets(tx: Tx, vault: Vault, user_id: int) -> tuple[bytes | None, str | None]:
-    """Return a user's password, and the confirmed seed in base32; None for each that is missing. SecretError."""
+    """Return a user's password, and the confirmed seed in base32; None for a missing one. Raises SecretError."""
     row = tx.one(_Sealed, "select id, name, password, motp from endpoint_users where id = :id", id=user_id)
     if row is None:
         return None, None
@@ -162,13 +164,14 @@ def seed(tx: Tx, domain_id: int, key: str) -> SealedSeed | None:
 
 
 def spend(tx: Tx, seed: SealedSeed, step: int) -> bool:
-    """Store the last accepted step of this seed; return False if the step, or a later one, is spent."""
+    """Store the time step of an accepted code; return False if this step or a later one is spent, or the seed was
+    replaced."""
     sql = "update endpoint_users set motp_step = :step where id = :id and motp = :sealed and motp_step < :step"
     return tx.execute(sql, step=step, id=seed.user_id, sealed=seed.sealed) > 0
 
 
 def set_seed(tx: Tx, vault: Vault, user_id: int, seed: str, step: int, at: int) -> None:
-    """Store a user's seed in place of the old one; `step` is its first spent step."""
+    """Store a user's seed in place of the old one. step: the time step up to which its codes are spent."""
     tx.execute(
         "update endpoint_users set motp = :motp, motp_step = :step, updated_at = :at where id = :id",
         motp=vault.seal(seed.encode(), _motp(user_id)),
@@ -194,7 +197,7 @@ def clear_all(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def begin_enrolment(tx: Tx, vault: Vault, user_id: int, seed: str, *, link_hash: str, at: int, expires_at: int) -> None:
-    """Store a seed until its first code, in place of a pending one; delete the expired enrolments of all users."""
+    """Store a pending enrolment in place of the user's earlier one; delete the expired enrolments of all users."""
     tx.execute("delete from totp_enrolments where expires_at <= :at or user_id = :id", at=at, id=user_id)
     tx.execute(
         "insert into totp_enrolments (user_id, seed, link_hash, wrong_codes, expires_at) "
@@ -227,14 +230,14 @@ def count_wrong_code(tx: Tx, user_id: int) -> None:
 
 
 def void_codes(tx: Tx, step: int) -> None:
-    """After a restore: no code up to this time step counts any more, since it may have been spent after the backup,
-    and no enrolment waits."""
+    """Void all codes up to a time step, and delete all pending enrolments. After a restore this is needed, since the
+    codes may have been spent after the backup."""
     tx.execute("delete from totp_enrolments")
     tx.execute("update endpoint_users set motp_step = :step where motp is not null and motp_step < :step", step=step)
 
 
 def active_groups(tx: Tx, domain_id: int, key: str) -> frozenset[str]:
-    """The names of the active groups of a user, without case; none where the domain has no user of that name."""
+    """Return the names of a user's active groups, without case; empty if the domain has no user of that name."""
     user_id = tx.value(
         int, "select id from endpoint_users where domain_id = :d and name_key = :key", d=domain_id, key=key
     )

@@ -1,8 +1,8 @@
 """One-time-password seeds of endpoint users (RFC 6238: SHA-1, 6 digits, 30 s), and their enrolment.
 
-A new seed waits until its first right code shows that it has arrived in an app; the one before stays valid until then.
-The admin who enrolled the user sends that code, or the user types it on the page that the enrolment's link opens. The
-enrolment ends with a right code, with five wrong ones, after an hour, or with the next enrolment.
+A new seed is pending until its first right code shows that an app has it. The former seed stays valid until then. The
+admin who enrolled the user sends the first code, or the user types it on the page that the enrolment's link opens. The
+enrolment ends with a right code, with five wrong codes, after an hour, or with the next enrolment.
 """
 
 import io
@@ -37,26 +37,26 @@ SEED_OCTETS = 20
 LINK_OCTETS = 32
 LIFE_S = 3600
 BORDER = 4
-"""Modules of quiet zone around a QR code (ISO/IEC 18004 section 9.1)."""
+"""Width of the quiet zone around a QR code, in modules (ISO/IEC 18004 section 9.1)."""
 MAX_WRONG_CODES = 5
-# In UTF-8. A QR code holds 2,300 octets; these stay far below that when they are quoted.
+# Octets in UTF-8. A QR code holds 2,300 octets; a URI with quoted names of this length is far shorter.
 LONGEST_ISSUER, LONGEST_ACCOUNT = 64, 128
 
-NOTHING_WAITS = "no enrolment waits for a code"
+NOTHING_WAITS = "no enrolment waits for a code: start one first"
 
 _CODE = re.compile(r"[0-9]{6}", re.ASCII)
 
 IssuerOf = Callable[[int], str]
-"""The issuer that authenticator apps show for an existing domain."""
+"""A function that returns the issuer that authenticator apps show for an existing domain."""
 LinkTo = Callable[[str], str]
-"""Makes the address of an enrolment's link from its secret part."""
+"""A function that returns the URL of an enrolment's link from its secret part."""
 
 
 class OneTimeSeeds:
     """The seeds of all users. Satisfies `mfa.host.Seeds`.
 
-    A seed that `seed` has returned is remembered, sealed, until the next one for the same user: `spend` refers to it,
-    and does nothing once another seed has replaced it in the store.
+    The seed that `seed` last returned for a user stays in memory, sealed. `spend` refers to it, and stores nothing once
+    another seed has replaced it in the store.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class OneTimeSeeds:
         self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
 
     async def seed(self, domain_id: int, user: str) -> str | None:
-        """Return the user's confirmed seed, base32; None without one. StoreError, SecretError."""
+        """Return the user's confirmed seed, base32; None without one. Raises StoreError, SecretError."""
         key = (domain_id, name_key(user))
 
         def work(tx: Tx) -> tuple[SealedSeed | None, int]:
@@ -91,8 +91,8 @@ class OneTimeSeeds:
         return found.open(self._vault)
 
     async def spend(self, domain_id: int, user: str, step: int) -> bool:
-        """Store the time step of an accepted code. False: it, or a later one, is spent, or the seed that `seed` has
-        returned is no longer the user's. StoreError."""
+        """Store the time step of an accepted code. Return False if this step or a later one is spent, or if the seed
+        that `seed` returned is no longer the user's. Raises StoreError."""
         key = (domain_id, name_key(user))
         given = self._given.get(key)
 
@@ -103,7 +103,7 @@ class OneTimeSeeds:
         return await self._store.write(work)
 
     async def enrol(self, domain_id: int, which: UserKey) -> tuple[Enrolment, str]:
-        """Make a seed that waits for its first code; return it and the secret part of its link. NotFound."""
+        """Begin an enrolment with a new seed; return it and the secret part of its link. Raises NotFound."""
         seed = b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
         link = secrets.token_urlsafe(LINK_OCTETS)
         at = self._clock()
@@ -121,8 +121,8 @@ class OneTimeSeeds:
         return self._enrolment(user, seed, MAX_WRONG_CODES, expires_at), link
 
     async def confirm(self, domain_id: int, which: UserKey, code: str) -> CodeCheck:
-        """Confirm the pending seed if the code is right. NotFound: no such user, or no pending seed. Invalid: not six
-        digits, which is not counted."""
+        """Confirm the pending seed if the code is right. NotFound: no such user, or no pending seed. Invalid: the code
+        is not six digits; it does not count as a wrong code."""
 
         def find(tx: Tx, at: int) -> Pending | None:
             return repo.pending(tx, _located(tx, domain_id, which).id, at)
@@ -130,7 +130,7 @@ class OneTimeSeeds:
         return await self._confirm(find, code)
 
     async def remove(self, domain_id: int, which: UserKey) -> bool:
-        """Delete the user's seed and a pending one; return whether there was either. NotFound."""
+        """Delete the user's seed and a pending one; return whether there was either. Raises NotFound."""
         at, touched = self._clock(), list[UserRef]()
 
         def work(tx: Tx) -> bool:
@@ -144,7 +144,7 @@ class OneTimeSeeds:
         return await self._change(work, touched)
 
     async def behind(self, link: str) -> Enrolment | None:
-        """Return the enrolment of a link; None for an unknown, used or expired link. StoreError, SecretError."""
+        """Return the enrolment of a link; None for an unknown, used or expired link. Raises StoreError, SecretError."""
         at = self._clock()
         found = await self._store.read(lambda tx: repo.pending_by_link(tx, token_hash(link), at))
         if found is None:
@@ -153,11 +153,12 @@ class OneTimeSeeds:
         return self._enrolment(found.user, found.open(self._vault), tries_left, found.expires_at)
 
     async def confirm_link(self, link: str, code: str) -> CodeCheck:
-        """`confirm` for the user with the link. NotFound, Invalid."""
+        """Confirm the pending seed of a link, as `confirm` does. Raises NotFound, Invalid."""
         return await self._confirm(lambda tx, at: repo.pending_by_link(tx, token_hash(link), at), code)
 
     async def _confirm(self, find: Callable[[Tx, int], Pending | None], code: str) -> CodeCheck:
-        """Confirm in one transaction, so that the second of two confirmations finds nothing, and no try is lost."""
+        """Confirm in one transaction, so that the second of two confirmations finds nothing, and every wrong code is
+        counted."""
         digits, at, touched = _digits(code), self._clock(), list[UserRef]()
 
         def work(tx: Tx) -> CodeCheck:
@@ -170,7 +171,7 @@ class OneTimeSeeds:
         return await self._change(work, touched)
 
     async def _change(self, work: Work[T], touched: Sequence[UserRef]) -> T:
-        """Write, and drop the touched users from memory, also after an error."""
+        """Run a write transaction, and drop the touched users from memory, also after an error."""
         try:
             return await self._store.write(work)
         finally:
@@ -198,18 +199,19 @@ class OneTimeSeeds:
 
     @property
     def issuer(self) -> IssuerOf:
-        """Returns the issuer of a domain, for the page."""
+        """The function that returns the issuer of a domain."""
         return self._issuer
 
 
 class QrImages:
-    """Draws one image at a time, in a worker thread: an image takes 10 to 60 ms, which no login waits for."""
+    """A renderer of QR codes. It draws one image at a time in a worker thread: an image takes 10 to 60 ms, and no login
+    waits."""
 
     def __init__(self) -> None:
         self._one_at_a_time = trio.CapacityLimiter(1)
 
     async def data_uri(self, text: str) -> str:
-        """Return an SVG image as a data URI, black on white."""
+        """Return the QR code of a text: an SVG image, black on white, as a data URI."""
         return await trio.to_thread.run_sync(_data_uri, text, limiter=self._one_at_a_time)
 
 
@@ -220,7 +222,8 @@ def _data_uri(text: str) -> str:
 
 
 def qr_blocks(text: str) -> str:
-    """Return lines of half blocks for a dark terminal, on which the light modules are drawn; scanners read both."""
+    """Return the QR code of a text in lines of half blocks. The light modules are drawn, for a dark terminal; scanners
+    also read the inverted code of a light terminal."""
     import segno
 
     out = io.StringIO()
@@ -229,9 +232,9 @@ def qr_blocks(text: str) -> str:
 
 
 def matching_step(seed: str, digits: str, at: int) -> int | None:
-    """Return the time step of a code, at most one step from a moment in microseconds (RFC 6238 section 5.2).
+    """Return the time step of a code, at most one step from a time in microseconds, or None (RFC 6238 section 5.2).
 
-    seed: base32. The present step first, then the one before, then the next.
+    seed: base32. The present step is checked first, then the previous one, then the next.
     """
     present, codes = at // (STEP_S * SECOND), HOTP(seed)
     for step in (present, present - 1, present + 1):
@@ -251,7 +254,7 @@ def _cut(text: str, octets: int) -> str:
 
 
 def _digits(code: str) -> str:
-    """Return the six digits, which apps show in two groups. Invalid."""
+    """Return the six digits of a code without blanks, since apps show two groups. Raises Invalid."""
     digits = "".join(code.split())
     if not _CODE.fullmatch(digits):
         raise Invalid.about("a code is six digits", "code")

@@ -38,16 +38,16 @@ PAGE = 200
 
 @click.group(cls=Group)
 def event() -> None:
-    """Events: every login with its decision, the applied one, and the one of enforce mode."""
+    """Events: every login with its decision, the applied decision, and the decision of enforce mode."""
 
 
 @event.command("list")
 @click.option("--domain", required=True, help="The domain's name or domainId.")
 @click.option("--search", default="", help="A part of user, device, station or address.")
-@click.option("--from", "since", type=PAST, help="From this time on, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
+@click.option("--from", "since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
 @click.option("--to", "until", type=PAST, help="End time (exclusive), as --from.")
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of events.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(
     line: CommandLine,
@@ -70,7 +70,7 @@ def list_(
 
 @event.command()
 @click.option("--domain", required=True, help="The domain's name or domainId.")
-@click.option("--from", "since", type=PAST, help="From this time on, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
+@click.option("--from", "since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
 @click.option("--to", "until", type=PAST, help="End time (exclusive), as --from.")
 @click.option(
     "--format",
@@ -80,13 +80,15 @@ def list_(
     show_default=True,
     help="CSV, or JSON lines.",
 )
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True), default="-", help="A file.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True), default="-", help="File to write."
+)
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, since: str | None, until: str | None, form: Form, output: Path) -> None:
-    """Export the events of a domain at this moment, oldest first.
+    """Export the current events of a domain, oldest first.
 
-    In CSV, a cell that a spreadsheet would run as a formula starts with an apostrophe, and other characters than
-    printable ones are replaced; JSON lines have every field as it was sent.
+    In CSV, a cell that a spreadsheet would run as a formula starts with an apostrophe, and unprintable characters are
+    replaced. JSON lines have every field as it was sent.
     """
     asked = _stretch(since, until)
 
@@ -103,7 +105,7 @@ def _stretch(since: str | None, until: str | None) -> Row:
 
 
 def _events(page: Callable[[Row], Row]) -> Iterator[Row]:
-    """Yield the events of all pages. page: reads the one at a place."""
+    """Yield the events of all pages. page: returns the page at a place, such as a cursor."""
     place: Row = {}
     while True:
         answer = page(place)
@@ -115,9 +117,9 @@ def _events(page: Callable[[Row], Row]) -> Iterator[Row]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[TextIO | None]:
-    """Yield the file to write; None for standard output. It gets its name once it is complete, with mode 0600.
+    """Yield the file to write; None for standard output. A new file gets its name, with mode 0600, when it is complete.
 
-    An existing pipe or device is written directly. StartError.
+    An existing pipe or device is written directly. Raises StartError.
     """
     if str(path) == "-":
         yield None

@@ -13,6 +13,7 @@ import socket
 import struct
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TypeAlias
 
@@ -144,7 +145,7 @@ async def _answer(run: Run, line: bytes, user: str) -> bytes:
     try:
         return b'{"result": ' + await run(asked, user) + b"}"
     except Refused as error:
-        return _error(told(error), error.status, error.fields if isinstance(error, Invalid) else ())
+        return _error(in_one_line(error), error.status, error.fields if isinstance(error, Invalid) else ())
     except SallyportError as error:
         return _error(str(error), 503)
     except Exception:
@@ -161,11 +162,11 @@ def _parsed(line: bytes) -> object:
 
 
 def _error(message: str, status: int, fields: Sequence[FieldError] = ()) -> bytes:
-    wrong = [{"field": each.field, "message": each.message} for each in fields]
+    wrong = [asdict(each) for each in fields]
     return json.dumps({"error": message, "status": status, "fields": wrong}).encode()
 
 
-def told(error: Refused) -> str:
+def in_one_line(error: Refused) -> str:
     """Return an error in one line: its message, then the message of each wrong field."""
     text = str(error)
     fields = error.fields if isinstance(error, Invalid) else ()

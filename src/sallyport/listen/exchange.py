@@ -14,7 +14,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import PacketError
+from sallyport.base.errors import PacketError, StoreError
 from sallyport.domains.service import Domains
 from sallyport.inventory.clients.client import CHECK, LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings
@@ -161,7 +161,9 @@ class Exchange:
     def _refuse(self, error: Exception, client: Client, source: Source, at: int, datagram: bytes) -> None:
         reason = error.reason if isinstance(error, PacketError) else "internal_error"
         self._discard(reason, source, at, client, datagram)
-        if not isinstance(error, PacketError):
+        if isinstance(error, StoreError):  # the store has logged its cause
+            log.error("radius_request_failed", client=client.name, error=str(error))
+        elif not isinstance(error, PacketError):
             log.error("radius_request_failed", client=client.name, exc_info=error)
 
     def _discard(

@@ -189,7 +189,9 @@ class RadSec:
     def _load(self) -> None:
         files = self._credentials()
         if files is None:
-            raise StartError("RadSec has no certificate: sallyport cert init makes one")
+            raise StartError(
+                "RadSec has no certificate: sallyport cert init makes one; in a new place, after sallyport db migrate"
+            )
         self._context, self._files = server_context(files), files
 
     async def _watch(self) -> None:
@@ -349,7 +351,7 @@ class RadSec:
 
 
 def decode_proven(packet: bytes, secret: SharedSecret) -> Request:
-    """Parse a packet that arrived over TLS, which proves its sender as a signature does. PacketError."""
+    """Parse a packet that arrived over TLS, which proves its sender as a signature does. Raises PacketError."""
     request = decode(packet, secret)
     request.signed = True
     return request

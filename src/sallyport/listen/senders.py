@@ -25,15 +25,15 @@ log = structlog.get_logger()
 MAX_SENDERS = 1024
 STRANGERS: Final = 0
 """The owner of the addresses that no RADIUS client has."""
-TOLD_US: Final = SECOND
+LOG_INTERVAL_US: Final = SECOND
 """Between two log lines about the senders of one tenant."""
 
 
 @dataclass(slots=True)
 class Sender:
     """An address that sent. Times in microseconds. reason: why its last datagram was of no use. client: the RADIUS
-    client that sent it; None for none. datagram: the last one, as it came. told: the reason that the log has. is_over:
-    whether a later request of the same kind had success.
+    client that sent it; None for none. datagram: the last one, as it came. logged: the reason that the log has.
+    is_over: whether a later request of the same kind had success.
     """
 
     host: str
@@ -43,7 +43,7 @@ class Sender:
     reason: str
     client: Client | None = None
     datagram: bytes = b""
-    told: str = ""
+    logged: str = ""
     is_over: bool = False
 
     def request(self) -> Request | None:
@@ -80,7 +80,7 @@ class Senders:
 
     def __init__(self, *, max_senders: int = MAX_SENDERS) -> None:
         self._senders = BoundedMap[str, Sender](max_senders)
-        self._told_at: dict[int, int] = {}  # by tenant
+        self._logged_at: dict[int, int] = {}  # by tenant
 
     def note(
         self, host: str, reason: str, at: int, *, client: Client | None = None, datagram: bytes = b""
@@ -95,9 +95,10 @@ class Senders:
         sender.last_at = at
         sender.reason, sender.client, sender.datagram, sender.is_over = reason, client, datagram, False
         self._senders.put(host, sender, tenant_id)
-        if reason in (sender.told, UNPROVEN) or abs(at - self._told_at.get(tenant_id, -TOLD_US)) < TOLD_US:
+        since_us = abs(at - self._logged_at.get(tenant_id, -LOG_INTERVAL_US))
+        if reason in (sender.logged, UNPROVEN) or since_us < LOG_INTERVAL_US:
             return None
-        sender.told, self._told_at[tenant_id] = reason, at
+        sender.logged, self._logged_at[tenant_id] = reason, at
         return sender
 
     def refused(self, host: str, reason: str, at: int, client: Client | None, datagram: bytes) -> None:
@@ -116,7 +117,7 @@ class Senders:
         """
         sender = self._senders.get(host)
         if sender is not None and sender.datagram[:1] == bytes((code,)):
-            sender.is_over, sender.told = True, ""
+            sender.is_over, sender.logged = True, ""
 
     def forget(self, host: str) -> None:
         """Remove an address that now belongs to a RADIUS client."""

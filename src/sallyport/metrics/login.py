@@ -1,4 +1,4 @@
-"""Decisions on logins, second factors, lock-outs, events that leave by an outlet, and upstream RADIUS servers."""
+"""Metrics of decisions on logins, second factors, lock-outs, event outlets, and upstream RADIUS servers."""
 
 from collections.abc import Callable, Iterable
 
@@ -7,11 +7,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from sallyport.metrics.instruments import BUCKETS, ReadGauge, Tally, Values
 
 FROM_THE_START = {"monitor": ("allow", "deny", "would_deny"), "enforce": ("allow", "deny", "bypass", "error")}
-"""Decisions of each mode, shown from 0 on."""
+"""Decisions of each mode that are exported from 0 on."""
 
 
 class LoginMetrics:
-    """Decisions on logins, and purged events."""
+    """Metrics of decisions on logins, and of purged events."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.decisions = Tally(
@@ -25,18 +25,18 @@ class LoginMetrics:
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Show the decisions of these domains, given with their modes, from 0 on."""
+        """Export the decisions of these domains from 0 on. shown: returns (domain, mode) of each domain."""
         self.decisions.expect(
             lambda: ((domain, mode, each) for domain, mode in shown() for each in FROM_THE_START.get(mode, ()))
         )
 
 
 class MfaMetrics:
-    """Second factors. provider: its name. result: of the conversation."""
+    """Metrics of second factors. provider: name of the provider. result: result of the conversation."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._challenges = Counter(
-            "sallyport_mfa_challenges", "Second factors asked for.", ["provider", "result"], registry=registry
+            "sallyport_mfa_challenges", "Second factors requested.", ["provider", "result"], registry=registry
         )
         self._seconds = Histogram(
             "sallyport_mfa_challenge_duration_seconds",
@@ -58,12 +58,12 @@ class MfaMetrics:
             registry=registry,
         )
         self._open = Gauge(
-            "sallyport_mfa_circuits_open", "Domains whose provider has failed and is not asked for now.", ["provider"],
+            "sallyport_mfa_circuits_open", "Domains whose provider has failed and is not called for now.", ["provider"],
             registry=registry,
         )  # fmt: skip
 
     def finished(self, provider: str, result: str, seconds: float) -> None:
-        """Count an ended conversation. result: of a closed set."""
+        """Count an ended conversation. result: a value of a closed set."""
         self._challenges.labels(provider, result).inc()
         self._seconds.labels(provider, result).observe(seconds)
 
@@ -76,12 +76,12 @@ class MfaMetrics:
         self._calls.labels(provider, call, result).observe(seconds)
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
-        """Note that the circuit of a domain's provider opened or closed."""
+        """Record that the circuit breaker of a domain's provider opened or closed."""
         self._open.labels(provider).inc(1 if is_open else -1)
 
 
 class LockoutMetrics:
-    """Lock-outs. kind: user or station."""
+    """Metrics of lock-outs. kind: user or station."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -92,7 +92,7 @@ class LockoutMetrics:
         self._lockouts.labels(kind).inc()
 
     def watch(self, read: Values) -> None:
-        """Read the number of locked names at a scrape."""
+        """Set the function that returns the number of locked names; it is called at a scrape."""
         ReadGauge(
             self._registry,
             "sallyport_locked_out",
@@ -103,8 +103,10 @@ class LockoutMetrics:
 
 
 class OutletMetrics:
-    """Events sent to outlets. outlet: its URL, as the setting has it. type: login, audit. waiting: number of events not
-    yet delivered, by (outlet, type)."""
+    """Metrics of events sent to outlets. outlet: its URL in the settings. type: login, audit.
+
+    waiting: number of undelivered events by (outlet, type).
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.sent = Tally(
@@ -124,7 +126,7 @@ class OutletMetrics:
 
 
 class UpstreamMetrics:
-    """RADIUS servers that check logins. domain: the domain's id. outcome: of a login at these servers."""
+    """Metrics of RADIUS servers that check logins. domain: the domain's id. outcome: outcome of a forwarded login."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Tally(
@@ -155,7 +157,7 @@ class UpstreamMetrics:
         )
 
     def moved(self, domain: str, before: str, after: str) -> None:
-        """Note the change of a server's state. Empty: it is new, or was removed."""
+        """Record a change of a server's state. before, after: states; empty for a server that is new or was removed."""
         for state, change in ((before, -1), (after, 1)):
             if state:
                 self.servers[domain, state] = self.servers.get((domain, state), 0) + change

@@ -1,4 +1,4 @@
-"""The RADIUS listeners."""
+"""Metrics of the RADIUS listeners."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -18,7 +18,7 @@ FROM_THE_START: Final = ("Access-Accept", "bad_authenticator", "bad_message_auth
 
 
 class RadiusMetrics:
-    """The RADIUS listeners. listener: auth, acct or radsec. type: a packet's name (RFC 2865)."""
+    """Metrics of the RADIUS listeners. listener: auth, acct or radsec. type: name of a packet's type (RFC 2865)."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -36,7 +36,7 @@ class RadiusMetrics:
         self.seconds = Durations(
             registry,
             "sallyport_radius_request_duration_seconds",
-            "From receipt to reply, without the delay of a reject and the wait for a second factor.",
+            "Time from receipt to reply, without the delay of a reject and the wait for a second factor.",
             "type",
         )
         self.clients = Tally(
@@ -47,16 +47,19 @@ class RadiusMetrics:
         )
 
     def listen(self, listener: str) -> None:
-        """Show a listener's discards from 0 on, so that the first of each kind is an increase."""
+        """Export a listener's discards from 0 on, so that the first discard of each kind is an increase."""
         for reason in DISCARDS:
             self.discards.cell(listener, reason)
 
     def watch_clients(self, names: Callable[[], Iterable[str]]) -> None:
-        """Show each RADIUS client before its first request, and before its first wrong secret."""
+        """Export each RADIUS client from 0 on, before its first request and its first wrong secret."""
         self.clients.expect(lambda: ((name, outcome) for name in names() for outcome in FROM_THE_START))
 
     def watch_listeners(self, in_flight: Values, drops: Values) -> None:
-        """Read the number of waiting requests, and of datagrams that the kernel dropped, at a scrape."""
+        """Set the functions that return the number of waiting requests, and of datagrams dropped by the kernel.
+
+        They are called at a scrape.
+        """
         ReadGauge(
             self._registry,
             "sallyport_radius_inflight_requests",
@@ -73,7 +76,7 @@ class RadiusMetrics:
         )
 
     def watch_radsec(self, connections: Values) -> None:
-        """Read the number of RadSec connections at a scrape."""
+        """Set the function that returns the number of RadSec connections; it is called at a scrape."""
         ReadGauge(
             self._registry,
             "sallyport_radsec_connections",
@@ -84,8 +87,10 @@ class RadiusMetrics:
 
 
 class DynamicMetrics:
-    """Requests to NASes about sessions (RFC 5176). kind: disconnect, change. outcome: ack, nak, timeout, unreachable,
-    unknown client."""
+    """Metrics of Disconnect and CoA requests to NASes (RFC 5176). kind: disconnect, change.
+
+    outcome: ack, nak, timeout, unreachable, unknown client.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Tally(

@@ -51,10 +51,10 @@ def provider() -> None:
 @click.argument("kind", metavar="PROVIDER")
 @click.option("--ikey", help="duo: the integration key.")
 @click.option("--host", help="duo: the API host; radius: name or address of the server.")
-@click.option("--okta-domain", "domain_", metavar="HOST", help="okta: such as example.okta.com.")
-@click.option("--url", help="privacyidea, webhook: https://...")
+@click.option("--okta-domain", "domain_", metavar="HOST", help="okta: Okta domain, such as example.okta.com.")
+@click.option("--url", help="privacyidea, webhook: URL of the server, https://...")
 @click.option("--realm", help="privacyidea: the realm of the users, if not its default.")
-@click.option("--port", type=int, help="radius: the UDP port, if not 1812.")
+@click.option("--port", type=int, help="radius: UDP port of the server. Without it: 1812.")
 @click.option("--issuer-did", "issuer_did", metavar="DID", help="wallet: the issuer of the credential.")
 @click.option("--schema-id", "schema_id", type=int, metavar="N", help="wallet: the schema of the credential.")
 @click.option(
@@ -64,7 +64,7 @@ def provider() -> None:
 )
 @click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="A field of an installed provider.")
 @click.option("--secret-field", metavar="NAME", help="Name of the secret field of an installed provider.")
-@click.option("--timeout-seconds", type=int, metavar="N", help="Time that a user may take to answer.")
+@click.option("--timeout-seconds", type=int, metavar="N", help="Time limit of a user's answer, in seconds.")
 @click.pass_obj
 def set_(
     line: CommandLine,
@@ -123,7 +123,7 @@ def set_(
 
 @provider.command()
 @click.argument("domain", metavar="DOMAIN")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(line: CommandLine, *, domain: str, as_json: bool) -> None:
     """Show the MFA provider of a domain, without its secrets."""
@@ -137,10 +137,10 @@ def show(line: CommandLine, *, domain: str, as_json: bool) -> None:
 
 @provider.command()
 @click.argument("domain", metavar="DOMAIN")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def check(ctx: click.Context, *, domain: str, as_json: bool) -> None:
-    """Ask the MFA provider of a domain whether it answers and takes the keys. No user is disturbed.
+    """Ask the MFA provider of a domain whether it answers and accepts the keys. No prompt is sent.
 
     Exit status 1: it does not work, with the cause.
     """
@@ -155,10 +155,10 @@ def check(ctx: click.Context, *, domain: str, as_json: bool) -> None:
 
 @provider.command()
 @click.argument("domain", metavar="DOMAIN")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def remove(line: CommandLine, *, domain: str, yes: bool) -> None:
-    """Remove the MFA provider of a domain. Where the domain enforces, its fallback action then decides each login."""
+    """Remove the MFA provider of a domain. If the domain enforces, its fallback action then decides each login."""
     for each in domains(line, domain):
         if each["enforcementMode"] == "enforce" and not yes:
             outcome = f"the domain enforces: without a provider each login that needs one is {each['fallbackAction']}"

@@ -1,4 +1,4 @@
-"""The test that every provider must pass, ours and those of others.
+"""The test that every provider must pass, built-in or installed.
 
     from sallyport.mfa.contract import Behaviour, ProviderContract
 
@@ -8,9 +8,9 @@
             async with running_acme() as bench:
                 yield bench
 
-A `Bench` is the provider's other end made small: a server on loopback that speaks its protocol, checks what it is
-sent, and behaves as the test says. The tests are async functions for trio; pytest-trio with `trio_mode = true` runs
-them. Nothing here imports pytest.
+A `Bench` is a small substitute for the provider's service: a server on loopback that speaks its protocol, checks each
+request, and behaves as the test sets it. The docstrings below call it "the other end". The tests are async functions
+for trio; pytest-trio with `trio_mode = true` runs them. Nothing here imports pytest.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _ODD_CODES: Final = (
 
 
 class Behaviour(StrEnum):
-    """What the other end does from now on."""
+    """The behaviour of the other end."""
 
     APPROVE = "the user approves; the right code is right"
     WAIT = "the user has not answered yet; the right code is right"
     DENY = "the user denies; every code is wrong"
     UNKNOWN_USER = "nobody is known"
-    # What follows a provider must take for a failure, in every call that asks the other end.
+    # A provider must report each of the following as a failure, in every call that asks the other end.
     SILENT = "it takes requests and never answers"
     BROKEN_OFF = "it dies in the middle of an answer"
     NO_PROTOCOL = "it answers octets that are not its protocol"
@@ -65,7 +65,7 @@ class Bench(Protocol):
     """A provider and its other end.
 
     fields: the configuration as the interface takes it. secrets: texts that must never be shown. failures: the
-    behaviours after UNKNOWN_USER that its transport can show. user: an enrolled one.
+    behaviours after UNKNOWN_USER that its transport can show. user: the name of an enrolled user.
     """
 
     provider: type[ConfiguredProvider]
@@ -77,32 +77,32 @@ class Bench(Protocol):
 
     @property
     def right_code(self) -> str:
-        """What the other end takes from the user; empty where it takes no codes."""
+        """The code that the other end accepts; empty if it takes no codes."""
 
     @property
     def prompts(self) -> int:
-        """How many people were disturbed so far."""
+        """Number of prompts that were sent."""
 
     @property
     def requests(self) -> int:
-        """How many questions the other end was asked so far."""
+        """Number of requests that the other end has received."""
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Do so from now on. APPROVE is how it begins."""
+        """Set the behaviour. It is APPROVE at first."""
 
 
 class ProviderContract:
-    """Inherit it, and give it a fixture `bench`."""
+    """The tests. A subclass has a fixture `bench`."""
 
     async def test_declares_what_it_is(self, bench: Bench) -> None:
-        """It has a short name, fields, and says whether it takes codes."""
+        """A provider has a name and fields, and declares whether it takes codes."""
         provider = bench.provider
         assert provider.name.isascii() and provider.name.replace("-", "").isalnum() and provider.name.islower()
         assert issubclass(provider.fields, Fields)
         assert provider.asks_for_codes == bool(bench.right_code)
 
     async def test_fields_hide_their_secrets(self, bench: Bench) -> None:
-        """No repr, dump or JSON of the fields shows a secret, and every secret is in a field that is one."""
+        """No repr, dump or JSON of the fields shows a secret, and every secret is in a SecretStr field."""
         fields = bench.provider.fields.model_validate(bench.fields)
         shown = f"{fields!r} {fields} {fields.model_dump()} {fields.model_dump_json()}"
         assert _without(bench, shown)
@@ -123,22 +123,22 @@ class ProviderContract:
                     raise AssertionError(f"{name} takes {wrong!r}")
 
     async def test_begins_silently(self, bench: Bench) -> None:
-        """Making a provider and closing it twice asks nothing; its repr shows no secret."""
+        """A provider that is made and closed twice sends no request, and its repr shows no secret."""
         async with _made(bench) as provider:
             assert _without(bench, repr(provider))
             await provider.aclose()
         assert bench.requests == 0
 
-    async def test_enrolment_disturbs_nobody(self, bench: Bench) -> None:
-        """The enrolment of a user is reported, or is not known, without a prompt."""
+    async def test_enrolment_sends_no_prompt(self, bench: Bench) -> None:
+        """A question about an enrolment is answered, perhaps by UNKNOWN, without a prompt."""
         async with _made(bench) as provider:
             assert await provider.enrolled(bench.user) in {Enrolment.ENROLLED, Enrolment.UNKNOWN}
             bench.behave(Behaviour.UNKNOWN_USER)
             assert await provider.enrolled("nobody") in {Enrolment.NOT_ENROLLED, Enrolment.UNKNOWN}
         assert bench.prompts == 0
 
-    async def test_nobody_is_not_let_in(self, bench: Bench) -> None:
-        """A user that the other end does not know ends without an approval and without a prompt."""
+    async def test_unknown_user_is_not_approved(self, bench: Bench) -> None:
+        """A login of an unknown user ends without an approval and without a prompt."""
         bench.behave(Behaviour.UNKNOWN_USER)
         question = _question(bench, user="nobody")
         async with _made(bench) as provider:
@@ -155,7 +155,7 @@ class ProviderContract:
         assert bench.prompts <= 1
 
     async def test_denial(self, bench: Bench) -> None:
-        """The user denies, or types a wrong code: never an approval, and no failure."""
+        """The user denies, or types a wrong code: the result is neither an approval nor a failure."""
         bench.behave(Behaviour.DENY)
         question = _question(bench)
         async with _made(bench) as provider:
@@ -163,7 +163,8 @@ class ProviderContract:
         assert answer.outcome in {Outcome.DENIED, Outcome.WRONG_CODE}
 
     async def test_one_challenge_is_one_prompt(self, bench: Bench) -> None:
-        """The same challenge again, at once or later, sends no second prompt; another one does."""
+        """A repeated challenge sends no second prompt, also if it is repeated at the same time. Another challenge sends
+        its own."""
         bench.behave(Behaviour.WAIT)
         question = _question(bench)
         async with _made(bench) as provider:
@@ -178,8 +179,9 @@ class ProviderContract:
             await provider.start(_question(bench, challenge_id="f" * 32))
             assert bench.prompts == 2 * once
 
-    async def test_waiting_goes_on_in_another_process(self, bench: Bench) -> None:
-        """A handle is enough for a new instance of the provider. It fits into the store and has no secret."""
+    async def test_another_process_continues_a_challenge(self, bench: Bench) -> None:
+        """A new instance of the provider continues with the handle alone, which fits into the store and has no
+        secret."""
         bench.behave(Behaviour.WAIT)
         question = _question(bench)
         async with _made(bench) as provider:
@@ -190,8 +192,9 @@ class ProviderContract:
         async with _made(bench) as provider:
             assert (await _finish(bench, provider, question, answer)).outcome is Outcome.APPROVED
 
-    async def test_waiting_is_told(self, bench: Bench) -> None:
-        """While the user has not answered, poll says WAITING or waits itself; then it tells, again and again alike."""
+    async def test_answer_of_a_waiting_challenge(self, bench: Bench) -> None:
+        """Until the user answers, poll returns WAITING or does not return. Afterwards each poll returns the same
+        answer."""
         bench.behave(Behaviour.WAIT)
         async with _made(bench) as provider:
             answer = await provider.start(_question(bench))
@@ -206,7 +209,7 @@ class ProviderContract:
         assert bench.prompts == 1
 
     async def test_cancelling_is_harmless(self, bench: Bench) -> None:
-        """A login that is over is taken back, twice too, without a prompt and without harm to the next one."""
+        """A login may be cancelled twice. No prompt is sent, and the next login works."""
         bench.behave(Behaviour.WAIT)
         async with _made(bench) as provider:
             answer = await provider.start(_question(bench))
@@ -221,14 +224,15 @@ class ProviderContract:
             ).outcome is Outcome.APPROVED
 
     async def test_code_behind_the_password(self, bench: Bench) -> None:
-        """A code is checked without a start before it and without a prompt; a provider without codes approves none."""
+        """A code is checked without a `start` before it and without a prompt. A provider without codes approves
+        none."""
         async with _made(bench) as provider:
             answer = await provider.verify(_question(bench), Code(bench.right_code or "000000"), "")
         assert (answer.outcome is Outcome.APPROVED) == bool(bench.right_code)
         assert bench.prompts == 0
 
     async def test_odd_codes_are_wrong_codes(self, bench: Bench) -> None:
-        """Whatever is typed is an answer and never a failure: a failure may let a user pass (fallbackAction)."""
+        """No code causes a failure, since a failure may admit the user (fallbackAction)."""
         async with _made(bench) as provider:
             for text in _ODD_CODES:
                 answer = await provider.verify(_question(bench), Code(text), "")
@@ -238,8 +242,8 @@ class ProviderContract:
             assert answer.outcome in {Outcome.WRONG_CODE, Outcome.DENIED, Outcome.NOT_ENROLLED}
 
     async def test_failures_are_failures(self, bench: Bench) -> None:
-        """Each failure of the other end is a ProviderError without secrets in every call that asks it, and is over
-        when the other end is well again."""
+        """Each failure of the other end is a ProviderError without secrets, in every call that asks it. Once the other
+        end works again, so does the provider."""
         for failure in sorted(bench.failures - {Behaviour.SILENT}):
             bench.behave(Behaviour.WAIT)
             question = _question(bench, challenge_id=f"{sorted(Behaviour).index(failure):032x}")
@@ -253,7 +257,7 @@ class ProviderContract:
                 assert (await _finish(bench, provider, question, waiting)).outcome is Outcome.APPROVED, failure
 
     async def test_silence_ends_with_the_deadline(self, bench: Bench) -> None:
-        """A call to an end that never answers is over as soon as it is cancelled; the next one is well."""
+        """A call that gets no answer ends as soon as it is cancelled, and the next call works."""
         if Behaviour.SILENT not in bench.failures:
             return
         bench.behave(Behaviour.WAIT)
@@ -270,7 +274,7 @@ class ProviderContract:
 
 @asynccontextmanager
 async def _made(bench: Bench) -> AsyncIterator[Provider]:
-    """The provider, closed at the end; what a test does with it takes no longer than PATIENCE_S."""
+    """Yield a provider, and close it at the end. The block must end within PATIENCE_S."""
     with trio.fail_after(PATIENCE_S):
         provider = bench.provider(bench.provider.fields.model_validate(bench.fields), bench.host)
         try:
@@ -293,7 +297,7 @@ def _question(bench: Bench, *, user: str = "", challenge_id: str = "0" * 31 + "1
 
 
 async def _finish(bench: Bench, provider: Provider, question: Question, answer: Answer) -> Answer:
-    """Go on from an answer to the last one, as the login path does."""
+    """Take the steps of the login path from an answer to the final answer, and return the final answer."""
     if answer.outcome is Outcome.WAITING:
         return await _poll(provider, answer)
     if answer.outcome is Outcome.CODE:
@@ -309,7 +313,7 @@ async def _poll(provider: Provider, answer: Answer) -> Answer:
 
 
 def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[], Awaitable[object]]]:
-    """Every question that there is. The challenge is a new one, since one that has begun is not asked for again."""
+    """Return a call of each method. `start` gets a new challenge, since it sends no request for one that has begun."""
     new = _question(bench, challenge_id="d" * 32)
     return [
         lambda: provider.enrolled(bench.user),
@@ -321,7 +325,7 @@ def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[
 
 
 async def _fails(bench: Bench, ask: Callable[[], Awaitable[object]], failure: Behaviour) -> None:
-    """A call that asks the other end raises ProviderError or returns that it is unknown, and never approves."""
+    """Check that a call that asks the other end raises ProviderError or returns that the answer is not known."""
     asked = bench.requests
     try:
         with trio.fail_after(PATIENCE_S / 2):
@@ -337,7 +341,7 @@ async def _fails(bench: Bench, ask: Callable[[], Awaitable[object]], failure: Be
 
 
 async def _cancel_when_asked(bench: Bench, ask: Callable[[], Awaitable[object]]) -> None:
-    """Cancel a call as soon as the other end has its request, unless it asks nothing and returns."""
+    """Cancel a call as soon as the other end has its request, or let it return if it sends none."""
     asked, returned = bench.requests, trio.Event()
 
     async def run() -> None:
@@ -352,7 +356,7 @@ async def _cancel_when_asked(bench: Bench, ask: Callable[[], Awaitable[object]])
 
 
 async def _outcome(bench: Bench, ask: Callable[[], Awaitable[object]]) -> Outcome | None:
-    """The outcome of a call that may fail; None where it did, or had none."""
+    """Return the outcome of a call; None if it failed or has no outcome."""
     try:
         result = await ask()
     except ProviderError as error:
@@ -366,7 +370,7 @@ def _without(bench: Bench, text: str) -> bool:
 
 
 class _Kept(logging.Handler):
-    """Everything that is logged through the standard library."""
+    """A handler that keeps all lines that are logged through the standard library."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -378,7 +382,7 @@ class _Kept(logging.Handler):
 
 @contextmanager
 def _quiet(bench: Bench) -> Iterator[None]:
-    """No secret and no user reaches the log, even where all of it is wanted."""
+    """Check that no secret and no user name is logged in the block, at level DEBUG too."""
     root, kept = logging.getLogger(), _Kept()
     level = root.level
     root.addHandler(kept)

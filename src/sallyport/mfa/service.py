@@ -1,4 +1,4 @@
-"""The provider of each domain: set, shown without its secrets, removed; ready for the login path."""
+"""The MFA provider of each domain: for admins to set, show and remove, and for the login path to call."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -26,6 +26,8 @@ from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 
 CHECK_S: Final = 20.0
+
+_NO_PROVIDER = "the domain has no MFA provider: set one first"
 
 log = structlog.get_logger()
 
@@ -78,7 +80,7 @@ class Providers:
         if row is None:
             attached: Attached | Unavailable = NO_PROVIDER
             self._ready.pop(domain_id, None)
-        elif ready is not None and ready[0] == row:  # read again, and the same
+        elif ready is not None and ready[0] == row:  # loaded again without a change
             attached = ready[1]
             self._ready[domain_id] = row, attached
             return attached
@@ -132,7 +134,8 @@ class Providers:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def set(self, domain_id: int, name: str, values: Mapping[str, object], timeout_s: int) -> None:
-        """Attach a provider to a domain, for the next login. Invalid: names the fields."""
+        """Set a domain's provider from the next login on. Invalid: names the fields. NotFound: the domain is
+        removed."""
         kind = self._kinds.get(name)
         if kind is None:
             raise Invalid("invalid provider", (FieldError("provider", f"one of {', '.join(sorted(self._kinds))}"),))
@@ -152,11 +155,11 @@ class Providers:
         log.info("mfa_provider_set", domain=domain_id, provider=name, timeout_s=timeout_s)
 
     def shown(self, domain_id: int) -> tuple[str, int, dict[str, object]]:
-        """Return a domain's provider, its time limit in seconds, and its fields without secrets. NotFound. Conflict: it
-        cannot be read."""
+        """Return a domain's provider, its time limit in seconds, and its fields without secrets. Raises NotFound.
+        Conflict: it cannot be read."""
         row = self._rows.value.get(domain_id)
         if row is None:
-            raise NotFound("no MFA provider")
+            raise NotFound(_NO_PROVIDER)
         if row.provider not in self._kinds:
             return row.provider, row.timeout_s, {}
         try:
@@ -168,13 +171,13 @@ class Providers:
         return row.provider, row.timeout_s, shown(fields)
 
     async def delete(self, domain_id: int) -> None:
-        """Remove a domain's provider. NotFound."""
+        """Remove a domain's provider. Raises NotFound."""
         at = self._clock()
 
         def work(tx: Tx) -> None:
             row = repo.find(tx, domain_id)
             if row is None:
-                raise NotFound("no MFA provider")
+                raise NotFound(_NO_PROVIDER)
             repo.delete(tx, domain_id)
             _record(tx, "provider.delete", row, at, audit.changed(self._audited(row), {}))
 
@@ -182,8 +185,8 @@ class Providers:
         log.info("mfa_provider_removed", domain=domain_id)
 
     def _audited(self, row: ProviderRow | None) -> dict[str, JSON]:
-        """Return a configuration for the audit trail, without secrets; if it cannot be read, the part that is not
-        sealed."""
+        """Return a configuration for the audit trail, without secrets; if it cannot be opened, only its part that is
+        not sealed."""
         if row is None:
             return {}
         audited: dict[str, JSON] = {"provider": row.provider, "timeoutSeconds": row.timeout_s}
@@ -195,10 +198,10 @@ class Providers:
         return audited | fields.model_dump(mode="json", exclude=secrets) | dict.fromkeys(secrets, audit.HIDDEN)
 
     async def check(self, domain_id: int) -> Checked:
-        """Check a domain's provider. NotFound: the domain has none. StoreError."""
+        """Check a domain's provider. NotFound: the domain has none. Raises StoreError."""
         attached = self.of(domain_id)
         if attached is Unavailable.NONE:
-            raise NotFound("no MFA provider")
+            raise NotFound(_NO_PROVIDER)
         if isinstance(attached, Unavailable):
             name = self._rows.value[domain_id].provider
             return Checked(name, "its configuration cannot be read: set the provider again")
@@ -214,25 +217,18 @@ class Providers:
         return self._host(domain_id).http.egress.advice()
 
     def has(self, domain_id: int) -> bool:
-        """Whether a domain has a provider."""
+        """Return whether a domain has a provider."""
         return domain_id in self._rows.value
 
     def check_key(self, tx: Tx) -> None:
-        """Open the sealed fields of a store that may replace this one. SecretError."""
+        """Open the sealed fields of a store that may replace this one. Raises SecretError."""
         for row in repo.load(tx).values():
             self._vault.open(row.fields, row.identity)
 
 
 def _record(tx: Tx, action: str, row: ProviderRow, at: int, changes: dict[str, JSON]) -> None:
-    audit.record(
-        tx,
-        action,
-        at=at,
-        tenant_id=audit.tenant_of(tx, row.domain_id),
-        domain_id=row.domain_id,
-        target=f"MFA provider {row.provider} of domain {row.domain_id}",
-        changes=changes,
-    )
+    target = f"MFA provider {row.provider} of domain {row.domain_id}"
+    audit.record_in(tx, action, row.domain_id, target, changes, at=at)
 
 
 async def _close_later(provider: Guarded) -> None:

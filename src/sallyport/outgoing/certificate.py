@@ -1,6 +1,6 @@
-"""Why a server's certificate is refused, in words for an admin: expired, of another name, or of an unknown issuer.
+"""The reason why a server's certificate is refused, for an admin: expired, for another name, or of an unknown issuer.
 
-`ssl` reports a code without the certificate. A second connection reads the certificate without a check of it, and sends
+`ssl` reports a code without the certificate. A second connection reads the certificate without a check, and sends
 nothing else.
 """
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 _NOT_YET_VALID: Final = 9
 _EXPIRED: Final = 10
 _OTHER_NAME: Final = frozenset({62, 64})
-_ISSUER_UNKNOWN: Final = frozenset({18, 19, 20, 21})
+ISSUER_UNKNOWN: Final = frozenset({18, 19, 20, 21})
 _LONGEST: Final = 200
 _NAMES: Final = 5
-REMEDY: Final = "add the issuer's certificate to the trusted ones"
+SYSTEM: Final = "the system's certificates (update-ca-certificates), then restart the service"
+"""The place of trusted certificates, if no setting has them."""
 
 
 def verification_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
-    """Return the refusal of a certificate that lies under an error; None if it is another failure."""
+    """Return the certificate error among the causes of an error; None if there is none."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
         cause = cause.__cause__ or cause.__context__
@@ -41,9 +42,11 @@ async def why_refused(
     host: str,
     connect: Callable[[], Awaitable[trio.SocketStream]],
     threads: trio.CapacityLimiter,
+    *,
+    trusted: str = SYSTEM,
 ) -> str:
-    """Return why a host's certificate was refused. connect: opens a stream that is ready for TLS. threads: limits the
-    tenant's handshakes at a time."""
+    """Return the reason why a host's certificate was refused. connect: opens a stream that is ready for TLS. threads:
+    limits the tenant's concurrent handshakes. trusted: the place of the trusted certificates, as an admin sets it."""
     leaf: bytes | None = None
     try:
         stream = await connect()
@@ -53,13 +56,15 @@ async def why_refused(
         finally:
             await trio.aclose_forcefully(stream)
     except (OSError, trio.BrokenResourceError):
-        pass  # the code alone has to do
-    told = None if leaf is None else await trio.to_thread.run_sync(_described, error.verify_code, leaf, host)
-    return f"its certificate is not trusted: {told or error.verify_message}"
+        pass  # without the certificate, only the code describes the error
+    why = None
+    if leaf is not None:
+        why = await trio.to_thread.run_sync(_described, error.verify_code, leaf, host, trusted)
+    return f"its certificate is not trusted: {why or error.verify_message}"
 
 
-def _described(code: int, leaf: bytes, host: str) -> str | None:
-    """Return the error of a certificate in DER, in words; None if its content does not show one."""
+def _described(code: int, leaf: bytes, host: str, trusted: str) -> str | None:
+    """Describe the error of a certificate in DER; return None if its content does not show the error."""
     from cryptography import x509
 
     try:
@@ -75,16 +80,16 @@ def _described(code: int, leaf: bytes, host: str) -> str | None:
         if code in _OTHER_NAME:
             names = ", ".join(_names(certificate)) or "no name"
             return f"Hostname mismatch: it is for {names}, and not for {host}; configure one of its names"
-        if code in _ISSUER_UNKNOWN:
+        if code in ISSUER_UNKNOWN:
             own = "it signed itself" if certificate.issuer == certificate.subject else "its issuer is unknown"
-            return f"{own}: {issuer}; {REMEDY}"
+            return f"{own}: {issuer}; trust it by {trusted}"
     except ValueError:
         pass
     return None
 
 
 def _names(certificate: x509.Certificate) -> list[str]:
-    """Return the first names of a certificate, DNS names before addresses."""
+    """Return at most five names of a certificate, DNS names before addresses."""
     from cryptography import x509
 
     try:

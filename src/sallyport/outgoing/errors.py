@@ -30,7 +30,7 @@ def no_connection(error: OSError, port: int) -> str:
 class AddressNotAllowed(ProviderError):
     """The setting `egress` allows none of a host's addresses. The message is for a tenant: it names no address.
 
-    networks: those that the setting lacks, separated by commas.
+    networks: the networks that the setting lacks, separated by commas.
     """
 
     def __init__(self, networks: str) -> None:
@@ -40,7 +40,7 @@ class AddressNotAllowed(ProviderError):
     @property
     def advice(self) -> str:
         """The message for the installation: how to allow the address."""
-        return f"{ADDRESS_NOT_ALLOWED}; to allow it, add to SALLYPORT_EGRESS: {self.networks}"
+        return f"{ADDRESS_NOT_ALLOWED}; to allow it, add {self.networks} to the setting egress, and restart the service"
 
 
 class PemError(SallyportError, ValueError):

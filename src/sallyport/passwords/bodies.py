@@ -1,4 +1,4 @@
-"""The requests and answers of password policies."""
+"""Requests and answers of password policies."""
 
 import re
 from typing import Annotated, Final, Literal
@@ -14,7 +14,7 @@ from sallyport.web.paging import Paged
 from sallyport.web.scope import Id, Many, Name, NameOrNone, Octets, ScopedIfGiven, Text
 
 MAX_SHOWN: Final = 1000
-"""Instances of a policy in a list."""
+"""Maximum number of instances that are listed with a policy."""
 _NUMERAL: Final = re.compile(r"[+-]?[0-9]{1,9}")
 
 
@@ -29,7 +29,7 @@ def _number(low: int, high: int) -> AfterValidator:
 
 
 def _yes_or_no(value: object) -> object:
-    """Return a flag as it was sent; a number or a boolean as text."""
+    """Return a flag in the form that was sent, and a number or a boolean as text."""
     text = value.strip() if isinstance(value, str) else value
     if text is None or text == "":
         return text
@@ -40,7 +40,7 @@ def _yes_or_no(value: object) -> object:
 
 
 def _one_or_zero(value: object) -> object:
-    """Return a flag as pwquality.conf has it."""
+    """Return a flag as 1 or 0, the form of pwquality.conf."""
     text = _yes_or_no(value)
     return str(int(means_yes(text) is True)) if isinstance(text, str) and text else text
 
@@ -84,27 +84,27 @@ def _credit(kind: str) -> str:
 _NAME = "Name of the policy, unique within the tenant."
 _ABOUT: Final = {
     "templateName": "Name of the template that the policy was made from.",
-    "minLen": f"Fewest characters: {_COUNT}.",
-    "maxLen": f"Most characters: 1 to {MAX_PASSWORD}, or empty.",
+    "minLen": f"Minimum number of characters: {_COUNT}.",
+    "maxLen": f"Maximum number of characters: 1 to {MAX_PASSWORD}, or empty.",
     "firstChar": "First character: uppercase, lowercase or digit, or empty.",
     "allowUpperLower": "Whether one password may have both uppercase and lowercase letters: yes or no; empty: yes.",
     "allowSpecial": "Whether special characters are allowed: yes or no; empty: yes.",
     "allowNumeric": "Whether digits are allowed: yes or no; empty: yes.",
-    "minlen": f"libpwquality: shortest length after credits; {_COUNT}.",
+    "minlen": f"libpwquality: minimum length after credits; {_COUNT}.",
     "dcredit": _credit("digits"),
     "ucredit": _credit("uppercase letters"),
     "lcredit": _credit("lowercase letters"),
     "ocredit": _credit("other characters"),
-    "minclass": f"libpwquality: fewest classes of characters; 0 to {CLASSES}, or empty.",
-    "maxrepeat": f"libpwquality: most equal characters in a row; {_COUNT}.",
-    "maxclassrepeat": f"libpwquality: most characters of one class in a row; {_COUNT}.",
-    "maxsequence": f"libpwquality: longest sequence such as 1234 or dcba; {_COUNT}.",
+    "minclass": f"libpwquality: minimum number of character classes; 0 to {CLASSES}, or empty.",
+    "maxrepeat": f"libpwquality: maximum number of equal characters in a row; {_COUNT}.",
+    "maxclassrepeat": f"libpwquality: maximum number of characters of one class in a row; {_COUNT}.",
+    "maxsequence": f"libpwquality: maximum length of a sequence such as 1234 or dcba; {_COUNT}.",
     "usercheck": "libpwquality: 1 refuses passwords that contain the user name; 0 or empty does not.",
 }
 
 
 class PolicyFields(Model):
-    """The fields of a policy in a request. None: not given; empty text: no value."""
+    """The fields of a policy in a request. None: the field is absent; empty text: no value."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
@@ -128,46 +128,46 @@ class PolicyFields(Model):
     usercheck: Check | None = Field(default=None, description=_ABOUT["usercheck"])
 
     def given(self) -> dict[str, str]:
-        """Return the given fields by name; an empty policy name is not given."""
+        """Return the given fields by name. An empty policy name counts as absent."""
         found = {name: getattr(self, name) for name in FIELDS}
         found["policyName"] = found["policyName"] or None
         return {name: value for name, value in found.items() if value is not None}
 
 
 class AddPasswordPolicy(ScopedIfGiven, PolicyFields):
-    """Body of addPasswordPolicy."""
+    """Body of the operation `addPasswordPolicy`."""
 
     policyName: Name = Field(description=_NAME)
 
 
 class PolicyDone(Model):
-    """Answer of addPasswordPolicy and assignPolicyToMachine."""
+    """The fields of answers of addPasswordPolicy and assignPolicyToMachine."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")
 
 
 class PolicyAdded(PolicyDone):
-    """Answer of addPasswordPolicy."""
+    """Answer of the operation `addPasswordPolicy`."""
 
     policyId: int = Field(description="Id of the new policy.")
 
 
 class UpdatePasswordPolicy(ScopedIfGiven, PolicyFields):
-    """An entry of updatePasswordPolicy. An absent field keeps its value, an empty text clears it; an empty policyName
-    keeps the name."""
+    """A change in the body of updatePasswordPolicy. An absent field keeps its value. An empty text clears it, but an
+    empty policyName keeps the name."""
 
     policyId: PolicyId
 
 
 class DeletePasswordPolicy(ScopedIfGiven):
-    """An entry of deletePasswordPolicy."""
+    """A policy in the body of deletePasswordPolicy."""
 
     policyId: PolicyId
 
 
 class AssignPolicy(ScopedIfGiven):
-    """An entry of assignPolicyToMachine."""
+    """An assignment in the body of assignPolicyToMachine."""
 
     policyId: PolicyId
     instanceId: Id = Field(description="Id of the instance.")
@@ -177,15 +177,15 @@ class AssignPolicy(ScopedIfGiven):
 
     @property
     def assignment(self) -> Assignment:
-        """The assignment for the service."""
+        """Return the assignment in the form of the service."""
         return Assignment(self.policyId, self.instanceId, self.action == "add")
 
 
 class ListPasswordPolicy(ScopedIfGiven, Paged):
-    """Body of listAllPasswordPolicy."""
+    """Body of the operation `listAllPasswordPolicy`."""
 
     machineIds: Many[Id] | None = Field(
-        default=None, description="Ids of instances: only policies of one of them; none: all policies."
+        default=None, description="Ids of instances: only policies that one of them has; absent: all policies."
     )
 
 
@@ -220,18 +220,18 @@ class PolicyEntry(PasswordPolicy):
 
 
 class PolicyList(Model):
-    """Answer of listAllPasswordPolicy."""
+    """Answer of the operation `listAllPasswordPolicy`."""
 
-    totalPolicies: int = Field(description="Policies of the whole list, over all pages.")
-    totalPages: int = Field(description="Pages of the whole list.")
+    totalPolicies: int = Field(description="Number of policies on all pages.")
+    totalPages: int = Field(description="Number of pages.")
     passwordPolicies: list[PolicyEntry] = Field(description="Policies of the page, ordered by id.")
 
 
 class ValidatePolicy(ScopedIfGiven):
-    """Body of validatePolicy."""
+    """Body of the operation `validatePolicy`."""
 
     machineId: Id = Field(description="Id of the instance whose policies apply.")
     password: Annotated[Octets, AfterValidator(_password)] = Field(
         description=f"Password to check: at most {MAX_PASSWORD} characters without NUL."
     )
-    userName: Text = Field(default="", description="Login name of the user whose password it would be.")
+    userName: Text = Field(default="", description="Login name of the user who would have the password.")

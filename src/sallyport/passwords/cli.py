@@ -14,7 +14,7 @@ from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("policyId", "policyName", "templateName", "rules", "instanceIds")
 NUMBER = click.IntRange(min=1)
-# Fields by their options: those of the interface, then libpwquality's, whose names start with PWQ.
+# Fields by option: those of the interface, then libpwquality's, whose options start with PWQ.
 PWQ = "pwq-"
 FIELDS = {
     "template": "templateName",
@@ -35,22 +35,22 @@ FIELDS = {
 OPTIONS = {field: name for name, field in FIELDS.items()}
 _HELP = {
     "template": "Name of the template that the policy was made from.",
-    "min-length": "Fewest characters, in any script.",
-    "max-length": "Most characters, in any script.",
+    "min-length": "Minimum number of characters, in any script.",
+    "max-length": "Maximum number of characters, in any script.",
     "first-char": "First character: uppercase, lowercase or digit.",
     "allow-upper-lower": "Whether one password may have letters of both cases: yes or no.",
     "allow-special": "Whether special characters are allowed: yes or no.",
     "allow-numeric": "Whether digits are allowed: yes or no.",
-    "pwq-minlen": "Shortest length after credits, from 6 on.",
-    "pwq-dcredit": "Digits: -N demands N; N shortens pwq-minlen by up to N.",
+    "pwq-minlen": "Minimum length after credits, at least 6.",
+    "pwq-dcredit": "Digits: -N requires N; N shortens pwq-minlen by up to N.",
     "pwq-ucredit": "Upper-case letters, as pwq-dcredit.",
     "pwq-lcredit": "Lower-case letters, as pwq-dcredit.",
     "pwq-ocredit": "Other characters, as pwq-dcredit.",
-    "pwq-minclass": "How many of the four classes a password must have: 0 to 4.",
-    "pwq-maxrepeat": "Most equal characters in a row; 0: any number.",
-    "pwq-maxclassrepeat": "Most characters of one class in a row; 0: any number.",
-    "pwq-maxsequence": "Longest sequence such as abcd or 4321; 0: any.",
-    "pwq-usercheck": "Whether the user's name is refused in it: 1 or 0.",
+    "pwq-minclass": "Minimum number of the four character classes: 0 to 4.",
+    "pwq-maxrepeat": "Maximum number of equal characters in a row; 0: any number.",
+    "pwq-maxclassrepeat": "Maximum number of characters of one class in a row; 0: any number.",
+    "pwq-maxsequence": "Maximum length of a sequence such as abcd or 4321; 0: any.",
+    "pwq-usercheck": "Whether passwords that contain the user name are refused: 1 or 0.",
 }
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -80,10 +80,10 @@ def policy() -> None:
 @_described
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str | None) -> None:
-    """Add a policy and print its policyId. An absent option demands nothing.
+    """Add a policy and print its policyId. An absent option requires nothing.
 
     A password must meet all options that are given: those of the interface and those of libpwquality (--pwq-...,
-    pwquality.conf(5)). Both lengths hold: --min-length counts characters, --pwq-minlen counts octets after credits.
+    pwquality.conf(5)). Both lengths apply: --min-length counts characters, --pwq-minlen counts octets after credits.
     """
     body = {"policyName": name, **_fields(given)}
     line.print(str(line.run("/api/v1/instances/addPasswordPolicy", {**_scope(org, tenant), **body})["policyId"]))
@@ -98,7 +98,7 @@ def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str 
 def update(
     line: CommandLine, /, *, policy_id: int, name: str | None, org: int, tenant: int, **given: str | None
 ) -> None:
-    """Change a policy. An absent option keeps its value, an empty one clears it, as in --min-length ''."""
+    """Change a policy. An absent option keeps its value. An empty one clears it, as in --min-length ''."""
     body = {"policyId": policy_id, **_fields({"policyName": name, **given})}
     line.run("/api/v1/instances/updatePasswordPolicy", [{**_scope(org, tenant), **body}])
     line.note(f"policy {policy_id} is changed")
@@ -106,7 +106,7 @@ def update(
 
 @policy.command("list")
 @_of_tenant
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, org: int, tenant: int, form: Form | None) -> None:
     """List the policies of a tenant."""
@@ -142,7 +142,7 @@ def assign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...], 
 @_of_tenant
 @click.pass_obj
 def unassign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...], org: int, tenant: int) -> None:
-    """Take a policy off machines."""
+    """Remove a policy from machines."""
     _assign(line, policy_id, instance_ids, "remove", _scope(org, tenant))
     line.note(f"policy {policy_id} is taken off")
 
@@ -151,8 +151,8 @@ def unassign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...]
 @click.argument("instance_id", type=NUMBER)
 @_of_tenant
 @click.option("--user", default="", help="Login name of the user.")
-@click.option("--password", metavar="-", help="- reads the first line of standard input; else it is asked for.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--password", metavar="-", help="- reads the first line of standard input; absent: a prompt asks for it.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def validate(
     line: CommandLine,
@@ -166,12 +166,13 @@ def validate(
 ) -> None:
     """Show the rules of a machine's policies that a password does not meet; exit code 1 if there are any.
 
-    A table names a rule by its option of `policy add`: pwq-... are libpwquality's. JSON has the field of the API.
+    In the table, a rule has the name of its option in `policy add`; the rules pwq-... are libpwquality's. In JSON, it
+    has the name of its field in the API.
     """
     if password not in (None, "-"):
         raise click.UsageError("--password takes - only: all users of a machine see its command lines")
     if password is None and not sys.stdin.isatty():
-        raise click.UsageError("--password - reads the password from standard input, which is no terminal")
+        raise click.UsageError("standard input is no terminal: add --password - to read the password from it")
     octets = line.read_secret("Password", confirm=False)
     body: Row = {"machineId": instance_id, "userName": user, "password": {"hex": octets.hex()}}
     failed: list[Row] = []
@@ -204,6 +205,6 @@ def _fields(given: Mapping[str, str | None]) -> dict[str, JSON]:
 
 
 def _shown(row: Row) -> Row:
-    """Return a policy as a row of a table: only the rules that have a value."""
+    """Return a policy as a row of a table, with the rules that have a value."""
     rules = [f"{name}={row[field]}" for name, field in FIELDS.items() if row[field] and field != "templateName"]
     return {**row, "rules": " ".join(rules) or "none"}

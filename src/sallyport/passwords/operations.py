@@ -1,4 +1,4 @@
-"""The HTTP operations of password policies: /api/v1/instances/...PasswordPolicy and their kin."""
+"""The HTTP operations of password policies, their assignments and checks, below /api/v1/instances/."""
 
 from sallyport.base.errors import FieldError, Invalid
 from sallyport.passwords.bodies import (
@@ -20,22 +20,22 @@ from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
 def operations(service: PasswordPolicies, gate: Gate) -> Operations:
-    """The operations of this slice; they act in the token's tenant."""
+    """Declare the operations of password policies. They act in the token's tenant."""
     policies = Operations("Password policies", gate)
 
     @policies.post("/api/v1/instances/addPasswordPolicy", roles=OPERATORS)
     async def add_password_policy(body: AddPasswordPolicy, caller: Caller) -> PolicyAdded:
-        """Add a password policy. A name that is taken is refused with 409.
+        """Add a password policy. 409: another policy has the name.
 
-        The fields from `minlen` on are libpwquality's, with the meaning of pwquality.conf. An empty field is no value
-        and demands nothing.
+        The fields from `minlen` on are libpwquality's, with the meaning of pwquality.conf. An empty field has no value
+        and requires nothing.
         """
         policy_id = await service.add(caller.tenant_id, body.given())
         return PolicyAdded(policyId=policy_id, message=f"password policy {policy_id} is added")
 
     @policies.post("/api/v1/instances/listAllPasswordPolicy", "/api/v1/instances/listPasswordPolicy", roles=READERS)
     async def list_password_policies(body: ListPasswordPolicy, caller: Caller) -> Plain[PolicyList]:
-        """List the password policies of the tenant, ordered by id; with `machineIds` those of any of these
+        """List the password policies of the tenant, ordered by id. With `machineIds`, list the policies of these
         instances."""
         found, total = await service.page(caller.tenant_id, body.page(), body.machineIds or ())
         instances = await service.instances([each.id for each in found], MAX_SHOWN)
@@ -47,33 +47,35 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
     @policies.post("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     @policies.put("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     async def update_password_policy(body: list[UpdatePasswordPolicy], caller: Caller) -> list[str]:
-        """Change password policies, all or none. An absent field keeps its value, an empty one clears it; an empty
-        policyName keeps the name."""
+        """Change password policies, all or none. An absent field keeps its value. An empty field clears it, but an
+        empty policyName keeps the name."""
         await service.update(caller.tenant_id, [(each.policyId, each.given()) for each in body])
         return ["password policy updated"]
 
     @policies.delete("/api/v1/instances/deletePasswordPolicy", roles=OPERATORS)
     async def delete_password_policy(body: list[DeletePasswordPolicy], caller: Caller) -> list[PasswordPolicy]:
-        """Delete password policies and their assignments, all or none; return the policies."""
+        """Delete password policies and their assignments, all or none. Return the deleted policies."""
         deleted = await service.delete(caller.tenant_id, [each.policyId for each in body])
         return [PasswordPolicy.model_validate(each) for each in deleted]
 
     @policies.post("/api/v1/instances/assignPolicyToMachine", roles=OPERATORS)
     async def assign_policy_to_machine(body: list[AssignPolicy], caller: Caller) -> PolicyDone:
-        """Assign policies to instances, or take them off, all or none. All policies of an instance apply."""
+        """Assign policies to instances, or remove them, all or none. If an instance has several policies, all of them
+        apply."""
         await service.assign(caller.tenant_id, [each.assignment for each in body])
         return PolicyDone(message="policy assignments updated")
 
     @policies.post("/api/v1/instances/validatePolicy", "/api/v1/instances/validatePassword", roles=READERS)
     async def validate_policy(body: ValidatePolicy, caller: Caller) -> list[str]:
-        """Check a password against the policies of an instance; without one, eight characters of three of four classes.
+        """Check a password against the policies of an instance. Without a policy: eight characters, three of the four
+        classes.
 
-        A password that does not meet them: 400, with every rule that it fails in `errors`, by the policy's field.
+        400: the password fails some rules. `errors` has each of them, by the policy's field.
         """
         password = body.password.get_secret_value().decode(errors="surrogateescape")
         failed = await service.validate(caller.tenant_id, body.machineId, body.userName, password)
         if failed:
-            wrong = tuple(FieldError(each.rule, each.message) for each in failed)
+            wrong = tuple(FieldError(each.rule, each.message, is_sentence=True) for each in failed)
             raise Invalid("the password does not meet the policy", wrong)
         return ["the password meets the policy"]
 

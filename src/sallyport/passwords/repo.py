@@ -1,6 +1,7 @@
-"""The SQL of password policies. A policy is kept as its fields in JSON.
+"""The SQL of password policies. The fields of a policy are stored as JSON.
 
-Every query names the tenant, but for those that begin with a machine or an assignment: the caller knows whose it is.
+A query has the tenant in its condition, except for queries by a machine or an assignment: their caller has checked the
+tenant.
 """
 
 import json
@@ -8,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.passwords.policy import Fields, Policy, complete
-from sallyport.store.model import Tx
+from sallyport.store.model import LISTED, Tx, listed
 from sallyport.store.slices import delete_slice
 from sallyport.web.paging import Page
 
@@ -31,7 +32,7 @@ def find(tx: Tx, tenant_id: int, policy_id: int) -> Policy | None:
 
 
 def get(tx: Tx, tenant_id: int, policy_id: int) -> Policy:
-    """Return a tenant's policy. NotFound."""
+    """Return a tenant's policy. Raises NotFound."""
     found = find(tx, tenant_id, policy_id)
     if found is None:
         raise NotFound(NOT_FOUND)
@@ -39,7 +40,7 @@ def get(tx: Tx, tenant_id: int, policy_id: int) -> Policy:
 
 
 def page(tx: Tx, tenant_id: int, page: Page) -> tuple[list[Policy], int]:
-    """Return one page of a tenant's policies, ordered by id, and how many there are."""
+    """Return one page of a tenant's policies, ordered by id, and the total."""
     found = tx.all(
         _policy,
         f"select {_COLUMNS} from password_policies where tenant_id = :tenant order by id limit :limit offset :offset",
@@ -55,25 +56,25 @@ def _count(tx: Tx, tenant_id: int) -> int:
 
 
 def ids_of(tx: Tx, instance_ids: Iterable[int]) -> list[int]:
-    """Return the ids of the policies that are assigned to any of these machines, in order, each once."""
+    """Return the ids of the policies that are assigned to any of these machines, sorted, without repetitions."""
     sql = "select policy_id as id from policy_instances where instance_id = :instance"
     return sorted({found for each in instance_ids for found in tx.all(_id, sql, instance=each)})
 
 
 def fields_of(tx: Tx, policy_ids: Iterable[int]) -> list[Fields]:
-    """Return the fields of policies; deleted ones are left out."""
+    """Return the fields of policies. Deleted policies are skipped."""
     sql = f"select {_COLUMNS} from password_policies where id = :id"
     return [found.fields for each in policy_ids if (found := tx.one(_policy, sql, id=each)) is not None]
 
 
 def instances_of(tx: Tx, policy_id: int, limit: int) -> list[int]:
-    """Return the ids of the first machines that a policy is assigned to, in order."""
+    """Return the ids of the machines that a policy is assigned to, sorted, at most `limit`."""
     sql = "select instance_id as id from policy_instances where policy_id = :policy order by instance_id limit :limit"
     return tx.all(_id, sql, policy=policy_id, limit=limit)
 
 
 def add(tx: Tx, tenant_id: int, fields: Fields, at: int) -> int:
-    """Return the new policy's id. Conflict: the name is taken."""
+    """Add a policy and return its id. Conflict: another policy has the name."""
     _must_be_free(tx, tenant_id, fields["policyName"])
     policy_id = tx.value(
         int,
@@ -89,7 +90,7 @@ def add(tx: Tx, tenant_id: int, fields: Fields, at: int) -> int:
 
 
 def update(tx: Tx, tenant_id: int, policy: Policy, at: int) -> None:
-    """Store the fields of a tenant's policy. Conflict: another one has the name."""
+    """Store the fields of a tenant's policy. Conflict: another policy has the name."""
     _must_be_free(tx, tenant_id, policy.name, but=policy.id)
     tx.execute(
         "update password_policies set name_key = :key, fields = :fields, updated_at = :at "
@@ -103,35 +104,36 @@ def update(tx: Tx, tenant_id: int, policy: Policy, at: int) -> None:
 
 
 def _must_be_free(tx: Tx, tenant_id: int, name: str, *, but: int = 0) -> None:
-    """Raise Conflict if another policy has the name; several may have none."""
+    """Raise Conflict if another policy has the name. Several policies may have an empty name."""
     sql = "select id from password_policies where tenant_id = :tenant and name_key = :key and id <> :but"
     if name and tx.value(int, sql, tenant=tenant_id, key=name.casefold(), but=but) is not None:
-        raise Conflict("the tenant has a password policy of this name")
+        raise Conflict("the tenant has a password policy of this name: choose another name")
 
 
 def take_off(tx: Tx, policy_ids: Sequence[int]) -> int:
-    """Detach policies from up to SLICE machines, before the policies are deleted; return the number of machines."""
-    condition = "policy_id in (select value from json_each(:ids))"
-    return delete_slice(tx, "policy_instances", "policy_id, instance_id", condition, ids=json.dumps(list(policy_ids)))
+    """Detach policies from up to SLICE machines, before the policies are deleted. Return the number of removed
+    assignments."""
+    condition = f"policy_id in {LISTED}"
+    return delete_slice(tx, "policy_instances", "policy_id, instance_id", condition, ids=listed(policy_ids))
 
 
 def delete(tx: Tx, tenant_id: int, policy_id: int) -> None:
-    """Delete a tenant's policy, which no machine has any more."""
+    """Delete a tenant's policy, which must not be assigned to a machine."""
     tx.execute("delete from password_policies where id = :id and tenant_id = :tenant", id=policy_id, tenant=tenant_id)
 
 
 def assign(tx: Tx, policy_id: int, instance_id: int) -> bool:
-    """Assign a policy; return whether the machine did not have it before."""
+    """Assign a policy to a machine. Return whether the assignment is new."""
     sql = "insert into policy_instances (policy_id, instance_id) values (:policy, :instance) on conflict do nothing"
     return tx.execute(sql, policy=policy_id, instance=instance_id) > 0
 
 
 def unassign(tx: Tx, policy_id: int, instance_id: int) -> bool:
-    """Take a policy off a machine; return whether the machine had it."""
+    """Remove a policy from a machine. Return whether the machine had it."""
     sql = "delete from policy_instances where policy_id = :policy and instance_id = :instance"
     return tx.execute(sql, policy=policy_id, instance=instance_id) > 0
 
 
 def forget_instance(tx: Tx, instance_id: int) -> int:
-    """Detach up to SLICE policies from a machine, before the machine is deleted; return the number of policies."""
+    """Detach up to SLICE policies from a machine, before the machine is deleted. Return the number of policies."""
     return delete_slice(tx, "policy_instances", "policy_id, instance_id", "instance_id = :i", i=instance_id)

@@ -1,7 +1,7 @@
-"""The second factors of many users, forecast as the live path does it and without a prompt."""
+"""The second factors of many users, forecast by the function of the live path. No prompt is sent."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -12,19 +12,22 @@ from sallyport.domains.domain import Domain
 from sallyport.login.login import Reason
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import Standing, standing
+from sallyport.login.second.prompts import UserKey
 from sallyport.mfa.circuit import Attached
 from sallyport.mfa.service import Providers
 
 ASK_S: Final = 5.0
-AT_ONCE: Final = 2  # live logins have the others
+AT_ONCE: Final = 2  # the provider's other connections are for live logins
 MOST_ASKED: Final = 50
 SURVEY_S: Final = 10.0
-"""A request of a survey asks for so long; the next request goes on."""
+"""Time limit of one request of a survey. The next request continues."""
 REST_S: Final = 60.0
-"""A repeated preview within this time asks the provider about no user: its rate limit is for logins."""
+"""Time between two previews of a domain that ask the provider: its rate limit is for logins."""
 MOST_SINGLE: Final = 10
 OWN: Final = frozenset({"totp"})
-"""Providers that read the service's own store: the time alone limits their questions."""
+"""Providers that read the service's own store: only the time limits the look-ups."""
+LookUp = Callable[[Attached, int, UserKey, str], Awaitable[object]]
+"""Looks up the enrolment of a user of a tenant, and caches it."""
 
 
 class SecondFactors:
@@ -45,7 +48,8 @@ class SecondFactors:
         return None if second.attached is None else self._enrolments.known(second.attached, (domain.id, key))
 
     def is_open(self, domain: Domain, second: Standing, key: str) -> bool:
-        """Return whether a survey has to ask about a user: the provider has not answered yet. key: as for `known`."""
+        """Return whether a survey has to ask about a user, since the provider has not answered yet. key: as for
+        `known`."""
         return self.known(domain, second, key) in (None, Reason.UNREACHABLE, Reason.RATE_LIMITED)
 
     def forget(self, domain: Domain) -> None:
@@ -53,28 +57,16 @@ class SecondFactors:
         self._enrolments.forget(domain.id, None)
 
     async def survey(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> int:
-        """Ask about users, in their order and at the provider's pace, for SURVEY_S at most. Return how many it has
-        answered. names: as for `ask`."""
-        attached, left, answered = second.attached, iter(names), 0
-        if attached is None:
-            return 0
+        """Ask about users, in their order and at the provider's pace, for SURVEY_S at most. Return the number of
+        answers. names: as for `ask`."""
+        answered = 0
 
-        async def work(attached: Attached) -> None:
+        async def look_up(attached: Attached, tenant_id: int, user: UserKey, name: str) -> None:
             nonlocal answered
-            for key, name in left:
-                try:
-                    found = await self._enrolments.survey(attached, domain.tenant_id, (domain.id, key), name)
-                except StoreError:
-                    return  # the others stay unknown
-                answered += found
-                await trio.lowlevel.checkpoint()
-                if attached.provider.is_open:
-                    return
+            has_answered = await self._enrolments.survey(attached, tenant_id, user, name)
+            answered += has_answered  # read after the wait, during which the other task may have changed it
 
-        with trio.move_on_after(SURVEY_S):
-            async with trio.open_nursery() as nursery:
-                for _ in range(AT_ONCE):
-                    nursery.start_soon(work, attached)
+        await self._look_up(domain, second, names, look_up, SURVEY_S)
         return answered
 
     def question_limit(self, domain: Domain, second: Standing) -> int:
@@ -101,24 +93,31 @@ class SecondFactors:
         return Reason.ENROLMENT_UNKNOWN
 
     async def ask(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> None:
-        """Ask about users, in their order, for some seconds at most. names: (without case, as sent)."""
-        attached = second.attached
-        if attached is None or not names:
-            return
-        self._asked_at[domain.id] = trio.current_time()
+        """Ask about users, in their order, for ASK_S at most. names: (without case, as sent)."""
+        if second.attached is not None and names:
+            self._asked_at[domain.id] = trio.current_time()
+        await self._look_up(domain, second, names, self._enrolments.find_out, ASK_S)
+
+    async def _look_up(
+        self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]], look_up: LookUp, seconds: float
+    ) -> None:
+        """Look users up, AT_ONCE at a time, for some seconds at most. End early if the store fails or the provider's
+        circuit opens: the remaining users stay unknown."""
         left = iter(names)
 
         async def work(attached: Attached) -> None:
             for key, name in left:
                 try:
-                    await self._enrolments.find_out(attached, domain.tenant_id, (domain.id, key), name)
+                    await look_up(attached, domain.tenant_id, (domain.id, key), name)
                 except StoreError:
-                    return  # the others stay unknown
+                    return
                 await trio.lowlevel.checkpoint()
                 if attached.provider.is_open:
                     return
 
-        with trio.move_on_after(ASK_S):
+        if second.attached is None:
+            return
+        with trio.move_on_after(seconds):
             async with trio.open_nursery() as nursery:
                 for _ in range(AT_ONCE):
-                    nursery.start_soon(work, attached)
+                    nursery.start_soon(work, second.attached)

@@ -49,7 +49,7 @@ from sallyport.store.model import Store
 from sallyport.vendors import MEDIA, UNKNOWN
 
 MAX_NAME: Final = 128
-"""Octets of a user's name: it is its own password, as a station's address is."""
+"""Octets of a user's name. A station's address is sent as its own password, which limits the length."""
 MAX_VALUE: Final = 253
 SHOWN: Final = 10
 
@@ -76,8 +76,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ReadRule:
-    """A rule up to the one that decides. result: `decides`, `matches` (a stricter rule before it counts), `may match`,
-    `differs` or `disabled`. scope: the condition that does not match or cannot be judged. has: what the login has."""
+    """A rule up to the one that decides. result: `decides`, `matches` (a stricter rule before it decides), `may match`,
+    `differs` or `disabled`. scope: the condition that does not match or cannot be judged. has: the login's value for
+    that scope."""
 
     rule: Rule
     result: Result
@@ -87,8 +88,8 @@ class ReadRule:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What would become of a login. rule: decides; None: no rule matches. first, second: NONE for passed. provider:
-    empty for none."""
+    """The result of a test. rule: the rule that decides; None: no rule matches. first, second: the reason of each
+    factor's refusal; NONE: passed. provider: empty without one."""
 
     domain: Domain
     user: str
@@ -105,7 +106,7 @@ class Answer:
 
 
 class RuleTest:
-    """Tests login rules. clients: the table of now."""
+    """Tests login rules. clients: returns the present table."""
 
     def __init__(
         self, store: Store, pipeline: Pipeline, second: SecondFactors, clients: Callable[[], ClientTable]
@@ -116,7 +117,7 @@ class RuleTest:
         self._clients = clients
 
     async def run(self, domain_id: int, asked: Question) -> Answer:
-        """Decide a login. NotFound: no such RADIUS client. Invalid, StoreError, SecretError."""
+        """Decide a login. NotFound: no such RADIUS client. Raises Invalid, StoreError, SecretError."""
         pipeline, warnings = self._pipeline, list[str]()
         domain = pipeline.domains.value.present(domain_id)
         row, login = await self._login(domain, asked, warnings)
@@ -178,8 +179,8 @@ class RuleTest:
         return row, login
 
     async def _client(self, domain: Domain, wanted: str, warnings: list[str]) -> tuple[Client, str, int]:
-        """Return the RADIUS client as one that serves the domain alone, the source address (empty: not known), and the
-        domain of its devices."""
+        """Return a copy of the RADIUS client that serves the domain alone, the source address (empty: not known), and
+        the domain of the client's devices."""
         if not wanted:
             return client_of(domain), "", domain.id
         table = self._clients()
@@ -228,7 +229,7 @@ class RuleTest:
         if domain.first_factor is FirstFactor.NONE:
             if asked.client:
                 return check_vouched(login)
-            warnings.append("only a RADIUS client that may vouch for passwords is let in: name the client")
+            warnings.append("only logins of a RADIUS client that may vouch for passwords are accepted: name the client")
             return PASSED
         if not self._pipeline.first.stamp(domain):
             return Reason.FIRST_FACTOR_UNAVAILABLE
@@ -243,7 +244,7 @@ class RuleTest:
         return any(scope in rule.definition.scopes for rule in rules if rule.definition.enabled)
 
     def _rules(self, domain: Domain, facts: Facts) -> tuple[list[ReadRule], Rule | None]:
-        """Return the rules that were read, and the one that decides."""
+        """Return the rules that were read, and the rule that decides."""
         every = sorted(self._pipeline.rules.all_of(domain.id), key=lambda rule: rule.place)
         rules = self._pipeline.rules.of(domain.id)
         if rules is None:
@@ -272,19 +273,20 @@ class RuleTest:
         """Return the result that asking for the second factor would have."""
         second = self._second.of(domain)
         enrolment = await self._second.of_user(domain, second, fold(login.principal), login.principal)
-        second = self._second.of(domain)  # the question may have shown that it is unreachable
+        second = self._second.of(domain)  # the look-up may have shown that the provider is unreachable
         gives_up = row is not None and second.gives_up(row.give_up_ms, takes_challenges=row.challenge_support == "yes")
         return second.comes_to(enrolment, gives_up=gives_up, method=login.method)
 
 
 def _named(clients: Sequence[Client], name: str) -> Client | None:
-    """Return the client of a name in any case, in a thread: folding many hostile names takes long."""
+    """Return the client with a name; case does not matter. It runs in a thread, since folding many long names takes
+    time."""
     key = fold(name)
     return next((each for each in clients if fold(each.name) == key), None)
 
 
 def _attributes(asked: Question, medium: str) -> bytes:
-    """Return the given facts as attributes of a request, in octets. Invalid."""
+    """Return the given facts as attributes of a request, in octets. Raises Invalid."""
     nas = ip_address(asked.nas) if asked.nas else None
     port_type = next((number for number, name in MEDIA.items() if name == medium), None)
     body = b""
@@ -302,7 +304,7 @@ def _attributes(asked: Question, medium: str) -> bytes:
 
 
 def _has(facts: Facts, scope: str) -> str:
-    """Return what a login has of a scope, in words."""
+    """Return the login's value for a scope, in words."""
     values = {
         "users": (facts.user,),
         "kinds": (facts.kind.value,),

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from sallyport.base.command import CommandLine
+from sallyport.base.config import POSTGRES
 from sallyport.base.errors import StartError
 from sallyport.base.options import Group, InputFile
 from sallyport.base.setting_values import MASTER_KEY
@@ -34,7 +35,9 @@ def migrate(line: CommandLine) -> None:
 
 @db.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--keep", type=click.IntRange(min=1, max=10_000), help="FILE is a directory, in which so many stay.")
+@click.option(
+    "--keep", type=click.IntRange(min=1, max=10_000), help="Number of backups to keep; FILE is then a directory."
+)
 @click.pass_obj
 def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
     """Write a consistent copy of the database, while it is in use; a file of that name is replaced.
@@ -54,7 +57,7 @@ def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
 
 @db.command()
 @click.argument("file", type=InputFile())
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--revoke-tokens", is_flag=True, help="Revoke all access tokens and enrolment keys of the backup.")
 @click.pass_obj
 def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) -> None:
@@ -71,6 +74,29 @@ def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) ->
     line.note(f"restored from {file}")
     if revoke_tokens:
         line.note("no access token counts any more: sallyport token create")
+
+
+@db.command()
+@click.argument("target", metavar="URL-OR-FILE")
+@click.pass_obj
+def copy(line: CommandLine, *, target: str) -> None:
+    """Move the installation to another database, whole: to PostgreSQL, or to a file.
+
+    URL is `postgresql://USER@HOST/NAME` of an empty database; the password comes from PGPASSFILE. Counts and checksums
+    of all tables are compared. An interruption leaves the target empty. Stop the service before, so that nothing that
+    it writes is missing.
+    """
+    if "://" in target:
+        if not target.startswith(POSTGRES):
+            raise click.BadParameter(f"a file, or a URL that begins with {POSTGRES}", param_hint="URL-OR-FILE")
+        rows = line.row("db.copy", url=target)["rows"]
+        line.print(f"{counted(rows, 'row')} copied; now set `database` to the URL, and start the service")
+        return
+    path = Path(target)
+    if path.exists():
+        raise click.BadParameter(f"{path} exists: name a new file", param_hint="URL-OR-FILE")
+    made = line.row("db.backup", path=str(path.absolute()), keep=None)
+    line.print(f"{path}: {counted(made['size'], 'octet')}; now set `database` to the file, and start the service")
 
 
 @db.command("rotate-key")

@@ -2,26 +2,13 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
 
 from pydantic import Field
 
 from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON
+from sallyport.store.copies import Copies
 from sallyport.store.rotation import Rotation
-
-
-class Copies(Protocol):
-    """A store that supports backup and restore."""
-
-    async def backup(self, target: Path) -> int:
-        """Write a consistent copy and return its size in octets. StoreError."""
-
-    async def backup_into(self, directory: Path, keep: int) -> tuple[Path, int, list[Path]]:
-        """Write a copy and delete all but the newest `keep`; return its path, its size and the deleted ones."""
-
-    async def restore(self, source: Path, *, revoke_tokens: bool = False) -> None:
-        """Replace the whole store by a copy. StoreError, SchemaError: nothing was changed."""
 
 
 class OneFile(Arguments):
@@ -42,6 +29,12 @@ class Restore(OneFile):
     revoke_tokens: bool = False
 
 
+class Copy(Arguments):
+    """url: of an empty PostgreSQL database."""
+
+    url: str
+
+
 def commands(copies: Copies, rotation: Rotation) -> dict[str, Command]:
     """The commands of the store by name."""
 
@@ -55,6 +48,9 @@ def commands(copies: Copies, rotation: Rotation) -> dict[str, Command]:
         await copies.restore(wanted.path, revoke_tokens=wanted.revoke_tokens)
         return None
 
+    async def copy(wanted: Copy) -> JSON:
+        return {"rows": await copies.copy_to(wanted.url)}
+
     async def migrate(_: Arguments) -> JSON:
         return "the database has the schema of this program"  # opening it has seen to that
 
@@ -64,6 +60,7 @@ def commands(copies: Copies, rotation: Rotation) -> dict[str, Command]:
     return {
         "db.backup": command(Backup, backup),
         "db.restore": command(Restore, restore),
+        "db.copy": command(Copy, copy),
         "db.migrate": command(Arguments, migrate),
         "db.rotate-key": command(Arguments, rotate_key),
     }

@@ -1,4 +1,7 @@
-"""Backup and restore of the embedded database while it is in use (SQLite's online backup, through sqlite-utils)."""
+"""Backup and restore of the store while it is in use.
+
+A backup is a database of SQLite, whatever the engine: it is checked and migrated before it becomes the store.
+"""
 
 import os
 import sqlite3
@@ -6,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import structlog
@@ -16,9 +20,9 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import SecretError, StoreError
 from sallyport.store import audit
 from sallyport.store.connections import SqliteTx
+from sallyport.store.extra import check_extra
 from sallyport.store.migrations import migrate
-from sallyport.store.model import Tx
-from sallyport.store.sqlite import SqliteStore
+from sallyport.store.model import Engine, Tx
 
 PREFIX: Final = "sallyport-"
 """The backups of a directory begin so; nothing else there is ever deleted."""
@@ -28,8 +32,8 @@ PART: Final = ".part"
 log = structlog.get_logger()
 
 
-class SqliteCopies:
-    """Backups and restores of one store.
+class Copies:
+    """Backups and restores of one store. place: the path of its file, or the one that it would have.
 
     check: opens the sealed values of a copy before it becomes the store (SecretError). void: ends in a copy all that
     must not return with it, and optionally all tokens. replaced: called after a restore to drop all caches. backed_up:
@@ -41,7 +45,8 @@ class SqliteCopies:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Engine,
+        place: Path,
         *,
         check: Callable[[Tx], None],
         void: Callable[[Tx, bool], None] = lambda _tx, _revoke_tokens: None,
@@ -50,6 +55,7 @@ class SqliteCopies:
         clock: Clock = now_us,
     ) -> None:
         self._store = store
+        self._place = place
         self._check = check
         self._void = void
         self._replaced = replaced
@@ -63,10 +69,10 @@ class SqliteCopies:
         It is read through a connection of its own, so logins continue. It does not contain the master key. StoreError:
         the target cannot be written, or is one of the store's own files; an existing file is unchanged.
         """
-        if target.resolve().parent == self._store.path.resolve().parent and target.name.startswith(self._own_names()):
+        if target.resolve().parent == self._place.resolve().parent and target.name.startswith(self._own_names()):
             raise StoreError(f"{target} belongs to the store: name another file")
         at = self._clock()
-        size = await trio.to_thread.run_sync(_copy, self._store.path, target)
+        size = await trio.to_thread.run_sync(_copy, self._store.write_copy, target)
         self._backed_up(at)
         try:
             await self._store.write(lambda tx: _record(tx, "store.backup", at, target))
@@ -83,9 +89,20 @@ class SqliteCopies:
             target = directory / f"{PREFIX}{stamp}.db"
             size = await self.backup(target)
             try:
-                return target, size, await trio.to_thread.run_sync(_expire, directory, keep)
+                return target, size, await trio.to_thread.run_sync(expire, directory, keep)
             except OSError as error:
                 raise StoreError(f"{target} is made; older backups cannot be deleted: {error.strerror}") from error
+
+    async def copy_to(self, url: str) -> int:
+        """Fill an empty PostgreSQL database with all rows of the store; return their number. ConfigError: the extra
+        `postgres` is missing. SchemaError, StoreError: the database is as it was."""
+        check_extra()
+        from sallyport.store.postgres.engine import load
+
+        with TemporaryDirectory(dir=self._place.parent, prefix=f"{self._place.name}.copy-") as directory:
+            path = Path(directory, "copy.db")
+            await trio.to_thread.run_sync(_copy, self._store.write_copy, path)
+            return await trio.to_thread.run_sync(load, url, path)
 
     def clear(self) -> None:
         """Delete the temporary copy of an interrupted restore."""
@@ -95,17 +112,17 @@ class SqliteCopies:
     @property
     def _checked(self) -> Path:
         """Return the path at which a backup is checked before it becomes the store."""
-        return self._store.path.with_name(self._store.path.name + ".restore")
+        return self._place.with_name(self._place.name + ".restore")
 
     async def remember(self) -> None:
-        """Report the time of the last backup that the audit trail has. StoreError."""
+        """Report the time of the last backup that the audit trail has. Raises StoreError."""
         sql = "select max(at) from audit_trail where tenant_id = :installation and action = 'store.backup'"
         at = await self._store.read(lambda tx: tx.value(int, sql, installation=audit.INSTALLATION))
         if at:
             self._backed_up(at)
 
     def _own_names(self) -> tuple[str, ...]:
-        return (self._store.path.name, "master.key", "lock", "control.sock", "admin.token")
+        return (self._place.name, "master.key", "lock", "control.sock", "admin.token")
 
     async def restore(self, source: Path, *, revoke_tokens: bool = False) -> None:
         """Replace the store with a copy, after its migration to this program's schema. Pending logins of the copy and
@@ -125,14 +142,9 @@ class SqliteCopies:
                 _record_restore(SqliteTx(copy), self._clock(), source)
                 copy.execute("commit")
 
-        def replace(connection: sqlite3.Connection) -> None:
-            with closing(sqlite3.connect(checked)) as copy:
-                copy.backup(connection)
-            connection.execute("update config_version set version = version + 1")
-
         try:
             await trio.to_thread.run_sync(check)
-            await self._store.exclusive(replace, replaces=True)
+            await self._store.replace(checked)
         except SecretError as error:
             raise StoreError(f"{source} was made with another master key: {error}") from error
         except (OSError, sqlite3.Error) as error:
@@ -160,19 +172,12 @@ def _id(*, id: int) -> int:
     return id
 
 
-def _copy(source: Path, target: Path) -> int:
+def _copy(write: Callable[[Path], None], target: Path) -> int:
     part = target.with_name(target.name + PART)
     try:
         part.unlink(missing_ok=True)
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        with (
-            closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as original,
-            closing(sqlite3.connect(part)) as copy,
-        ):
-            original.backup(copy)
-            copy.execute(
-                "pragma journal_mode = delete"
-            )  # SQLite cannot read a database with a log in a read-only directory
+        write(part)
         disk.sync(part)
         part.replace(target)
         disk.sync(target.parent)
@@ -180,9 +185,12 @@ def _copy(source: Path, target: Path) -> int:
     except (OSError, sqlite3.Error) as error:
         part.unlink(missing_ok=True)
         raise StoreError(f"{target}: {getattr(error, 'strerror', None) or error}") from error
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
-def _expire(directory: Path, keep: int) -> list[Path]:
+def expire(directory: Path, keep: int) -> list[Path]:
     """Delete all but the newest backups, and unfinished ones. Return the deleted files."""
     old = sorted(directory.glob(f"{PREFIX}*Z.db"))[:-keep] + sorted(directory.glob(f"{PREFIX}*Z.db{PART}*"))
     for each in old:

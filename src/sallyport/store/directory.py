@@ -8,6 +8,9 @@ space again when the disk has room.
 import errno
 import fcntl
 import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,12 +25,27 @@ TOKEN_FILE: Final = "admin.token"  # noqa: S105  a file's name
 """The file with the access token of the first start."""
 
 
-def make_data_directory(path: Path) -> None:
-    """Make the directory (mode 0700) if it does not exist. StartError."""
+def make_data_directory(path: Path) -> list[Path]:
+    """Make the directory (mode 0700) and its parents if they are missing. Return those made, last first. Raises
+    StartError."""
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        missing = [each for each in (path, *path.parents) if not each.exists()]
+        path.mkdir(mode=0o700, parents=True)
+    except FileExistsError as error:
+        if not path.is_dir():
+            raise StartError(f"data directory {path}: {error.strerror}") from error
+        return []
     except OSError as error:
         raise StartError(f"data directory {path}: {error.strerror}") from error
+    return missing
+
+
+def remove_data_directory(made: Sequence[Path]) -> None:
+    """Remove a directory that `make_data_directory` made, with its content, and its parents. Ignore what remains."""
+    with suppress(OSError):
+        shutil.rmtree(made[0])
+        for parent in made[1:]:
+            parent.rmdir()
 
 
 def open_data_directory(path: Path) -> int:
@@ -40,7 +58,7 @@ def open_data_directory(path: Path) -> int:
 
 
 def check_lock(path: Path) -> None:
-    """Raise Locked if another process owns the directory. Makes and changes nothing. StartError."""
+    """Raise Locked if another process owns the directory. Makes and changes nothing. Raises StartError."""
     try:
         descriptor = os.open(path / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -58,7 +76,7 @@ def check_lock(path: Path) -> None:
 
 
 def take_lock(path: Path) -> int:
-    """Take a lock file for this process; return the descriptor that holds it. Locked, StartError."""
+    """Take a lock file for this process; return the descriptor that holds it. Raises Locked, StartError."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except PermissionError as error:

@@ -7,12 +7,11 @@ with rows of a domain needs an entry here. The audit trail belongs to the tenant
 The last tables have no index by domain. They are small, and their turn comes when the tables before them are empty.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from sallyport.store.model import Tx
+from sallyport.store.model import LISTED, Tx, listed
 from sallyport.store.search import SearchIndex
 from sallyport.store.slices import SLICE, delete_slice
 
@@ -25,7 +24,7 @@ PRESENT: Final = "exists (select 1 from domains where domains.id = domain_id and
 """SQL for the rows of domains that are not removed."""
 OF_TENANT: Final = "domain_id in (select id from domains where tenant_id = :t and removed_at is null)"
 """SQL for the rows of a tenant's domains that are not removed."""
-_LISTED: Final = "in (select value from json_each(:ids))"
+_LISTED: Final = f"in {LISTED}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +58,12 @@ class Rows:
 
     def _erase(self, tx: Tx, domain_id: int, ids: list[int]) -> int:
         for part in self.parts:
-            gone = delete_slice(tx, part.table, part.key, f"{part.column} {_LISTED}", ids=json.dumps(ids))
+            gone = delete_slice(tx, part.table, part.key, f"{part.column} {_LISTED}", ids=listed(ids))
             if gone:
                 return gone
         if self.searched:
             self._remove_from_search(tx, domain_id, ids)
-        return tx.execute(f"delete from {self.table} where id {_LISTED}", ids=json.dumps(ids))  # noqa: S608
+        return tx.execute(f"delete from {self.table} where id {_LISTED}", ids=listed(ids))  # noqa: S608
 
     def _remove_from_search(self, tx: Tx, domain_id: int, ids: list[int]) -> None:
         index, number = SearchIndex(f"{self.table}_search"), domain_id
@@ -83,7 +82,7 @@ class _Wallets(Rows):
         sql = f"select id, token_id from wallets where domain_id = :d limit {SLICE}"  # noqa: S608
         found = [(int(str(wallet_id)), int(str(token_id))) for wallet_id, token_id in tx.rows(sql, d=domain_id)]
         gone = self._erase(tx, domain_id, [wallet_id for wallet_id, _ in found])
-        tokens = json.dumps([token_id for _, token_id in found])
+        tokens = listed(token_id for _, token_id in found)
         tx.execute(f"delete from access_tokens where id {_LISTED}", ids=tokens)  # noqa: S608
         return gone
 
@@ -172,6 +171,6 @@ def counts(tx: Tx, domain_id: int) -> Iterator[tuple[str, int]]:
     for rows in ROWS:
         if rows.name:
             some = f"select 1 from {rows.table} where domain_id = :d limit {MOST_COUNTED}"  # noqa: S608
-            count = tx.value(int, f"select count(*) from ({some}) as some", d=domain_id) or 0  # noqa: S608
+            count = tx.value(int, f"select count(*) from ({some}) as listed", d=domain_id) or 0  # noqa: S608
             if count:
                 yield rows.name, count

@@ -1,6 +1,5 @@
 """The items of the writer's queue, and their order."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -18,7 +17,7 @@ class Item:
     submitted: bool = False
     own: bool = False
     begun: bool = False
-    alone: Callable[[sqlite3.Connection], object] | None = None
+    alone: Callable[[], object] | None = None
     replaces: bool = False
     generation: int = 0
     result: object = None

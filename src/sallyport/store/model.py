@@ -5,8 +5,12 @@ conflict ... returning`. Both engines also have `fold(text)`: text without case 
 the letters a to z, but the indexes use it.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, Protocol, TypeVar
+
+import trio
 
 from sallyport.base.text import fold
 
@@ -16,8 +20,23 @@ T = TypeVar("T")
 V = TypeVar("V", int, float, str, bytes)
 
 
+class TextSearch(Protocol):
+    """How an engine searches the tables of `store.search`."""
+
+    def find(self, index: str, text: str) -> "tuple[str, dict[str, Value]]":
+        """Return SQL from the table on, up to a condition, for the entries of an index that contain a folded text, and
+        its parameters."""
+
+    def merge(self, tx: "Tx", index: str) -> None:
+        """Merge a small part of the index."""
+
+
 class Tx(Protocol):
     """One transaction, valid only inside the work that got it."""
+
+    @property
+    def search(self) -> TextSearch:
+        """Return the engine's search."""
 
     def execute(self, sql: str, /, **parameters: Value) -> int:
         """Run a statement; return the number of rows that it changed."""
@@ -58,6 +77,17 @@ Done = Callable[[T | None, BaseException | None], None]
 """Called on the event loop with the result, or with the error."""
 
 
+LISTED: Final = "(select cast(value as bigint) from json_each(:ids))"
+"""SQL for the numbers that are given as `ids=listed(...)`: one statement for any number of them."""
+LISTED_TEXTS: Final = "(select value from json_each(:ids))"
+"""The same for texts."""
+
+
+def listed(ids: Iterable[Value]) -> str:
+    """Return numbers or texts as the parameter of LISTED or LISTED_TEXTS."""
+    return json.dumps(list(ids))
+
+
 def without_case(column: str, text: str) -> tuple[str, str]:
     """Return SQL for a column without case, and the text in the same form, for a comparison that uses an index if
     possible."""
@@ -73,10 +103,10 @@ class Store(Protocol):
         programs do not count."""
 
     async def read(self, work: Work[T]) -> T:
-        """Run `work` on a consistent view of the committed rows. StoreError."""
+        """Run `work` on a consistent view of the committed rows. Raises StoreError."""
 
     async def read_now(self, work: Work[T]) -> T:
-        """Run `work` that reads a key, or a page of at most 100 rows: about 1 ms. StoreError.
+        """Run `work` that reads a key, or a page of at most 100 rows: about 1 ms. Raises StoreError.
 
         The embedded engine runs it on the event loop, without a checkpoint. If it takes longer than expected, it starts
         again in a thread. So `work` may run twice.
@@ -84,7 +114,7 @@ class Store(Protocol):
 
     async def search(self, work: Work[T]) -> T:
         """Run `work` that reads many rows: few at a time, each acting party in turn (`base.actor`), for a bounded time.
-        StoreError."""
+        Raises StoreError."""
 
     async def write(self, work: Work[T]) -> T:
         """Run `work` and return once it is on disk. StoreError: no part of it was kept.
@@ -96,3 +126,28 @@ class Store(Protocol):
         """Write without a task that waits: call `done(result, error)` on the event loop, in the order of the
         submissions, possibly before this method returns. `work` must be short: it may run on the event loop, and runs
         before all work that was passed to `write`."""
+
+
+class Engine(Store, Protocol):
+    """A store that the service opens, runs and closes."""
+
+    @property
+    def ready(self) -> bool:
+        """Return whether the last write was kept."""
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Process the writes until cancelled, then the queued ones."""
+
+    def close(self) -> None:
+        """Close every connection. No work runs any more."""
+
+    def write_copy(self, path: Path) -> None:
+        """Write all rows, as of one moment, into a new database of SQLite: what a backup is. Runs in a worker thread.
+        Raises StoreError."""
+
+    async def replace(self, path: Path) -> None:
+        """Replace all rows by those of a database of SQLite with the schema of this program. StoreError: no row has
+        changed. Until `acknowledge`, writes are refused: they depend on the old rows."""
+
+    def acknowledge(self) -> None:
+        """Accept writes again, once no cache has old rows."""

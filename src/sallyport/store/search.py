@@ -1,14 +1,8 @@
-"""The search for parts of texts, and pages of lists. This is SQLite's search; another engine has its own.
+"""The search for parts of texts, and pages of lists.
 
-An FTS5 table with the trigram tokenizer has the folded texts of each row. Its rowid is the domain's number, shifted by
-ROW_BITS, plus the row's id. The rows of a domain are a range of rowids that FTS5 skips to, so that no search reads the
-entries of another domain. `base.text.fold` folds the texts before they are added, and the tokenizer does not change
-them.
-
-For a long text, FTS5 finds the rows with its first letters, and those rows are searched for the whole text.
-
-A text of one or two letters has no trigram. It is searched in the texts themselves, which FTS5 keeps in its table
-`..._content`: a scan of one domain, which ends at the last row that is needed.
+A table beside the searched one has the folded texts of each row. Its rowid is the domain's number, shifted by ROW_BITS,
+plus the row's id. The rows of a domain are a range of rowids, so that no search reads the entries of another domain.
+`base.text.fold` folds the texts before they are added. How an engine finds a text is its own: see `TextSearch`.
 
 A search counts at most MOST_COUNTED matches. The totals of whole lists are stored (`counters`).
 """
@@ -26,13 +20,8 @@ T = TypeVar("T")
 
 MOST_COUNTED: Final = 10_000
 ROW_BITS: Final = 40
-TRIGRAM: Final = 3
-LONGEST_PHRASE: Final = 16
-"""Letters that FTS5 looks up. It walks through the entries of each trigram: 255 letters took 1.3 s, 16 take 80 ms."""
-MERGED: Final = 16
-"""Pages of FTS5 that `SearchIndex.merge` writes: more than a transaction of milliseconds adds, on each level."""
 _SEPARATOR: Final = "\x1f"
-_NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # the tokenizer ends at a NUL
+_NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # neither engine takes a NUL
 
 
 class Minimum(int):
@@ -75,41 +64,30 @@ class SearchIndex:
 
     def remove(self, tx: Tx, domain_id: int, row_ids: Sequence[int]) -> None:
         """Remove rows of a domain."""
-        sql = f"delete from {self._name} where rowid in (select value + :first from json_each(:ids))"  # noqa: S608
+        sql = f"delete from {self._name} where rowid in (select cast(value as bigint) + :first from json_each(:ids))"  # noqa: S608
         tx.execute(sql, first=_first(domain_id), ids=json.dumps(row_ids))
 
     def merge(self, tx: Tx) -> None:
-        """Merge a small part of the index. An index with `automerge` off needs this in each transaction that changes
-        it. FTS5 by itself would merge large parts, which takes 30 ms at 30,000 rows."""
-        tx.execute(f"insert into {self._name} ({self._name}, rank) values ('merge', :pages)", pages=MERGED)  # noqa: S608
+        """Merge a small part of the index, in each transaction that changes it, if the engine needs this."""
+        tx.search.merge(tx, self._name)
 
-    def find(self, domain_id: int, text: str) -> tuple[str, dict[str, Value]]:
+    def find(self, tx: Tx, domain_id: int, text: str) -> tuple[str, dict[str, Value]]:
         """Return SQL for the ids of a domain's rows with a text that contains `text`, in order, and its parameters.
         text: not empty; case is ignored."""
-        wanted = fold(text).translate(_NOT_INDEXED)
-        parameters: dict[str, Value] = {"first": _first(domain_id), "last": _first(domain_id + 1) - 1}
-        if len(wanted) < TRIGRAM:
-            found, parameters["match"] = f"{self._name}_content where instr(c0, :match) > 0", wanted
-        else:
-            found, parameters["match"] = f"{self._name} where {self._name} match :match", _phrase(wanted)
-        if len(wanted) > LONGEST_PHRASE:
-            found, parameters["wanted"] = f"{found} and instr(texts, :wanted) > 0", wanted
-        return f"select rowid - :first as id from {found} and rowid between :first and :last", parameters  # noqa: S608
+        found, parameters = tx.search.find(self._name, fold(text).translate(_NOT_INDEXED))
+        within: dict[str, Value] = {"first": _first(domain_id), "last": _first(domain_id + 1) - 1}
+        sql = f"select rowid - :first as id from {found} and rowid between :first and :last"  # noqa: S608
+        return sql, {**within, **parameters}
 
     def page(self, tx: Tx, shape: Callable[..., T], select: str, stretch: Stretch, text: str) -> tuple[list[T], int]:
         """Return `page` of the rows that have a text."""
-        ids, parameters = self.find(stretch.domain_id, text)
+        ids, parameters = self.find(tx, stretch.domain_id, text)
         rows = _rows(tx, shape, select, f"{ids} order by rowid", stretch, parameters)
         return rows, _searched_total(tx, rows, stretch, ids, parameters)
 
 
 def _first(domain_id: int) -> int:
     return domain_id << ROW_BITS
-
-
-def _phrase(text: str) -> str:
-    """Return a query of FTS5 for the first letters of a text."""
-    return '"{}"'.format(text[:LONGEST_PHRASE].replace('"', '""'))
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ sqlite-utils for each row.
 
 import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -14,15 +14,14 @@ from typing import TypeVar
 import structlog
 import trio
 
-from sallyport.base.actor import Actor, acting
 from sallyport.base.errors import StoreError
-from sallyport.base.fair import FairLimiter
 from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import QuickReader, Readers, SqliteTx, open_connection
 from sallyport.store.directory import Reserve
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx, Work
+from sallyport.store.turns import Turns
 from sallyport.store.writer import Writer
 
 T = TypeVar("T")
@@ -31,7 +30,6 @@ READERS = 4
 SEARCHERS = 2  # reads of many rows have connections of their own, so that logins never wait for them
 READ_S = 30.0
 SEARCH_S = 10.0
-WRITES = 4  # tokens that wait for the writer at the same time: a login may wait behind them
 WRITE_S = 0.2  # CPU time of a token's work: logins wait for its transaction
 
 log = structlog.get_logger()
@@ -59,9 +57,7 @@ class SqliteStore:
         self._quick = QuickReader(path)
         self._readers = Readers(path, READERS)
         self._searchers = Readers(path, SEARCHERS)
-        self._turns = FairLimiter[Actor | int](SEARCHERS)
-        self._reads = FairLimiter[Actor | int](READERS // 2)  # the other half is for logins
-        self._writes = FairLimiter[Actor | int](WRITES)
+        self._turns = Turns(READERS, SEARCHERS)
         metrics.watch_files(path)
 
     @property
@@ -79,9 +75,7 @@ class SqliteStore:
         return self._writer.changes
 
     async def read(self, work: Work[T]) -> T:
-        if acting().tenant_id is None:
-            return await self._readers.run(work, timeout_s=READ_S)
-        async with self._reads.slot(_party()):
+        async with self._turns.reading():
             return await self._readers.run(work, timeout_s=READ_S)
 
     async def read_now(self, work: Work[T]) -> T:
@@ -90,18 +84,33 @@ class SqliteStore:
         return await self.read(work)
 
     async def search(self, work: Work[T]) -> T:
-        async with self._turns.slot(_party()):  # a tenant with many searches does not delay the others
+        async with self._turns.searching():
             return await self._searchers.run(work, timeout_s=SEARCH_S)
 
     async def write(self, work: Work[T]) -> T:
-        if acting().kind != "token":
-            return await self._writer.write(work)
-        async with self._writes.slot(_party()):
-            return await self._writer.write(partial(_limited, work))
+        async with self._turns.writing() as is_limited:
+            return await self._writer.write(partial(_limited, work) if is_limited else work)
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
         """See Writer.exclusive."""
         return await self._writer.exclusive(work, replaces=replaces)
+
+    def write_copy(self, path: Path) -> None:
+        with (
+            closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)) as original,
+            closing(sqlite3.connect(path)) as copy,
+        ):
+            original.backup(copy)
+            # SQLite cannot read a database with a log in a read-only directory.
+            copy.execute("pragma journal_mode = delete")
+
+    async def replace(self, path: Path) -> None:
+        def replace(connection: sqlite3.Connection) -> None:
+            with closing(sqlite3.connect(path)) as copy:
+                copy.backup(connection)
+            connection.execute("update config_version set version = version + 1")
+
+        await self.exclusive(replace, replaces=True)
 
     def acknowledge(self) -> None:
         """See Writer.acknowledge."""
@@ -117,12 +126,6 @@ class SqliteStore:
         self._readers.close()
         self._searchers.close()
         self._connection.close()
-
-
-def _party() -> Actor | int:
-    """Return the acting tenant, or the actor if it has none."""
-    actor = acting()
-    return actor if actor.tenant_id is None else actor.tenant_id
 
 
 def _limited(work: Work[T], tx: Tx) -> T:

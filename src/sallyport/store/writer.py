@@ -2,14 +2,15 @@
 own or, if that is faster, on the event loop.
 
 The thread is permanent: a hand-over costs a lock of the queue in one direction and a wake-up of the event loop in the
-other, less than a thread of a pool. Still, the hand-over and the competition of two threads for the interpreter lock
-take a fifth of a login's CPU time. So an item that is submitted while the queue is empty is written on the event loop
-itself, as long as the disk is fast: no answer could leave before that write anyway. The thread does all slow work: it
-merges the log, waits for another program's lock, and retries a failing disk.
+other, which is less than the cost of a thread from a pool. Still, the hand-over and the competition of two threads for
+the interpreter lock take a fifth of a login's CPU time. So an item that is submitted while the queue is empty is
+written on the event loop itself, as long as the disk is fast: no answer could leave before that write anyway. The
+thread does all slow work: it merges the log, waits for another program's lock, and retries a failing disk.
 
 The items of the queue become three transactions. The first has the submitted items, which are short, and whose answers
 wait. The second has the writes of the service itself, logins among them. The third has the work of tokens and agents,
-of which one item may take 200 ms. It ends after its present item if the service has something to write.
+of which one item may take 200 ms. The third transaction ends after its present item if the
+service has something to write.
 
 `Tx.others_wait` tells the work of a transaction that an item was submitted meanwhile, so that it ends early. The item
 joins the transaction: its answer waits for one commit and not for two. After BATCH_S the transaction ends with its
@@ -104,7 +105,7 @@ class Writer:
         replaces: `work` replaces the database. Items that were queued before, or until `acknowledge`, depend on rows of
         the old database and are refused.
         """
-        return cast(T, await self._wait(Item(nobody, alone=work, replaces=replaces)))
+        return cast(T, await self._wait(Item(nobody, alone=lambda: work(self._connection), replaces=replaces)))
 
     def acknowledge(self) -> None:
         """Accept writes again, once no cache has rows of the replaced store."""
@@ -275,7 +276,7 @@ class Writer:
     def _alone(self, item: Item) -> None:
         assert item.alone is not None  # noqa: S101
         try:
-            item.result = item.alone(self._connection)
+            item.result = item.alone()
             self._written_generation += item.replaces
         except Exception as error:
             item.error = error

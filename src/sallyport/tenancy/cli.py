@@ -15,8 +15,8 @@ def token() -> None:
 
 
 @token.command()
-@click.option("--org", type=NUMBER, required=True, help="orgId of the token's bodies.")
-@click.option("--tenant", type=NUMBER, required=True, help="tenantId of the token's bodies.")
+@click.option("--org", type=NUMBER, required=True, help="orgId of the token.")
+@click.option("--tenant", type=NUMBER, required=True, help="tenantId of the token.")
 @click.option(
     "--role",
     type=click.Choice(["admin", "operator", "auditor"]),
@@ -24,32 +24,34 @@ def token() -> None:
     show_default=True,
     help="auditor: read; operator: change all but tokens, modes and settings that decide which logins are trusted.",
 )
-@click.option("--name", help="Names it in lists and in the audit trail; the role unless given.")
-@click.option("--expires", type=FUTURE, help="A span such as 90d or 12h, or a time such as 2027-11-23; else never.")
+@click.option("--name", help="Name in lists and in the audit trail. Without it: the role.")
+@click.option(
+    "--expires", type=FUTURE, help="A span such as 90d or 12h, or a time such as 2027-11-23. Without it: never."
+)
 @click.pass_obj
 def create(line: CommandLine, *, org: int, tenant: int, role: str, name: str | None, expires: str | None) -> None:
-    """Make a token and print it; it is shown only here."""
+    """Create a token and print it. It cannot be shown again."""
     made = line.row("token.create", org=org, tenant=tenant, role=role, name=name, expires=expires)
     note_new(line, made)
     line.print(str(made["token"]))
 
 
 @token.command("list")
-@click.option("--org", type=NUMBER, help="Only of this organization.")
+@click.option("--org", type=NUMBER, help="Show only entries of this organization.")
 @click.option("--tenant", type=NUMBER, help="Only of tenants with this number.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, org: int | None, tenant: int | None, form: Form | None) -> None:
-    """List tokens; the tokens themselves are not kept."""
+    """List the tokens, without the secrets themselves."""
     line.print_rows(line.rows("token.list", org=org, tenant=tenant), COLUMNS, form)
 
 
 @token.command()
 @click.argument("token", metavar="ID|NAME")
-@click.option("--org", type=NUMBER, help="Only of this organization.")
+@click.option("--org", type=NUMBER, help="Show only entries of this organization.")
 @click.option("--tenant", type=NUMBER, help="Only of tenants with this number.")
 @click.pass_obj
 def revoke(line: CommandLine, *, token: str, org: int | None, tenant: int | None) -> None:
-    """Revoke a token; it is refused from now on."""
+    """Revoke a token. It is refused from now on."""
     revoked = line.row("token.revoke", token=token, org=org, tenant=tenant)
     line.note(f"token {revoked['id']} ({revoked['name']}) is revoked")

@@ -1,7 +1,7 @@
-"""Bodies within their limits: of requests, which are read up to a limit, and of large answers.
+"""Bodies with limits: request bodies, and the large answers of a tenant.
 
-A client may take 64 KiB in 5 s. 512 clients that take lists of 13 MB so slowly would fill the memory of the machine, so
-that the sum of each tenant's large answers is limited.
+A client may take 64 KiB in 5 s. 512 clients that read lists of 13 MB so slowly would fill the machine's memory, so the
+total of each tenant's large answers is limited.
 """
 
 import math
@@ -19,16 +19,16 @@ from sallyport.web import problem
 
 LARGE: Final = 256 << 10
 MOST: Final = 64 << 20
-"""Octets of a tenant's large answers that are being sent."""
+"""Maximum octets of a tenant's large answers that are being sent."""
 _HEADERS: Final = "sallyport.headers"
-"""The key of a scope under which its headers are."""
+"""The key in an ASGI scope for the headers as a dict."""
 
 
 async def read(request: Request, *, kind: str, limit: int) -> bytes:
-    """The body. kind: its content type, without parameters. WrongContentType, TooLarge: nothing more is read."""
+    """Return the body. kind: its content type, without parameters. WrongContentType; TooLarge: the rest is not read."""
     _check_head(request, kind, limit)
     octets, more = bytearray(), True
-    while more:  # not by `pieces`, whose generators cost a short body as much as its parser
+    while more:  # does not use `pieces`: its generators cost as much as the parser of a short body
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -40,7 +40,10 @@ async def read(request: Request, *, kind: str, limit: int) -> bytes:
 
 
 async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[bytes, None]:
-    """The body piece by piece, as it comes. WrongContentType, TooLarge: nothing more is read."""
+    """Yield the body in parts, as they arrive. kind: its content type, without parameters.
+
+    WrongContentType; TooLarge: the rest is not read.
+    """
     _check_head(request, kind, limit)
     received = 0
     async with aclosing(request.stream()) as chunks:
@@ -52,7 +55,10 @@ async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[b
 
 
 def headers_of(request: Request) -> dict[str, str]:
-    """Return the headers of a request, of several with one name the first. Each look-up in Starlette's walks them."""
+    """Return the headers of a request as a dict; of several with the same name, the first.
+
+    Starlette's own look-up walks all headers each time.
+    """
     headers: dict[str, str] | None = request.scope.get(_HEADERS)
     if headers is None:
         raw = reversed(request.scope["headers"])
@@ -71,9 +77,9 @@ def declared_size(request: Request) -> float:
 def _check_head(request: Request, kind: str, limit: int) -> None:
     headers = headers_of(request)
     if headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
-        raise problem.WrongContentType(f"the content type is {kind}")
+        raise problem.WrongContentType(f"send the content type {kind}")
     if headers.get("content-encoding", "identity").lower() != "identity":
-        raise problem.WrongContentType("the body is sent without content encoding")
+        raise problem.WrongContentType("send the body without content encoding")
     if "content-length" in headers and declared_size(request) > limit:
         raise _too_large(limit)
 
@@ -84,18 +90,19 @@ def _too_large(limit: int) -> problem.TooLarge:
 
 
 class Answers:
-    """The octets of large answers that are being sent, by tenant."""
+    """The octets of each tenant's large answers that are being sent."""
 
     def __init__(self) -> None:
         self.octets = Counter[int]()
 
     def counted(self, response: Response, tenant_id: int) -> Response:
-        """Return a response that is counted while it is sent, or is 429 if its tenant has too many octets by then."""
+        """Return a response whose octets count for its tenant from its start to its end. If the tenant is over its
+        limit at the start, a 429 is sent instead."""
         return _Counted(response, self.octets, tenant_id) if len(response.body) > LARGE else response
 
 
 class _Counted(Response):
-    """A large response. One alone is always sent."""
+    """A large response. A tenant's only one is always sent."""
 
     def __init__(self, response: Response, octets: Counter[int], tenant_id: int) -> None:
         super().__init__(response.body, response.status_code)

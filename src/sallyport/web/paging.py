@@ -1,7 +1,7 @@
-"""Pages of lists: numbered from 1, 10 entries unless asked otherwise.
+"""Pages of lists, numbered from 1, with 10 entries by default.
 
-A body takes one of the mix-ins; an operation calls `body.page()`. A number outside is `invalid pageId`,
-`invalid pageNumber` or `invalid pageSize`, a body error like any other.
+A body class inherits one of the mix-ins, and its operation calls `body.page()`. A value out of range is an error in the
+body: `invalid pageId`, `invalid pageNumber` or `invalid pageSize`.
 """
 
 from collections.abc import Iterable
@@ -20,31 +20,31 @@ TOTAL_HEADER: Final = "X-Total-Count"
 ItemT = TypeVar("ItemT")
 SHORT = 100
 LONG = 1000
-# The last page whose offset a 63-bit number can hold at the largest size.
+# The last page whose offset fits into 63 bits with the largest page size.
 LAST = (2**63 - 1) // LONG
 IsMinimum = Annotated[
     bool,
     Field(
         exclude_if=not_,
-        description="Present and true if more entries match than the total says: a search counts 10,000 at most.",
+        description="Present and true if more entries match than the total: a search counts 10,000 at most.",
     ),
 ]
-"""Field of the answer of a search; an exact total has none."""
+"""Field in the answer of a search; an answer with an exact total omits it."""
 TotalCount = Annotated[int, Field(description="Entries of the whole list, over all pages.")]
 Search = Annotated[Text, Field(description="Text that an entry contains, in upper or lower case. Empty: all entries.")]
-"""Search term of a list; a body names the searched fields with a description of its own."""
+"""Search term of a list. A body can replace the description, to name the fields that are searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A stretch of a list: `limit :size offset :offset`."""
+    """A page of a list, as SQL needs it: `limit :size offset :offset`."""
 
     offset: int
     size: int
 
 
 class Counted(list[ItemT]):
-    """An answer that is an array: one page of a list. The total of the whole list is sent in TOTAL_HEADER."""
+    """An answer that is an array, with one page of a list. The header TOTAL_HEADER has the total of the whole list."""
 
     def __init__(self, entries: Iterable[ItemT], total: int) -> None:
         super().__init__(entries)
@@ -63,33 +63,33 @@ LongSize = Annotated[Whole, Between(1, LONG), Field(description=_SIZE)]
 
 
 class ShortPaged(Body):
-    """pageId and pageSize up to 100: ListDevices and GetAllDomains."""
+    """A body with pageId, and pageSize up to 100, as in ListDevices and GetAllDomains."""
 
     pageId: PageNumber = 1  # noqa: N815
     pageSize: ShortSize = 10  # noqa: N815
 
     def page(self) -> Page:
-        """What part of the list is asked for."""
+        """Return the requested page."""
         return Page((self.pageId - 1) * self.pageSize, self.pageSize)
 
 
 class Paged(Body):
-    """pageId and pageSize up to 1000."""
+    """A body with pageId, and pageSize up to 1000."""
 
     pageId: PageNumber = 1  # noqa: N815
     pageSize: LongSize = 10  # noqa: N815
 
     def page(self) -> Page:
-        """What part of the list is asked for."""
+        """Return the requested page."""
         return Page((self.pageId - 1) * self.pageSize, self.pageSize)
 
 
 class PagedByNumber(Body):
-    """pageNumber and pageSize up to 1000: the identity operations."""
+    """A body with pageNumber, and pageSize up to 1000, as in the identity operations."""
 
     pageNumber: PageNumber = 1  # noqa: N815
     pageSize: LongSize = 10  # noqa: N815
 
     def page(self) -> Page:
-        """What part of the list is asked for."""
+        """Return the requested page."""
         return Page((self.pageNumber - 1) * self.pageSize, self.pageSize)

@@ -1,13 +1,13 @@
-"""Errors to bodies, once.
+"""Conversion of errors to error bodies, for all operations.
 
-Radius and domain operations: `{"error": text, "code": status}`. All other operations: `{"code": status, "status":
-"Failure", "message": text}`. An invalid body adds `errors: [{field, message}]` to both. Only the path decides, so that
-an unknown path answers like its neighbours. No answer holds a submitted value or a stack trace.
+Radius and domain operations answer `{"error": text, "code": status}`. All other operations answer `{"code": status,
+"status": "Failure", "message": text}`. If the request body is invalid, both have `errors: [{field, message}]` too. Only
+the path decides the form, so that an unknown path has the form of similar paths. No answer contains a submitted value
+or a stack trace.
 """
 
 import traceback
 from collections.abc import Mapping
-from dataclasses import asdict
 from http import HTTPStatus
 from types import MappingProxyType
 
@@ -28,10 +28,10 @@ log = structlog.get_logger()
 
 
 class FieldProblem(Model):
-    """One wrong field."""
+    """A wrong field of a body."""
 
     field: str = Field(description="Path of the field, with dots; body: the whole body.")
-    message: str = Field(description="Values that are accepted.")
+    message: str = Field(description="Values that are accepted, or a sentence about the error.")
 
 
 class RadiusProblem(Model):
@@ -52,24 +52,24 @@ class Problem(Model):
 
 
 class TooLarge(Invalid):
-    """A body over the operation's limit."""
+    """A body over the operation's size limit."""
 
     status = 413
 
 
 class WrongContentType(Invalid):
-    """A body that is not sent as the operation takes it."""
+    """A body whose content type the operation does not accept."""
 
     status = 415
 
 
 def model_for(path: str) -> type[BaseModel]:
-    """The error body's shape, for the description of the API."""
+    """Return the model of error bodies on a path, for the API description."""
     return RadiusProblem if path.startswith(RADIUS_PREFIXES) else Problem
 
 
 def response(error: Exception, path: str) -> Response:
-    """The answer to a request on `path` that ended in `error`; an unexpected one is logged with its id."""
+    """Return the answer to a request on `path` that raised `error`. An unexpected error is logged with its id."""
     if isinstance(error, Refused):
         return body(path, error.status, str(error), {**error.details, **_errors(error)})
     if isinstance(error, HTTPException):
@@ -78,24 +78,25 @@ def response(error: Exception, path: str) -> Response:
         log.error("http_store_failed", path=path, error=str(error))
         return body(path, 503, "the store does not take requests")
     if isinstance(error, ClientDisconnect):
-        return body(path, 400, "incomplete body")  # the client is gone
+        return body(path, 400, "incomplete body")  # the client has disconnected
     error_id = new_error_id()
-    # Formatted here and as text: a renderer that shows local variables would show bodies, and passwords in them.
+    # The traceback is formatted here as text: a log renderer with local variables would show bodies and passwords.
     trace = "".join(traceback.format_exception(error))
     log.error("http_unexpected_error", error_id=error_id, path=path, trace=trace)
     return body(path, 500, f"unexpected error {error_id}")
 
 
 def body(path: str, status: int, message: str, details: Mapping[str, object] = NO_DETAILS) -> Response:
-    """Return an error body in the manner of `path`. details: additions to the fields that every error body has."""
+    """Return an error body in the form for `path`. details: additional fields."""
     if path.startswith(RADIUS_PREFIXES):
         return JSONResponse({"error": message, "code": status, **details}, status)
     return JSONResponse({"code": status, "status": "Failure", "message": message, **details}, status)
 
 
 def _errors(error: Refused) -> dict[str, object]:
-    """Return the wrong fields of an invalid body."""
-    return {"errors": [asdict(each) for each in error.errors]} if isinstance(error, Invalid) else {}
+    """Return the wrong fields of an invalid body, as the field `errors`."""
+    wrong = error.errors if isinstance(error, Invalid) else ()
+    return {"errors": [{"field": each.field, "message": each.message} for each in wrong]} if wrong else {}
 
 
 def _phrase(status: int) -> str:

@@ -1,7 +1,7 @@
-"""Who calls, and which bodies say where they belong.
+"""The caller of a request, and the ids of organization, tenant and domain that a body claims.
 
-A token belongs to one organization and one tenant. Bodies that carry orgId, tenantId or domainId must agree with it;
-`Gate` compares them before an operation runs.
+A token belongs to one organization and one tenant. If a body contains orgId, tenantId or domainId, they must belong to
+the token's tenant; `Gate` checks this before an operation runs.
 """
 
 import re
@@ -30,13 +30,13 @@ from sallyport.base.addresses import canonical
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.base.fair import FairLimiter, LoopTurns
 from sallyport.base.model import Model, as_given
-from sallyport.base.validation import unfit
+from sallyport.base.validation import unfit, unfit_because
 from sallyport.web.content import Answers
 from sallyport.web.peer import PEER
 
 
 class Role(StrEnum):
-    """What a token may do within its tenant."""
+    """The role of a token within its tenant."""
 
     ADMIN = "admin"
     OPERATOR = "operator"
@@ -48,32 +48,32 @@ class Role(StrEnum):
 
 
 ADMINS = frozenset({Role.ADMIN})
-"""May touch tokens, clients' secrets and modes."""
+"""Roles that may change tokens, clients' secrets and enforcement modes."""
 OPERATORS = frozenset({Role.ADMIN, Role.OPERATOR})
-"""May change everything else."""
+"""Roles that may change everything else."""
 READERS = frozenset({Role.ADMIN, Role.OPERATOR, Role.AUDITOR})
-"""May look at everything but secrets."""
+"""Roles that may read everything except secrets."""
 AGENTS = frozenset({Role.AGENT})
-"""An endpoint agent, for its instance."""
+"""The role of an endpoint agent, for its instance."""
 DIRECTORY_AGENTS = frozenset({Role.DIRECTORY})
-"""A directory agent, for its domain."""
+"""The role of a directory agent, for its domain."""
 ENROLMENTS = frozenset({Role.ENROLMENT})
-"""Whoever has an enrolment key, which gives an agent a key of its own and nothing else."""
+"""The role of an enrolment key, with which an agent can only register its own key."""
 WALLETS = frozenset({Role.WALLET})
-"""The holder of one wallet."""
+"""The role of a wallet's holder."""
 MOST_RUNNING = 128
-"""Requests of one tenant's admins, operators and auditors that run at the same time; a listener has 512 connections."""
+"""Maximum concurrent requests of one tenant's admins, operators and auditors; a listener has 512 connections."""
 MOST_LARGE_BODIES = 32
-"""Large bodies of one tenant that are in memory at the same time, of up to 1 MiB each."""
+"""Maximum large bodies of one tenant in memory at the same time, each up to 1 MiB."""
 SMALL_BODIES = 16
-"""Bodies that one pass of the event loop parses at most."""
+"""Maximum bodies that one pass of the event loop parses."""
 _KEYS = AGENTS | DIRECTORY_AGENTS | ENROLMENTS
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # the category Cc of Unicode
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # control characters (Unicode category Cc)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The holder of a token. organization and tenant_number are the orgId and tenantId of bodies."""
+    """The owner of a token. organization and tenant_number: orgId and tenantId in bodies."""
 
     token_id: int
     organization: int
@@ -82,33 +82,35 @@ class Caller:
     role: Role
     name: str
     domain_id: int | None = None
-    """The only domain that an agent works for; None for everyone else."""
+    """The only domain that an agent may act on; None for other callers."""
     instance_id: int | None = None
-    """The only instance that an endpoint agent works for; None for everyone else."""
+    """The only instance that an endpoint agent may act on; None for other callers."""
     is_installation: bool = False
-    """Whether this is a user of the service's machine, who acts as an admin of any tenant. No token gives it."""
+    """Whether the caller is a user of the command line on the service's host, who may act as admin of any tenant."""
 
     @property
     def actor(self) -> Actor:
-        """Who this is to the audit trail."""
+        """The caller as actor in the audit trail."""
         if self.is_installation:
             return Actor("command line", self.name)
         return Actor("agent" if self.role in _KEYS else "token", self.name, self.token_id, self.tenant_id)
 
 
 class Authenticator(Protocol):
-    """Knows the tokens."""
+    """A look-up of tokens."""
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Return the holder of a token. source: the address that sent it. Unauthenticated `invalid token`; TooMany: the
-        source guesses; StoreError."""
+        """Return the owner of a token. source: the sender's address. Raises StoreError.
+
+        Unauthenticated: `invalid token`. TooMany: the source has sent too many unknown tokens.
+        """
 
 
 class DomainOwners(Protocol):
-    """Knows which tenant a domain belongs to, from memory."""
+    """A look-up of the tenant of a domain, in memory."""
 
     def tenant_of(self, domain_id: int) -> int | None:
-        """Return the internal id of the tenant, or None if the domain does not exist."""
+        """Return the internal id of the tenant; None if the domain does not exist."""
 
 
 ItemT = TypeVar("ItemT")
@@ -130,7 +132,7 @@ def _flag(value: object) -> object:
 
 
 def plain(value: ValueT) -> ValueT:
-    """Refuse text with control characters."""
+    """Return the text, or raise a validation error if it contains control characters."""
     if isinstance(value, str) and _CONTROL.search(value):
         raise unfit("text without control characters")
     return value
@@ -165,7 +167,10 @@ MAX_MEMBERS = 500
 
 
 def few_members(values: dict[str, object]) -> dict[str, object]:
-    """Refuse an object with over MAX_MEMBERS members and entries, those of its inner objects and arrays included."""
+    """Return the object, or raise a validation error if it has more than MAX_MEMBERS members and entries.
+
+    The members and entries of inner objects and arrays count too.
+    """
     count, inner = 0, list[Collection[object]]([values])
     while inner:
         each = inner.pop()
@@ -178,7 +183,7 @@ def few_members(values: dict[str, object]) -> dict[str, object]:
 
 
 MOST_OF_MANY = 10_000
-"""Entries of an array. Not a max_length, which would replace the smaller one of a field (`= Field(max_length=200)`)."""
+"""Maximum entries of an array. It is no max_length, since that would override a field's own smaller one."""
 
 Whole = Annotated[int, BeforeValidator(_whole)]
 """A whole number of any size, also as a string; never a boolean."""
@@ -187,19 +192,19 @@ Id = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), BeforeValidator(_whole)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 """true, yes, 1 or false, no, 0 in any case, as text, number or boolean."""
 PlainText = Annotated[str, AfterValidator(plain)]
-"""Text without NUL or any other control character; nothing is stripped. Give it a length with Field(max_length=)."""
+"""Text without control characters, not stripped. Set a maximum length with Field(max_length=)."""
 Text = Annotated[str, Field(max_length=255), AfterValidator(plain)]
-"""A short value, which may be empty."""
+"""A short text, which may be empty."""
 AddressOrText = Annotated[Text, AfterValidator(canonical)]
-"""A short value, which may be empty. An IP address takes its canonical form."""
+"""A short text, which may be empty. An IP address is converted to its canonical form."""
 Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(plain), AfterValidator(_not_blank)]
-"""A name."""
+"""A name, which must not be empty or blank."""
 NameOrNone = Annotated[Text, AfterValidator(_not_blank)]
-"""A name, or nothing."""
+"""A name; empty for none."""
 LongText = Annotated[str, Field(max_length=4096), AfterValidator(plain)]
-"""A description, a URL, a path."""
+"""A long text, such as a description, a URL or a path."""
 Members = Annotated[dict[str, object], AfterValidator(few_members)]
-"""An object whose members another model judges."""
+"""An object whose members another model validates."""
 Octets = Annotated[
     SecretBytes,
     BeforeValidator(_octets),
@@ -212,17 +217,19 @@ Octets = Annotated[
         }
     ),
 ]
-"""A secret: text, or its octets in hex if it has another encoding than UTF-8."""
+"""A secret: text, or an object with the octets in hex, for secrets that are not UTF-8."""
 Many = Annotated[list[ItemT], BeforeValidator(_many), Field(json_schema_extra=_most_of_many)]
-"""An array; a single value stands for an array of one. `Many[Id]`, `Many[Text]`."""
+"""An array, or a single value as an array of one: `Many[Id]`, `Many[Text]`."""
 OrgId = Annotated[Whole, Field(description="Number of the token's organization.")]
 TenantId = Annotated[Whole, Field(description="Number of the token's tenant.")]
 DomainId = Annotated[Whole, Field(description="Id of the domain, as GetAllDomains gives it.")]
 
 
 class Body(Model):
-    """The root of all request bodies: unknown fields are ignored, numbers may be strings and the other way round, and
-    null is as good as nothing where a field has a default."""
+    """The base class of all request bodies. Unknown fields are ignored, and numbers and strings are converted.
+
+    In a field whose default is not null, null counts as absent.
+    """
 
     model_config = ConfigDict(
         extra="ignore",
@@ -237,7 +244,7 @@ class Body(Model):
     @model_validator(mode="before")
     @classmethod
     def _says_each_field_once(cls, values: object) -> object:
-        """A field that has several spellings may come in all of them with one value; where one is an array, the first
+        """Raise a validation error if the spellings of one field have different values. With an array, the first
         spelling counts."""
         if isinstance(values, dict):
             if None in values.values():
@@ -246,19 +253,19 @@ class Body(Model):
                 given = {name: values[name] for name in choices if name in values}
                 several = len({str(value) for value in given.values()}) > 1
                 if several and not any(isinstance(value, list) for value in given.values()):
-                    raise unfit(f"{' and '.join(given)} differ: send one of them", *given)
+                    raise unfit_because(f"{' and '.join(given)} differ: send one of them", *given)
         return values
 
     def claimed_scope(self) -> tuple[int, int] | None:
-        """The orgId and tenantId that the body carries, to be compared with the token's."""
+        """Return the orgId and tenantId that the body contains, to compare with the token's; None if it has none."""
         return None
 
     def claimed_domains(self) -> Sequence[int]:
-        """Every domainId that the body carries; each must belong to the token's tenant."""
+        """Return every domainId that the body contains. Each must belong to the token's tenant."""
         return ()
 
     def claimed_key(self) -> str | None:
-        """The API key that the body carries: it authorizes the request, with a token beside it and without."""
+        """Return the API key that the body contains. It authorizes the request, even if the request has a token too."""
         return None
 
 
@@ -271,7 +278,7 @@ def _several_spellings(model: type[Body]) -> list[list[str]]:
 
 
 class ScopedIfGiven(Body):
-    """A body that needs no orgId and tenantId; those that it has must be the token's."""
+    """A body with optional orgId and tenantId, which must be the token's."""
 
     orgId: Whole | None = Field(  # noqa: N815
         default=None, description="Number of the token's organization; needs tenantId beside it."
@@ -282,12 +289,12 @@ class ScopedIfGiven(Body):
 
     def claimed_scope(self) -> tuple[int, int] | None:
         given = (self.orgId, self.tenantId)
-        # Half a scope agrees with no token: no organization or tenant has the number 0.
+        # A missing id becomes 0, which no organization or tenant has.
         return None if given == (None, None) else (self.orgId or 0, self.tenantId or 0)
 
 
 class OfDomain(ScopedIfGiven):
-    """A body with a domainId, as the endpoint and identity operations have it."""
+    """A body with a domainId, for endpoint and identity operations."""
 
     domainId: DomainId  # noqa: N815
 
@@ -296,7 +303,7 @@ class OfDomain(ScopedIfGiven):
 
 
 class Scoped(Body):
-    """A body with orgId and tenantId, as the radius and domain operations have it."""
+    """A body with orgId and tenantId, for radius and domain operations."""
 
     orgId: OrgId  # noqa: N815
     tenantId: TenantId  # noqa: N815
@@ -317,10 +324,10 @@ class InDomain(Scoped):
 class Gate:
     """The checks before an operation: authentication, claims of bodies, roles, limits of a tenant.
 
-    large_bodies: one is parsed at a time, of each tenant in turn, with a pause behind it. The parser holds the
-    interpreter lock for 15 to 60 ms, and 40 threads that parse leave the event loop waiting for seconds.
-    small_bodies: by tenant. Some are parsed in each pass of the event loop, of each tenant in turn, until they have
-    taken a few milliseconds. 400 bodies of 60 KB that arrived at once held the event loop for 2 s.
+    large_bodies: one large body is parsed at a time, of each tenant in turn, with a pause after it. The parser holds
+    the interpreter lock for 15 to 60 ms; with 40 parsing threads the event loop waited for seconds. small_bodies: by
+    tenant. Each pass of the event loop parses some, of each tenant in turn, for a few milliseconds at most. Without
+    this limit, 400 bodies of 60 KB at the same time blocked the event loop for 2 s.
     """
 
     def __init__(self, tokens: Authenticator, domains: DomainOwners) -> None:
@@ -333,8 +340,10 @@ class Gate:
         self._large = Counter[int]()
 
     async def caller(self, token: str | None, source: str = "") -> Caller:
-        """Return the holder of a token. source: the address that sent it. Unauthenticated: `missing token`, `invalid
-        token`; TooMany."""
+        """Return the owner of a token. source: the sender's address.
+
+        Unauthenticated: `missing token`, `invalid token`. TooMany: the source has sent too many unknown tokens.
+        """
         if not token:
             raise Unauthenticated("missing token")
         caller = await self._tokens.authenticate(token, source)
@@ -343,7 +352,10 @@ class Gate:
         return caller
 
     def admit(self, caller: Caller, bodies: Sequence[Body], roles: frozenset[Role]) -> None:
-        """Scope, then domain, then role. Forbidden: `scope mismatch`, `domain not in tenant`, `role not allowed`."""
+        """Check scope, domain and role, in this order.
+
+        Forbidden: `scope mismatch`, `domain not in tenant`, `role not allowed`.
+        """
         scope = (caller.organization, caller.tenant_number)
         if any(body.claimed_scope() not in (None, scope) for body in bodies):
             raise Forbidden("scope mismatch")
@@ -353,14 +365,17 @@ class Gate:
             raise Forbidden("role not allowed")
 
     def running(self, caller: Caller) -> AbstractContextManager[None]:
-        """Count a request within the block. Agents and wallets are not counted: many of them ask at the same time, for
-        nothing that takes long. TooMany."""
+        """Return a context manager that counts a running request of the caller's tenant. Raises TooMany.
+
+        Requests of agents and wallets do not count: there are many, and they are short.
+        """
         if caller.role not in READERS:
             return nullcontext()
         return _Counted(self._running, caller.tenant_id, MOST_RUNNING, "requests")
 
     def large_body(self, caller: Caller) -> AbstractContextManager[None]:
-        """Count a large body that is read and parsed within the block. TooMany."""
+        """Return a context manager that counts a large body of the caller's tenant while it is read and parsed.
+        Raises TooMany."""
         return _Counted(self._large, caller.tenant_id, MOST_LARGE_BODIES, "large bodies")
 
     def _owns(self, caller: Caller, domain: int) -> bool:
@@ -370,7 +385,7 @@ class Gate:
 
 
 class _Counted(AbstractContextManager[None]):
-    """The time of a block, counted for a tenant. TooMany."""
+    """A context manager that counts its block for a tenant. TooMany: the tenant has reached the limit."""
 
     __slots__ = ("_counter", "_most", "_tenant_id", "_what")
 

@@ -1,8 +1,8 @@
-"""A form with one file (multipart/form-data): its fields as a body of ours, its file into a place that keeps it.
+"""A form with one file (multipart/form-data): the fields become a body model, and the file goes to a keeper.
 
-The file is passed on piece by piece and never held in memory. Fields may follow the file, so the form is checked after
-the whole of it was read; the file of a refused form is discarded. python-multipart parses (RFC 7578). A preamble, which
-RFC 2046 allows and no HTTP client sends, is refused.
+The file is passed on in parts and is never whole in memory. Fields may follow the file, so the form is validated at the
+end; the file of an invalid form is discarded. python-multipart parses the form (RFC 7578). A preamble is an error: RFC
+2046 allows it, but no HTTP client sends one.
 """
 
 import logging
@@ -25,12 +25,13 @@ MOST_PARTS: Final = 32
 LONGEST_BOUNDARY: Final = 70  # RFC 2046 section 5.1.1
 _MALFORMED: Final = "the body is not multipart/form-data"
 
-logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it warns of each malformed body; the answer does too
+# python-multipart logs a warning for each malformed body, which the answer reports already.
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The head of a part. file_name: as the client calls it; None for a plain field."""
+    """The head of a part. file_name: the client's name of the file; None for a plain field."""
 
     name: str
     file_name: str | None
@@ -45,9 +46,9 @@ Event: TypeAlias = Begin | bytes | End
 
 
 class FormParser:
-    """A parser for one body. complete: the last boundary has come. Invalid: the content type names no boundary.
+    """A parser for one body. complete: the last boundary was parsed. Invalid: the content type has no boundary.
 
-    python-multipart limits the headers of a part to 8, of 4 KiB.
+    python-multipart limits the headers of a part to 8 headers of 4 KiB.
     """
 
     def __init__(self, content_type: str) -> None:
@@ -75,9 +76,9 @@ class FormParser:
         self.complete = False
 
     def feed(self, octets: bytes) -> list[Event]:
-        """Return the events of a piece. Raises Invalid."""
+        """Return the events in a part of the body. Raises Invalid."""
         if self.complete:
-            return []  # RFC 2046 section 5.1.1: what follows the last boundary is ignored
+            return []  # RFC 2046 section 5.1.1: text after the last boundary is ignored
         try:
             self._parser.write(octets)
         except MultipartParseError:
@@ -120,29 +121,29 @@ KIND: Final = "multipart/form-data"
 FILE: Final = "file"
 LONGEST_FIELD: Final = 65_536
 AROUND_FILE: Final = 1 << 17
-"""Octets of a form beside its file's."""
+"""Maximum octets of a form in addition to its file."""
 
 FormT = TypeVar("FormT", bound=Body)
 
 
 class Keeper(Protocol):
-    """A place for uploaded files, under names that it chooses."""
+    """A storage for uploaded files, under names that it chooses."""
 
     async def open(self, octets: int) -> str:
-        """A new file, for at most so many octets. StoreFull."""
+        """Create a file for at most `octets` octets, and return its name. Raises StoreFull."""
 
     async def write(self, name: str, octets: bytes) -> None:
-        """Add to it. OSError."""
+        """Append octets to a file. Raises OSError."""
 
     async def close(self, name: str) -> None:
-        """It is whole, and on disk when this returns. OSError."""
+        """Finish a file, and wait until it is on disk. Raises OSError."""
 
     async def discard(self, name: str) -> None:
-        """Delete it."""
+        """Delete a file."""
 
 
 class Upload(Generic[FormT]):
-    """A form and its file. kept: the keeper's name of the file; file_name: the client's."""
+    """A form and its file. kept: the keeper's name of the file. file_name: the client's name of the file."""
 
     def __init__(self, form: FormT, kept: str, file_name: str) -> None:
         self.form = form
@@ -151,7 +152,7 @@ class Upload(Generic[FormT]):
 
 
 class Reader(Generic[FormT]):
-    """Reads forms of one model. limit: octets of the file."""
+    """A reader for forms of one model. limit: maximum octets of the file."""
 
     def __init__(self, model: type[FormT], keeper: Keeper, limit: int) -> None:
         self._model = model
@@ -159,8 +160,10 @@ class Reader(Generic[FormT]):
         self._limit = limit
 
     async def read(self, request: Request, *, keeps: bool) -> Upload[FormT]:
-        """The form. keeps: False: nothing of the file is kept, only the form is checked. WrongContentType, TooLarge,
-        Invalid; StoreFull, OSError; whatever is raised, nothing is kept."""
+        """Return the form and its file. keeps: False to validate the form without storing the file.
+
+        WrongContentType, TooLarge, Invalid; StoreFull, OSError. After an error the file is deleted.
+        """
         receiver = _Receiver(self._keeper, self._limit, keeps=keeps)
         try:
             await receiver.receive(request)
@@ -176,13 +179,13 @@ class Reader(Generic[FormT]):
         return Upload(form, receiver.kept, receiver.file_name)
 
     async def discard(self, kept: str) -> None:
-        """Delete a kept file."""
+        """Delete a stored file."""
         if kept:
             await self._keeper.discard(kept)
 
 
 class _Receiver:
-    """One form as it comes in."""
+    """The state of one form while it is received."""
 
     def __init__(self, keeper: Keeper, limit: int, *, keeps: bool) -> None:
         self._keeper = keeper
@@ -195,7 +198,7 @@ class _Receiver:
         self.kept = ""
 
     async def receive(self, request: Request) -> None:
-        """All of it. Refused, StoreFull, OSError."""
+        """Receive the whole form. Raises Refused, StoreFull, OSError."""
         pieces = content.pieces(request, kind=KIND, limit=self._limit + AROUND_FILE)
         async with aclosing(pieces):
             parser: FormParser | None = None
@@ -246,5 +249,5 @@ class _Receiver:
             try:
                 self.fields[name] = held.decode()
             except UnicodeDecodeError:
-                raise Invalid("the fields are text in UTF-8") from None
+                raise Invalid("the fields must be text in UTF-8") from None
         self._field = None

@@ -84,10 +84,10 @@ def once(raised: Exception, operation: str, sequence: int | None = None) -> Call
     return step
 
 
-async def test_a_run(setup: Setup) -> None:
+async def test_a_run_sends_each_entry_once(setup: Setup) -> None:
     """Every entry is sent once, in full batches; a complete run is marked as such, and the next run has changes."""
-    told = await setup.agent.once()
-    assert (told.full, told.counts, told.job) == (True, {"person": 1203}, 1)
+    reading = await setup.agent.once()
+    assert (reading.full, reading.counts, reading.job) == (True, {"person": 1203}, 1)
     ((entries, complete),) = setup.service.applied
     assert [entry["externalId"] for entry in entries] == [f"id{number}" for number in range(1203)]
     assert complete
@@ -192,8 +192,8 @@ async def test_a_directory_that_breaks_off(setup: Setup) -> None:
 async def test_a_refused_entry(setup: Setup) -> None:
     """An entry that the service refuses is sent as one that cannot be used. All others are accepted."""
     setup.service.takes = lambda entry: entry["externalId"] != "id777" or entry["kind"] == "problem"
-    told = await setup.agent.once()
-    assert told.counts["refused"] == 1
+    reading = await setup.agent.once()
+    assert reading.counts["refused"] == 1
     ((entries, complete),) = setup.service.applied
     assert [entry["externalId"] for entry in entries] == [f"id{number}" for number in range(1203)]
     assert entries[777] == {

@@ -74,9 +74,9 @@ def test_no_certificates(tmp_path: Path, value: str) -> None:
 )  # fmt: skip
 def test_invalid_settings(tmp_path: Path, name: str, value: str | None) -> None:
     """An error names the key, without its value."""
-    with pytest.raises(ConfigError, match=rf"\[directory\]: .*{re.escape(name)}") as told:
+    with pytest.raises(ConfigError, match=rf"\[directory\]: .*{re.escape(name)}") as caught:
         read(tmp_path, **{name: value})
-    assert "hunter2" not in str(told.value)
+    assert "hunter2" not in str(caught.value)
 
 
 def test_start_tls_makes_an_ldap_url_good(tmp_path: Path) -> None:

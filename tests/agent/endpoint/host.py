@@ -256,12 +256,12 @@ class Agent:
         """Poll if the service is reachable, apply the state and report."""
         if not self.service.away:
             self.endpoint.poll(0)
-        told = self.endpoint.run(look=look)
-        assert told is not None
+        reported = self.endpoint.run(look=look)
+        assert reported is not None
         if not self.service.away:
-            self.service.report(told[0])
-            self.service.privileges(told[1])
-        return told[0]
+            self.service.report(reported[0])
+            self.service.privileges(reported[1])
+        return reported[0]
 
     def left(self) -> list[str]:
         """Return the steps that are still needed, one line each."""

@@ -1,4 +1,4 @@
-"""A crash at each step of a sync, full disks, and leftovers of others."""
+"""The endpoint agent after a crash at each step of a sync, on a full disk, and beside files of other programs."""
 
 import errno
 from collections.abc import Callable
@@ -130,8 +130,8 @@ def test_a_disk_that_is_full_for_the_memory(tmp_path: Path) -> None:
     agent.endpoint.poll(0)
     agent.endpoint.state = State(7, 5, NOW, users=(ANN,))
     host.state_dir.rename(host.state_dir.with_name("gone"))
-    told = agent.endpoint.run()
-    assert told is not None
-    assert errors(told[0].actions)
+    reported = agent.endpoint.run()
+    assert reported is not None
+    assert errors(reported[0].actions)
     assert "ann" not in host.users()
     assert "sallyport-managed" not in host.path("/etc/group").read_text()

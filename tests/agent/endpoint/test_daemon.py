@@ -236,10 +236,10 @@ def test_messages_to_systemd(tmp_path: Path) -> None:
         daemon.turn()
         world.stop.ask()
         daemon.run()
-        told = b"\n".join(_received(sock))
-    assert b"STATUS=1 account, 0 failures" in told
+        received = b"\n".join(_received(sock))
+    assert b"STATUS=1 account, 0 failures" in received
     for word in (b"READY=1", b"WATCHDOG=1", b"STOPPING=1"):
-        assert word in told
+        assert word in received
 
 
 def _received(sock: socket.socket) -> list[bytes]:

@@ -158,7 +158,7 @@ def test_the_uid_of_a_deleted_user_is_not_given_again(host: Host, service: Servi
     assert host.users()["ann"].uid in uids
 
 
-def test_a_user_who_is_wanted_again_before_the_deletion(
+def test_a_user_that_returns_before_the_deletion_gets_the_home_back(
     host: Host, service: Service, session: "subprocess.Popen[bytes]"
 ) -> None:
     """A user that returns before the deletion gets back the home that was handed to root."""
@@ -174,7 +174,7 @@ def test_a_user_who_is_wanted_again_before_the_deletion(
     assert agent.left() == []
 
 
-def test_a_directory_of_roots_is_not_given_to_a_user_who_comes_back(host: Host, service: Service) -> None:
+def test_a_returning_user_gets_no_other_directory_of_root(host: Host, service: Service) -> None:
     """A returning user gets back only the home that was taken, not another directory that the state names."""
     agent = Agent(host, service)
     service.want(ANN)

@@ -45,7 +45,7 @@ def known(service: Service) -> set[str]:
 
 
 @needs_shadow
-def test_a_rotation(host: Host, service: Service) -> None:
+def test_a_rotation_sets_a_new_password(host: Host, service: Service) -> None:
     """The new password is in force, meets the policies, and is the service's.
 
     The state with its hash changes nothing, and neither does an older state.

@@ -1,4 +1,4 @@
-"""A state's signature, versions and replay: `sallyport.base.agentwire.envelope`."""
+"""Signature, version and replay of a state: `sallyport.base.agentwire.envelope`."""
 
 from dataclasses import replace
 
@@ -45,17 +45,16 @@ def received(answer: object) -> State:
 
 
 def test_a_signed_state_is_read_unchanged() -> None:
-    """The agent accepts and reads the state that the service signed."""
     assert received(sent(WANTED)) == WANTED
 
 
-def test_a_poll_without_news() -> None:
-    """UNCHANGED is neither a state nor an error."""
+def test_an_unchanged_answer_is_not_a_state() -> None:
+    """UNCHANGED gives None and no error."""
     assert open_envelope(UNCHANGED | {"code": 200}) is None
 
 
 def test_another_key_or_payload_is_refused() -> None:
-    """A signature is valid for its key and its octets alone."""
+    """A signature is valid only for its key and its octets."""
     ours, theirs = sent(WANTED), sent(replace(WANTED, version=6))
     for answer in (sent(WANTED, Ed25519PrivateKey.generate()), ours | {"payload": theirs["payload"]}):
         with pytest.raises(WireError, match="signature: wrong"):
@@ -71,8 +70,7 @@ def test_a_malformed_answer_is_refused(answer: object) -> None:
         received(answer)
 
 
-def test_a_newer_state_is_followed() -> None:
-    """A newer state and the same state are followed."""
+def test_a_newer_or_equal_state_is_accepted() -> None:
     at = follow(Position(), WANTED, instance=7)
     assert at == Position(5, content(WANTED))
     assert follow(at, replace(WANTED, issued=200), instance=7) == at
@@ -87,27 +85,25 @@ def test_a_newer_state_is_followed() -> None:
         pytest.param(replace(WANTED, instance=8, version=9), "another's", id="of another instance"),
     ],
 )
-def test_a_state_is_refused(state: State, reason: str) -> None:
-    """An older state, a changed one of the same version, and one of another instance are refused."""
+def test_an_older_changed_or_foreign_state_is_refused(state: State, reason: str) -> None:
+    """A changed state has the same version and another content; a foreign one is of another instance."""
     at = follow(Position(), WANTED, instance=7)
     with pytest.raises(WireError, match=reason):
         follow(at, state, instance=7)
 
 
-def test_the_digest_of_a_state() -> None:
-    """A digest changes with the content of a state, and with nothing else."""
+def test_the_digest_depends_only_on_the_content_of_a_state() -> None:
     assert content(WANTED) == content(replace(WANTED, version=6, issued=9))
     assert content(WANTED) != content(replace(WANTED, triggers=()))
 
 
-def test_names_are_unique() -> None:
-    """A state with two users of one name is refused."""
+def test_duplicate_user_names_are_refused() -> None:
     with pytest.raises(WireError, match="users: one of them twice"):
         received(sent(replace(WANTED, users=(ANN, ANN))))
 
 
-def test_an_order_that_the_agent_does_not_know() -> None:
-    """An order of an unknown kind is skipped. The users and the other orders of the state are read."""
+def test_an_unknown_order_is_skipped() -> None:
+    """The users and the other orders of the state are read."""
     payload = loads(dumps(WANTED), most=10_000)
     assert isinstance(payload, dict)
     odd: list[object] = [{"id": 2, "kind": "rotate", "users": ["Alice Smith"]}, {"id": 3, "kind": "dance"}, None, 7]

@@ -1,4 +1,4 @@
-"""Schemas: which are kept, what they say of a subject, and that none takes long."""
+"""Checks of credential schemas and subjects: accepted keywords, error messages and limits on run time."""
 
 import pytest
 
@@ -12,7 +12,7 @@ DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
 
 
 def nested(levels: int) -> dict[str, JSON]:
-    """A schema that is so deep."""
+    """Return a schema with that many levels."""
     found: dict[str, JSON] = {"type": "string"}
     for _ in range(levels):
         found = {"properties": {"a": found}}
@@ -20,15 +20,15 @@ def nested(levels: int) -> dict[str, JSON]:
 
 
 def negated(levels: int, inner: dict[str, JSON]) -> dict[str, JSON]:
-    """A schema in so many `not`."""
+    """Return a schema inside that many levels of `not`."""
     for _ in range(levels):
         inner = {"not": inner}
     return inner
 
 
 @pytest.mark.parametrize("dialect", [DRAFT_07, DRAFT_07.rstrip("#"), DRAFT_2020, None])
-def test_drafts_that_are_run(dialect: str | None) -> None:
-    """Drafts 07 and 2020-12 are kept, and one that names none is 2020-12."""
+def test_two_drafts_are_accepted(dialect: str | None) -> None:
+    """Drafts 07 and 2020-12 are accepted; a schema without $schema is 2020-12."""
     schema: dict[str, JSON] = {"type": "object", "required": ["a"]}
     kept = check_schema(schema if dialect is None else {**schema, "$schema": dialect})
     assert kept["$schema"] == (dialect or DRAFT_2020)
@@ -77,9 +77,9 @@ def test_drafts_that_are_run(dialect: str | None) -> None:
         {"patternProperties": {f"^{n}": {} for n in range(65)}},
     ],
 )
-def test_schemas_that_are_not_kept(schema: JSON) -> None:
-    """Schemas of other drafts, broken, large and deep ones, references elsewhere, costly patterns, and keywords whose
-    cost cannot be counted are refused."""
+def test_an_unsupported_schema_is_refused(schema: JSON) -> None:
+    """Other drafts, malformed, large and deep schemas, external references, costly patterns and keywords of unknown
+    cost are refused."""
     with pytest.raises(Invalid) as refused:
         check_schema(schema)
     assert refused.value.fields[0].field == "schema"
@@ -92,8 +92,8 @@ def test_schemas_that_are_not_kept(schema: JSON) -> None:
         "^\\(\\*\\)$",
     ],
 )  # fmt: skip
-def test_patterns_that_are_run(pattern: str) -> None:
-    """What people write is taken, also where brackets hold what would mean something outside."""
+def test_common_patterns_are_accepted(pattern: str) -> None:
+    """Common patterns are accepted, also with brackets around characters that have a meaning outside of them."""
     assert compiled(pattern).expression.pattern == pattern
 
 
@@ -106,14 +106,14 @@ def test_patterns_that_are_run(pattern: str) -> None:
         "(?i)a", "[a-b]" * 33, "[" + "\0-\uffff" * 33 + "]",
     ],
 )  # fmt: skip
-def test_patterns_that_blow_up(pattern: str) -> None:
-    """A repeated group, a reference back, and too many ways are refused."""
+def test_a_pattern_with_exponential_cost_is_refused(pattern: str) -> None:
+    """A repeated group, a back-reference and too many repetitions or alternatives are refused."""
     with pytest.raises(ValueError, match="pattern"):
         compiled(pattern)
 
 
-def test_a_pattern_on_a_long_text() -> None:
-    """A pattern with many ways is not tried on a text for which they are too many."""
+def test_a_pattern_on_a_long_text_is_refused() -> None:
+    """A pattern with several repetitions is not matched against a text for which it would take too long."""
     kept = check_schema({"properties": {"a": {"pattern": "^a*a*a*$"}}})
     check_subject(kept, {"a": "a" * 50})
     with pytest.raises(Invalid):
@@ -130,24 +130,23 @@ def test_a_pattern_on_a_long_text() -> None:
     ],
     ids=["patternProperties", "with additionalProperties", "propertyNames", "additionalProperties"],
 )
-def test_patterns_on_long_names(schema: dict[str, JSON]) -> None:
-    """Matches of names are charged like those of values."""
+def test_the_cost_of_property_names_is_limited(schema: dict[str, JSON]) -> None:
+    """Matching a property name has the same cost as matching a value."""
     kept = check_schema(schema)
     check_subject(kept, {})
     with pytest.raises(Invalid, match="too long"):
         check_subject(kept, {"a" * 250: 1})
 
 
-def test_many_cheap_matches() -> None:
-    """The sum of all matches of a run is bounded, not only each of them."""
+def test_the_total_cost_of_all_matches_is_limited() -> None:
     kept = check_schema({"additionalProperties": {"pattern": "^a*a*a*$"}})
     check_subject(kept, {f"k{n}": "a" * 50 for n in range(10)})
     with pytest.raises(Invalid, match="too long"):
         check_subject(kept, {f"k{n}": "a" * 50 for n in range(100)})
 
 
-def test_references_that_multiply() -> None:
-    """Each level follows two references to the next: the run is stopped, not the service."""
+def test_an_exponential_number_of_references_is_stopped() -> None:
+    """A schema in which each level refers to the next one twice is refused."""
     defs: dict[str, JSON] = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(30)}
     kept = check_schema({"$defs": {**defs, "d30": {}}, "$ref": "#/$defs/d0"})
     with pytest.raises(Invalid):
@@ -164,15 +163,15 @@ def test_references_that_multiply() -> None:
     ],
     ids=["allOf", "anyOf", "enum", "patternProperties"],
 )
-def test_many_subschemas_for_many_values(schema: dict[str, JSON]) -> None:
-    """Their product is what counts: the run is stopped where it would take seconds."""
+def test_many_subschemas_for_many_values_are_stopped(schema: dict[str, JSON]) -> None:
+    """The product of subschemas and values is limited, so that a check does not take seconds."""
     kept = check_schema(schema)
     with pytest.raises(Invalid, match="too long"):
         check_subject(kept, {f"k{n}": "x" for n in range(400)})
 
 
-def test_references_that_do_not_end() -> None:
-    """A schema that refers to itself for the same value is stopped."""
+def test_an_endless_reference_is_stopped() -> None:
+    """A schema that refers to itself for the same value is refused."""
     with pytest.raises(Invalid):
         check_subject(check_schema({"$ref": "#"}), {"a": 1})
 
@@ -181,8 +180,8 @@ def test_references_that_do_not_end() -> None:
     "broken",
     [{"$ref": "#/$defs/no"}, {"$ref": "#/type"}, {"$ref": "#/allOf/x", "allOf": [{}]}, {"type": "no such type"}],
 )
-def test_a_schema_that_cannot_be_run(broken: dict[str, JSON]) -> None:
-    """One that was kept all the same is the caller's to hear of, and no fault of the service."""
+def test_a_broken_stored_schema_raises_invalid(broken: dict[str, JSON]) -> None:
+    """A stored schema that cannot be evaluated is reported to the caller and is no internal error."""
     with pytest.raises(Invalid, match="no schema"):
         check_subject({"$schema": DRAFT_2020, "type": "object", **broken}, {"a": 1})
 
@@ -197,22 +196,21 @@ def test_a_schema_that_cannot_be_run(broken: dict[str, JSON]) -> None:
         {"properties": {"a": {"$schema": DRAFT_07, "pattern": "a"}}},
     ],
 )
-def test_a_schema_of_before_todays_rules(before: dict[str, JSON]) -> None:
-    """What no run can count is not run, also where the schema was kept when that was allowed."""
+def test_a_stored_schema_is_checked_again(before: dict[str, JSON]) -> None:
+    """A stored schema with constructs that are refused today is not evaluated."""
     with pytest.raises(Invalid) as refused:
         check_subject({"$schema": DRAFT_2020, "$id": "https://id.example.test/s", **before}, {"a": "aaaa"})
     assert refused.value.fields[0].field == "schema"
 
 
 @pytest.mark.parametrize("keyword", ["unevaluatedItems", "unevaluatedProperties"])
-def test_unevaluated_alone(keyword: str) -> None:
-    """Without references these are run."""
+def test_unevaluated_keywords_without_references_are_accepted(keyword: str) -> None:
     kept = check_schema({"properties": {"a": {"type": "array"}}, keyword: False})
     check_subject(kept, {"a": [1]})
 
 
-def test_a_reference_into_itself() -> None:
-    """A recursive schema is fine where the value ends."""
+def test_a_recursive_schema_is_accepted() -> None:
+    """A recursive schema checks a value that ends."""
     kept = check_schema({"properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}})
     check_subject(kept, {"n": 1, "next": {"n": 2, "next": {}}})
     with pytest.raises(Invalid):
@@ -234,21 +232,21 @@ def test_a_reference_into_itself() -> None:
     ],
     ids=["large", "many", "deep", "NaN", "infinite", "rounded", "huge", "long name", "long name inside"],
 )
-def test_subjects_that_are_not_looked_at(subject: dict[str, JSON]) -> None:
-    """Large, numerous and deep metadata are refused before the schema runs, and numbers that the credential would not
-    say as they were sent."""
+def test_an_unsuitable_subject_is_refused_before_the_check(subject: dict[str, JSON]) -> None:
+    """Large and deep metadata, too many values, and numbers that a credential cannot represent exactly are refused
+    before the schema is evaluated."""
     with pytest.raises(Invalid) as refused:
         check_subject(check_schema({}), subject)
     assert refused.value.fields[0].field == "metadata"
 
 
-def test_what_is_wrong_is_told_without_the_value() -> None:
-    """Each wrong field by its place, and the keyword that it breaks."""
+def test_errors_name_the_field_without_its_value() -> None:
+    """Each error has the path of the field and the keyword that it violates."""
     kept = check_schema({"properties": {"a": {"type": "integer"}, "b": {"pattern": "^x"}}, "required": ["c"]})
     with pytest.raises(Invalid) as refused:
         check_subject(kept, {"a": "hunter2", "b": "hunter2"})
-    told = {(each.field, each.message) for each in refused.value.fields}
-    assert told == {
+    errors = {(each.field, each.message) for each in refused.value.fields}
+    assert errors == {
         ("metadata.a", "breaks `type` of the schema"),
         ("metadata.b", "breaks `pattern` of the schema"),
         ("metadata", "breaks `required` of the schema"),

@@ -1,4 +1,4 @@
-"""Credentials: an issued one verifies, a revoked one does not, and secrets stay secret."""
+"""Issuing, verifying and revoking credentials, and the protection of their passwords."""
 
 import json
 from functools import partial
@@ -28,13 +28,13 @@ from tests.endpoints import trail
 
 
 async def verified(areas: Areas, text: str) -> vc.Credential:
-    """A token, by what its issuer's DID resolves to, with every check but the status."""
+    """Verify a token with the resolved DID of its issuer, without its status."""
     token = jws.parse(text)
     return vc.verify(token, await areas.did.resolver.resolve(did_of(token.key_id)), areas.clock())
 
 
 async def check_status(areas: Areas, document: dict[str, JSON]) -> None:
-    """Look the status up as a verifier does: fetch the list, verify it, look at the bit. CredentialError."""
+    """Check the status as a verifier does: fetch the list, verify it and read the bit. Raises CredentialError."""
     entry = entry_of(document)
     published = await areas.did.lists.published(entry.url.rpartition("/")[2])
     check(entry, await verified(areas, published.token), str(document["issuer"]))
@@ -42,8 +42,8 @@ async def check_status(areas: Areas, document: dict[str, JSON]) -> None:
 
 @pytest.mark.parametrize("method", ["key", "jwk", "web"])
 @pytest.mark.parametrize("curve", ISSUERS)
-async def test_what_is_issued_verifies_in_both_forms(areas: Areas, method: str, curve: str) -> None:
-    """The token and the document say the same, and both hold by what the issuer's DID resolves to."""
+async def test_an_issued_credential_verifies_in_both_forms(areas: Areas, method: str, curve: str) -> None:
+    """The token and the document have the same contents, and both verify with the resolved DID of the issuer."""
     some = await identity(areas, method, curve)
     issued = await some.issue(expires_at=areas.clock() + 3600 * SECOND)
     token = await areas.store.read(lambda tx: repo.token(tx, issued.id))
@@ -65,9 +65,9 @@ async def test_what_is_issued_verifies_in_both_forms(areas: Areas, method: str, 
     await check_status(areas, document)
 
 
-async def test_a_password_is_no_claim(areas: Areas) -> None:
-    """It is sealed, opens for the holder, is in neither form nor in the audit trail, and is deleted by the
-    revocation."""
+async def test_a_password_is_sealed_and_not_a_claim(areas: Areas) -> None:
+    """The holder can open the password. It is in neither form of the credential nor in the audit trail, and is deleted
+    by the revocation."""
     some = await identity(areas)
     issued = await some.issue(password="hunter2")
     assert await areas.store.read(lambda tx: repo.password(tx, areas.vault, issued.id)) == "hunter2"
@@ -81,8 +81,8 @@ async def test_a_password_is_no_claim(areas: Areas) -> None:
     assert await areas.store.read(lambda tx: repo.password(tx, areas.vault, issued.id)) == ""
 
 
-def test_a_password_is_taken_from_the_metadata() -> None:
-    """The claims have no password; holderDID may be the holder's."""
+def test_a_password_is_removed_from_the_metadata() -> None:
+    """The claims have no password; holderDID may be the DID of the holder."""
     assert claims_of({"epmUsername": "a", "epmPassword": "p", "holderDID": "did:a"}, "did:a") == (
         {"epmUsername": "a", "holderDID": "did:a"},
         "p",
@@ -100,21 +100,22 @@ def test_a_password_is_taken_from_the_metadata() -> None:
         pytest.param({"epmUsername": "a" * 256}, id="a long user name"),
     ],
 )
-def test_metadata_that_misuse_a_name(metadata: dict[str, JSON]) -> None:
-    """The subject's id is not for the metadata; user name and password are text."""
+def test_a_reserved_name_in_the_metadata_is_refused(metadata: dict[str, JSON]) -> None:
+    """The metadata may not contain the id of the subject; user name and password must be text."""
     with pytest.raises(Invalid):
         claims_of(metadata, "did:a")
 
 
 @pytest.mark.parametrize("claims", [{"EPMPassword": "p"}, {"a": [{"epmPassword": "p"}]}], ids=["case", "nested"])
-async def test_a_password_is_not_hidden_in_a_claim(areas: Areas, claims: dict[str, JSON]) -> None:
-    """In another case or deeper in the metadata it would be signed with the credential: it is refused."""
+async def test_a_password_elsewhere_in_the_metadata_is_refused(areas: Areas, claims: dict[str, JSON]) -> None:
+    """A password in another case or in a nested object would be signed with the credential."""
     with pytest.raises(Invalid, match="invalid metadata"):
         await (await identity(areas)).issue(claims={"epmUsername": "alice", **claims})
 
 
-async def test_the_schema_decides(areas: Areas) -> None:
-    """Metadata that break it are refused, and nothing is issued; a schema that knows id or epmPassword sees them."""
+async def test_metadata_must_match_the_schema(areas: Areas) -> None:
+    """Metadata that violate the schema are refused and no credential is issued. The schema applies to id and
+    epmPassword only if it declares them."""
     some = await identity(areas)
     with pytest.raises(Invalid) as refused:
         await some.issue(claims={"epmUsername": ""})
@@ -135,8 +136,8 @@ async def test_the_schema_decides(areas: Areas) -> None:
             )
 
 
-async def test_who_and_what_must_be_there(areas: Areas) -> None:
-    """Issuer, holder and schema are of the domain; the expiry is to come."""
+async def test_issuer_holder_and_schema_must_be_of_the_domain(areas: Areas) -> None:
+    """An expiry must be in the future."""
     some = await identity(areas)
     branch = await areas.domains.add(areas.tenant, "branch")
     elsewhere = await areas.did.dids.create_issuer(areas.tenant, new_did(branch))
@@ -156,8 +157,8 @@ async def test_who_and_what_must_be_there(areas: Areas) -> None:
     await some.issue(expires_at=LATEST)
 
 
-async def test_a_revocation_acts(areas: Areas) -> None:
-    """The bit is set, the audit trail has an entry; a second revocation changes nothing."""
+async def test_a_revocation_sets_the_status_bit(areas: Areas) -> None:
+    """The audit trail has one entry, and a second revocation changes nothing."""
     some = await identity(areas)
     kept, revoked = await some.issue(), await some.issue()
     credentials = areas.did.credentials
@@ -176,8 +177,8 @@ async def test_a_revocation_acts(areas: Areas) -> None:
     assert areas.sample("sallyport_credentials_issued_total") == 2
 
 
-async def test_a_revocation_ends_sessions_where_the_domain_says_so(areas: Areas) -> None:
-    """Whose domain disconnects is asked for by name; whose does not, is not."""
+async def test_a_revocation_ends_sessions_if_the_domain_is_configured_so(areas: Areas) -> None:
+    """The sessions of the credential's user name are ended in a domain with disconnect_on_revoke, and in no other."""
     some = await identity(areas)
     first, second = await some.issue(), await some.issue()
     await areas.did.credentials.revoke(areas.domain, first.id)
@@ -187,8 +188,9 @@ async def test_a_revocation_ends_sessions_where_the_domain_says_so(areas: Areas)
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == [("alice",)]
 
 
-async def test_a_revocation_ends_the_sessions_of_those_to_whom_it_was_assigned(areas: Areas) -> None:
-    """By the credential, and by the wallet if it has no user name; sessions of other users go on."""
+async def test_a_revocation_ends_the_sessions_of_assigned_users(areas: Areas) -> None:
+    """Users to whom the credential is assigned lose their sessions, and those of its wallet if it has no user name;
+    other users do not."""
     world = await populated(areas)
     await world.give(world.ann, await world.issue(world.ann.did, ""))
     await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
@@ -197,12 +199,13 @@ async def test_a_revocation_ends_the_sessions_of_those_to_whom_it_was_assigned(a
         wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)
         await areas.store.write(partial(world.did.users.assign, wanted=wanted))
     await world.revoke(world.ann)
-    told = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by user_name"))
-    assert told == [("robert",), ("wally",)]
+    names = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by user_name"))
+    assert names == [("robert",), ("wally",)]
 
 
-async def test_a_deleted_holder_ends_the_sessions_of_those_it_let_in(areas: Areas) -> None:
-    """By user name, by credential and by wallet; not by an ignored credential or one of another holder."""
+async def test_deleting_a_holder_ends_the_sessions_of_its_users(areas: Areas) -> None:
+    """Users are found by user name, by credential and by wallet, but not by an ignored credential or one of another
+    holder."""
     world = await populated(areas)
     ignored = await world.issue(world.ann.did, "carl")
     await world.give(world.ann, ignored)
@@ -215,12 +218,12 @@ async def test_a_deleted_holder_ends_the_sessions_of_those_it_let_in(areas: Area
         wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)
         await areas.store.write(partial(world.did.users.assign, wanted=wanted))
     await areas.did.dids.delete(areas.domain, [(Kind.USER, world.ann.did)])
-    told = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by user_name"))
-    assert told == [("ann",), ("robert",), ("wally",)]
+    names = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by user_name"))
+    assert names == [("ann",), ("robert",), ("wally",)]
 
 
-async def test_a_revocation_of_the_wrong_one(areas: Areas) -> None:
-    """Another issuer, holder or domain than the credential's finds nothing."""
+async def test_a_revocation_with_a_wrong_id_finds_nothing(areas: Areas) -> None:
+    """Issuer, holder and domain must be those of the credential."""
     some = await identity(areas)
     issued = await some.issue()
     revoke = areas.did.credentials.revoke
@@ -234,8 +237,7 @@ async def test_a_revocation_of_the_wrong_one(areas: Areas) -> None:
             await revoke(*wrong)
 
 
-async def test_expiry_does_not_replace_the_status(areas: Areas) -> None:
-    """A credential whose time is over keeps its stored status and is expired."""
+async def test_an_expired_credential_keeps_its_stored_status(areas: Areas) -> None:
     some = await identity(areas)
     issued, revoked = [await some.issue(expires_at=areas.clock() + 60 * SECOND) for _ in range(2)]
     await areas.did.credentials.revoke(areas.domain, revoked.id)
@@ -249,7 +251,7 @@ async def test_expiry_does_not_replace_the_status(areas: Areas) -> None:
 
 
 async def lists_of(areas: Areas) -> dict[int, list[int]]:
-    """The bits that are given, by list."""
+    """Return the assigned bits of each list."""
     rows = await areas.store.read(lambda tx: tx.rows("select list_id, list_index from credentials order by id"))
     found: dict[int, list[int]] = {}
     for list_id, index in rows:
@@ -257,8 +259,8 @@ async def lists_of(areas: Areas) -> dict[int, list[int]]:
     return found
 
 
-async def test_bits_are_random_and_given_once(areas: Areas) -> None:
-    """Indexes are apart, in no order, and a list that is half full is followed by another."""
+async def test_status_indexes_are_random_and_unique(areas: Areas) -> None:
+    """Indexes are unique and in random order; a list that is half full is followed by another."""
     some = await identity(areas)
     for _ in range(12):
         await some.issue()
@@ -272,8 +274,8 @@ async def test_bits_are_random_and_given_once(areas: Areas) -> None:
     assert len(found) == 2 and len(found[first]) == 12
 
 
-async def test_a_list_is_signed_anew_when_it_must_be(areas: Areas) -> None:
-    """The same list is given again; a revocation, an hour and a new key make another."""
+async def test_a_list_is_signed_again_only_when_necessary(areas: Areas) -> None:
+    """The signed list is reused until a revocation, for an hour at most, and until the issuer's key changes."""
     some = await identity(areas, "web")
     issued = await some.issue()
     ((name,),) = await areas.store.read(lambda tx: tx.rows("select uuid from status_lists"))
@@ -296,7 +298,7 @@ async def test_a_list_is_signed_anew_when_it_must_be(areas: Areas) -> None:
 
 
 async def test_each_tenant_has_a_share_of_the_signed_lists(areas: Areas) -> None:
-    """A list is not signed again because verifiers ask for lists of another tenant's issuer."""
+    """Requests for lists of another tenant's issuer do not evict a signed list."""
     ours = await identity(areas)
     await ours.issue()
     issuer = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Other"))
@@ -318,8 +320,8 @@ async def test_each_tenant_has_a_share_of_the_signed_lists(areas: Areas) -> None
     assert await lists.published(str(name)) is first
 
 
-async def test_a_list_of_another_issuer_says_nothing(areas: Areas) -> None:
-    """A verified list counts for its own issuer and address alone: anything else fails closed."""
+async def test_a_list_of_another_issuer_is_refused(areas: Areas) -> None:
+    """A verified list is valid for its own issuer and URL only."""
     some = await identity(areas)
     issued = await some.issue()
     document = await areas.store.read(lambda tx: repo.document(tx, issued.id))
@@ -340,8 +342,8 @@ async def test_a_list_of_another_issuer_says_nothing(areas: Areas) -> None:
         )
 
 
-async def test_pages(areas: Areas) -> None:
-    """Ordered by id, a stretch at a time, with the kept total; another domain has none."""
+async def test_credentials_are_listed_in_pages(areas: Areas) -> None:
+    """A page is ordered by ID and has the total; another domain has no credentials."""
     some: Identity = await identity(areas)
     issued = [await some.issue() for _ in range(5)]
     found, total = await areas.did.credentials.page(Stretch(areas.domain, 2, 2))
@@ -350,8 +352,8 @@ async def test_pages(areas: Areas) -> None:
     assert {each.id: each for each in found}[issued[2].id] == issued[2]
 
 
-async def test_an_issuer_counts_what_it_issued(areas: Areas) -> None:
-    """credentialIssued of its record."""
+async def test_an_issuer_counts_its_credentials(areas: Areas) -> None:
+    """The issuer's record has their number in credentialIssued."""
     some = await identity(areas)
     await some.issue()
     await some.issue()

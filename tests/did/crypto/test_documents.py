@@ -27,8 +27,8 @@ KEY = HOLDER.key.public
 
 
 @pytest.mark.parametrize("name", ISSUERS)
-def test_a_did_key_is_its_document(name: str) -> None:
-    """The method's id is the DID and the multikey; it may do everything but encrypt."""
+def test_a_did_key_is_resolved_by_itself(name: str) -> None:
+    """The method's id is the DID and the multikey; it is allowed for every purpose except key agreement."""
     key = ISSUERS[name].key.public
     document = resolve(key_did(key))
     method_id = f"did:key:{key.multikey}#{key.multikey}"
@@ -39,7 +39,7 @@ def test_a_did_key_is_its_document(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ISSUERS)
-def test_a_did_jwk_is_its_document(name: str) -> None:
+def test_a_did_jwk_is_resolved_by_itself(name: str) -> None:
     """The method's id is the DID and #0."""
     key = ISSUERS[name].key.public
     did = jwk_did(key)
@@ -47,7 +47,7 @@ def test_a_did_jwk_is_its_document(name: str) -> None:
 
 
 def test_the_example_of_did_jwk() -> None:
-    """The specification's example is read as it stands: the given text is kept, whatever the order of its members."""
+    """The specification's example is resolved; the DID is kept as given, whatever the order of the JWK's members."""
     did = (
         "did:jwk:eyJjcnYiOiJQLTI1NiIsImt0eSI6IkVDIiwieCI6ImFjYklRaXVNczNpOF91c3pFakoydHBUdFJNNEVVM3l6OTFQSDZDZEgyVjAi"
         "LCJ5IjoiX0tjeUxqOXZXTXB0bm1LdG00NkdxRHo4d2Y3NEk1TEtncmwyR3pIM25TRSJ9"
@@ -57,7 +57,7 @@ def test_the_example_of_did_jwk() -> None:
     assert document.methods[0].key.jwk["x"] == "acbIQiuMs3i8_uszEjJ2tpTtRM4EU3yz91PH6CdH2V0"
 
 
-def test_a_key_for_encryption_proves_nothing() -> None:
+def test_an_encryption_key_has_no_assertion_method() -> None:
     """A did:jwk whose use is `enc` has no key for assertions."""
     did = "did:jwk:" + to_base64url(json.dumps({**KEY.jwk, "use": "enc"}).encode())
     with pytest.raises(CredentialError):
@@ -79,27 +79,26 @@ def test_a_key_for_encryption_proves_nothing() -> None:
         " did:key:z6Mk",
     ],
 )
-def test_what_is_no_did(did: str) -> None:
+def test_a_malformed_did_is_refused(did: str) -> None:
     """DID URLs and malformed texts are refused."""
     with pytest.raises(CredentialError):
         split(did)
 
 
-def test_methods_that_are_not_known() -> None:
-    """Another method is not resolved here."""
+def test_an_unknown_did_method_is_refused() -> None:
+    """A DID of another method is not resolved here."""
     with pytest.raises(CredentialError) as refused:
         resolve("did:example:123")
     assert refused.value.reason == "unresolved"
 
 
-def test_a_method_names_its_did() -> None:
+def test_a_verification_method_contains_its_did() -> None:
     """A verification method is a DID with a fragment."""
     assert did_of("did:web:a.test#1") == "did:web:a.test"
 
 
 @pytest.mark.parametrize("method_id", ["did:web:a.test", "did:web:a.test#", "#1", "a.test#1"])
-def test_a_method_without_a_did_or_a_fragment(method_id: str) -> None:
-    """A DID alone, an empty fragment and a fragment without a DID are refused."""
+def test_a_method_without_a_did_or_a_fragment_is_refused(method_id: str) -> None:
     with pytest.raises(CredentialError):
         did_of(method_id)
 
@@ -112,7 +111,7 @@ def test_a_method_without_a_did_or_a_fragment(method_id: str) -> None:
         ("did:web:example.com%3A3000:user:alice", "https://example.com:3000/user/alice/did.json"),
     ],
 )
-def test_where_a_did_web_is(did: str, address: str) -> None:
+def test_a_did_web_becomes_an_address(did: str, address: str) -> None:
     """The examples of did:web section 3.2."""
     assert web_address(did) == address
 
@@ -130,21 +129,21 @@ def test_where_a_did_web_is(did: str, address: str) -> None:
         "did:key:z6Mk",
     ],
 )
-def test_a_did_web_cannot_lead_elsewhere(did: str) -> None:
-    """User names, slashes, dots and other ports than numbers are refused."""
+def test_an_unsafe_did_web_is_refused(did: str) -> None:
+    """User names, slashes, dots and ports that are not numbers are refused."""
     with pytest.raises(CredentialError):
         web_address(did)
 
 
-def test_our_own_did_web() -> None:
-    """A place under the service's address, with its port, comes back as that address."""
+def test_a_did_web_of_this_service_is_its_address() -> None:
+    """A path under the address of the service, with its port, is encoded and decoded."""
     did = web_did("https://id.example.test:8443/base", "did", "7")
     assert did == "did:web:id.example.test%3A8443:base:did:7"
     assert web_address(did) == "https://id.example.test:8443/base/did/7/did.json"
 
 
-def test_a_document_that_was_fetched() -> None:
-    """Keys are read in both forms, written out or named; their purposes are those of the document."""
+def test_a_fetched_document_is_parsed() -> None:
+    """Keys are read in both encodings, embedded or by reference, with the purposes that the document states."""
     did = "did:web:a.test"
     jwk = {"id": "#1", "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": KEY.jwk}
     inline = {"id": f"{did}#2", "type": "Multikey", "publicKeyMultibase": ISSUERS["P-256"].key.public.multikey}
@@ -162,8 +161,8 @@ def test_a_document_that_was_fetched() -> None:
             document.key(method_id, purpose)
 
 
-def test_our_documents_are_read_back() -> None:
-    """What we publish is what `parse` reads, also of a method that is only kept."""
+def test_a_published_document_is_parsed() -> None:
+    """`parse` reads published documents, including a method without a purpose."""
     did = "did:web:a.test"
     methods = [Method(f"{did}#new", KEY), Method(f"{did}#old", ISSUERS["P-256"].key.public, frozenset({ASSERTION}))]
     document = of_methods(did, methods)
@@ -184,14 +183,14 @@ def test_our_documents_are_read_back() -> None:
         {"id": "did:web:a.test", "authentication": [7]},
     ],
 )
-def test_documents_that_are_refused(content: object) -> None:
-    """Another DID's document or methods, and malformed ones, are refused."""
+def test_an_unsuitable_document_is_refused(content: object) -> None:
+    """Documents of another DID, with methods of another DID, and malformed ones are refused."""
     with pytest.raises(CredentialError):
         parse("did:web:a.test", json.dumps(content).encode())
 
 
-def test_a_method_of_another_controller_is_not_taken() -> None:
-    """A key that another DID controls speaks for that one."""
+def test_a_method_of_another_controller_is_ignored() -> None:
+    """A key that another DID controls does not speak for this one."""
     method = {"id": "#1", "controller": "did:web:b.test", "publicKeyJwk": KEY.jwk}
     content = {"id": "did:web:a.test", "verificationMethod": [method], "authentication": ["#1"]}
     with pytest.raises(CredentialError):

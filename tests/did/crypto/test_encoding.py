@@ -11,8 +11,7 @@ from sallyport.did.crypto import encoding
 
 
 @given(st.binary(max_size=80))
-def test_octets_come_back(octets: bytes) -> None:
-    """Whatever was encoded is decoded to the same octets."""
+def test_octets_survive_encoding(octets: bytes) -> None:
     assert encoding.from_base58(encoding.to_base58(octets)) == octets
     assert encoding.from_base64url(encoding.to_base64url(octets)) == octets
 
@@ -22,21 +21,21 @@ def test_octets_come_back(octets: bytes) -> None:
     [("", b""), ("1", b"\0"), ("2NEpo7TZRRrLZSi2U", b"Hello World!"), ("11233QC4", bytes.fromhex("0000287fb4cd"))],
 )
 def test_base58_vectors(text: str, octets: bytes) -> None:
-    """The vectors of draft-msporny-base58-03 section 5 hold both ways."""
+    """The vectors of draft-msporny-base58-03 section 5 are encoded and decoded."""
     assert encoding.from_base58(text) == octets
     assert encoding.to_base58(octets) == text
 
 
 @pytest.mark.parametrize("text", ["YQ==", "YR", "Y+==", "Y Q", "Y", "\u00e9"])
-def test_only_one_text_stands_for_octets(text: str) -> None:
-    """Padding, bits that mean nothing, and other letters are refused."""
+def test_only_the_canonical_encoding_is_accepted(text: str) -> None:
+    """Padding, trailing bits and letters outside the alphabet are refused."""
     with pytest.raises(CredentialError):
         encoding.from_base64url(text)
 
 
 @pytest.mark.parametrize("text", ["0", "l", " ", "1" * 513])
-def test_base58_refuses(text: str) -> None:
-    """Letters of no alphabet, and texts that would take long, are refused."""
+def test_malformed_or_long_base58_is_refused(text: str) -> None:
+    """Letters outside the alphabet and texts that would take long to decode are refused."""
     with pytest.raises(CredentialError):
         encoding.from_base58(text)
 
@@ -45,14 +44,14 @@ def test_base58_refuses(text: str) -> None:
     "text",
     ['{"a":1,"a":1}', "NaN", "1e999", '{"a":Infinity}', '"\\ud800"', "[" * 100_000, "", "{", "\ufeff{}", "9" * 5000],
 )
-def test_json_that_readers_disagree_about(text: str) -> None:
-    """A name twice, a number that is none, half a pair and a deep array are refused."""
+def test_ambiguous_json_is_refused(text: str) -> None:
+    """Duplicate names, NaN and infinity, lone surrogates and deep arrays are refused."""
     with pytest.raises(CredentialError):
         encoding.read_json(text)
 
 
-def test_json_that_is_fine() -> None:
-    """Everything else is read; an object is asked for by itself."""
+def test_other_json_is_parsed() -> None:
+    """An object can be required."""
     assert encoding.read_json('{"a":[1,2.5,null,true,"\\ud83d\\ude00"]}') == {"a": [1, 2.5, None, True, "\U0001f600"]}
     with pytest.raises(CredentialError):
         encoding.read_object("[]")
@@ -87,13 +86,13 @@ def test_json_that_is_fine() -> None:
         ("43143ff3c1cb0959", "1424953923781206.2"),
     ],
 )
-def test_numbers(double: str, text: str) -> None:
+def test_numbers_are_in_canonical_form(double: str, text: str) -> None:
     """Each double of RFC 8785 appendix B has its text."""
     assert encoding.canonical(struct.unpack(">d", bytes.fromhex(double))[0]).decode() == text
 
 
-def test_names_are_in_the_order_of_utf_16() -> None:
-    """The example of RFC 8785 section 3.2.3: a pair of surrogates sorts before U+FB33."""
+def test_names_are_sorted_by_utf_16() -> None:
+    """In the example of RFC 8785 section 3.2.3, a surrogate pair sorts before U+FB33."""
     value = encoding.read_json(
         r'{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One",'
         r'"\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}'
@@ -104,7 +103,7 @@ def test_names_are_in_the_order_of_utf_16() -> None:
 
 
 def test_the_example_of_the_rfc() -> None:
-    """RFC 8785 section 3.2.2: literals, numbers and escapes, byte for byte."""
+    """The example of RFC 8785 section 3.2.2 has the given octets."""
     value = encoding.read_json(
         r'{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],'
         r'"string":"\u20ac$\u000F\u000aA\u0027\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}'
@@ -119,7 +118,7 @@ def test_the_example_of_the_rfc() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800", {"\udc00": 1}, 10**400])
-def test_what_has_no_form(value: float) -> None:
-    """What JSON cannot carry is refused."""
+def test_a_value_without_canonical_form_is_refused(value: float) -> None:
+    """A value that JSON cannot represent is refused."""
     with pytest.raises(CredentialError):
         encoding.canonical(value)

@@ -1,4 +1,4 @@
-"""Compact tokens."""
+"""Compact JSON Web Signatures."""
 
 import hashlib
 import hmac
@@ -20,18 +20,18 @@ KEY = HOLDER.key.public
 
 
 def part(value: object) -> str:
-    """A header or a payload in the form that a token has."""
+    """Return a header or a payload as a part of a token."""
     return to_base64url(json.dumps(value).encode())
 
 
 def token(header: dict[str, object], payload: object, signature: bytes = bytes(64)) -> str:
-    """A token of anything."""
+    """Return a token of any header, payload and signature."""
     return f"{part(header)}.{part(payload)}.{to_base64url(signature)}"
 
 
 @pytest.mark.parametrize("name", ISSUERS)
-def test_what_is_signed_is_read(name: str) -> None:
-    """A token names its algorithm and key, and holds for that key alone."""
+def test_a_signed_token_is_verified(name: str) -> None:
+    """A token names its algorithm and key, and verifies with that key only."""
     issuer = ISSUERS[name]
     read = jws.parse(jws.sign({"a": 1}, issuer))
     read.verify(issuer.key.public)
@@ -41,7 +41,9 @@ def test_what_is_signed_is_read(name: str) -> None:
         read.verify(KEY)
 
 
-@pytest.mark.filterwarnings("ignore:EdDSA is deprecated")  # RFC 9864 calls it Ed25519, which few verifiers know yet
+@pytest.mark.filterwarnings(
+    "ignore:EdDSA is deprecated"
+)  # RFC 9864 renames it to Ed25519, which few verifiers know yet
 def test_another_library_reads_our_tokens() -> None:
     """joserfc verifies an EdDSA token."""
     found = joserfc.deserialize_compact(
@@ -51,7 +53,8 @@ def test_another_library_reads_our_tokens() -> None:
 
 
 def test_the_example_of_rfc_8037() -> None:
-    """Appendix A.4's token verifies under A.2's key, whose payload is no JSON: only the signature is looked at."""
+    """The token of appendix A.4 verifies with the key of A.2. Its payload is not JSON, so only the signature is
+    checked."""
     key = from_jwk({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"})
     signed = b"eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc"
     signature = "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
@@ -69,21 +72,21 @@ def test_no_algorithm_and_keyed_hashes(algorithm: str, is_keyed: bool) -> None:
 
 
 def signed_as(algorithm: str) -> jws.Token:
-    """A token with HOLDER's signature whose header names an algorithm."""
+    """Return a token with HOLDER's signature and another algorithm in its header."""
     signed = f"{part({'alg': algorithm, 'kid': HOLDER.method_id})}.{part({})}"
     return jws.parse(f"{signed}.{to_base64url(HOLDER.key.sign(signed.encode()))}")
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "ES256K"])
-def test_the_algorithm_of_another_curve(algorithm: str) -> None:
-    """A header that names another curve's algorithm is refused, though the signature holds."""
+def test_the_algorithm_of_another_curve_is_refused(algorithm: str) -> None:
+    """The header must name the algorithm of the key's curve, even if the signature verifies."""
     with pytest.raises(CredentialError):
         signed_as(algorithm).verify(KEY)
 
 
 @pytest.mark.parametrize("algorithm", ["EdDSA", "Ed25519"])
-def test_both_names_of_eddsa(algorithm: str) -> None:
-    """Ed25519 is the name of EdDSA in RFC 9864."""
+def test_both_names_of_eddsa_are_accepted(algorithm: str) -> None:
+    """RFC 9864 renames EdDSA to Ed25519."""
     signed_as(algorithm).verify(KEY)
 
 
@@ -99,8 +102,8 @@ def test_both_names_of_eddsa(algorithm: str) -> None:
         {"alg": "EdDSA", "kid": "k", "typ": "JWE"},
     ],
 )
-def test_headers_that_are_refused(header: dict[str, object]) -> None:
-    """Without algorithm or key, with an extension, or of another type."""
+def test_an_unsuitable_header_is_refused(header: dict[str, object]) -> None:
+    """A header without algorithm or key, with a critical extension or of another type is refused."""
     with pytest.raises(CredentialError):
         jws.parse(token(header, {}))
 
@@ -121,14 +124,15 @@ GOOD = {"alg": "EdDSA", "kid": "k"}
         pytest.param(token(GOOD, {"a": "x" * jws.LONGEST}), id="too long"),
     ],
 )
-def test_texts_that_are_no_tokens(text: str) -> None:
-    """Other parts, padding, names twice, no object, and a text that is too long are refused."""
+def test_a_malformed_token_is_refused(text: str) -> None:
+    """A wrong number of parts, padding, duplicate names, a part that is not an object and a text that is too long are
+    refused."""
     with pytest.raises(CredentialError):
         jws.parse(text)
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Nothing but CredentialError comes of a text."""
+    """No text raises anything but CredentialError."""
     with pytest.raises(CredentialError):
         jws.parse(text)

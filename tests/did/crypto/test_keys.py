@@ -1,4 +1,4 @@
-"""Keys of the three curves."""
+"""Keys of the three supported curves."""
 
 from collections.abc import Callable
 
@@ -57,16 +57,16 @@ VECTORS = [
 
 
 @pytest.mark.parametrize(("curve", "seed", "multikey"), VECTORS)
-def test_official_vectors(curve: Curve, seed: str, multikey: str) -> None:
-    """A private key has the multikey of the vectors, and that is read as the same public key."""
+def test_official_vectors_are_encoded_and_decoded(curve: Curve, seed: str, multikey: str) -> None:
+    """The private key of a vector has its multikey, which is decoded to the same public key."""
     public = PrivateKey(curve, Secret(bytes.fromhex(seed))).public
     assert public.multikey == multikey
     assert from_multikey(multikey) == public == from_jwk(public.jwk)
 
 
 @pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
-def test_signatures(curve: Curve) -> None:
-    """A signature has 64 octets and holds for its key and octets alone."""
+def test_a_signature_verifies_for_its_key_and_octets_only(curve: Curve) -> None:
+    """A signature has 64 octets."""
     key, other = PrivateKey.new(curve), PrivateKey.new(curve)
     signature = key.sign(b"octets")
     assert len(signature) == 64
@@ -81,14 +81,14 @@ def test_signatures(curve: Curve) -> None:
     [lambda _: b"", lambda good: good[:-1], lambda good: good + b"\0", lambda _: bytes(64), lambda _: b"\xff" * 64],
     ids=["empty", "short", "long", "zeros", "ones"],
 )
-def test_octets_that_are_no_signature(curve: Curve, change: Callable[[bytes], bytes]) -> None:
-    """Another length, zeros and numbers outside the group do not verify, and raise nothing."""
+def test_a_malformed_signature_does_not_verify(curve: Curve, change: Callable[[bytes], bytes]) -> None:
+    """A wrong length, zeros and numbers outside the group do not verify and raise no error."""
     key = PrivateKey.new(curve)
     assert not key.public.verify(change(key.sign(b"octets")), b"octets")
 
 
 def test_a_signature_of_secp256k1_has_the_lower_s() -> None:
-    """Verifiers that take no other s take ours."""
+    """Some verifiers refuse a signature with the higher s."""
     key = PrivateKey.new(SECP256K1)
     found = [int.from_bytes(key.sign(bytes((each,)))[32:], "big") for each in range(16)]
     assert max(found) <= SECP256K1.order // 2
@@ -97,8 +97,7 @@ def test_a_signature_of_secp256k1_has_the_lower_s() -> None:
 @pytest.mark.parametrize(
     ("curve", "reader"), [(ED25519, OKPKey), (P256, ECKey), (SECP256K1, ECKey)], ids=["Ed25519", "P-256", "secp256k1"]
 )
-def test_a_jwk_is_what_others_read(curve: Curve, reader: type[OKPKey | ECKey]) -> None:
-    """joserfc reads our public keys."""
+def test_joserfc_reads_an_exported_jwk(curve: Curve, reader: type[OKPKey | ECKey]) -> None:
     assert reader.import_key(PrivateKey.new(curve).public.jwk).curve_name == curve.name  # type: ignore[arg-type]
 
 
@@ -107,7 +106,7 @@ def test_a_jwk_is_what_others_read(curve: Curve, reader: type[OKPKey | ECKey]) -
     [
         b"\xed\x01" + bytes(31),
         b"\xed\x01" + bytes(33),
-        b"\xed\x01" + b"\x02" + bytes(31),  # no x belongs to this y
+        b"\xed\x01" + b"\x02" + bytes(31),  # no point of the curve has this y
         b"\xed\x01" + b"\xff" * 32,
         b"\x80\x24\x02" + b"\xff" * 32,
         b"\x80\x24\x05" + bytes(32),
@@ -117,14 +116,14 @@ def test_a_jwk_is_what_others_read(curve: Curve, reader: type[OKPKey | ECKey]) -
         b"",
     ],
 )
-def test_what_is_no_key(octets: bytes) -> None:
+def test_a_malformed_multikey_is_refused(octets: bytes) -> None:
     """Wrong lengths, unknown prefixes and points off the curve are refused."""
     with pytest.raises(CredentialError):
         from_multikey("z" + to_base58(octets))
 
 
 def test_another_multibase_is_refused() -> None:
-    """A multikey is base58btc."""
+    """Only base58btc is accepted."""
     with pytest.raises(CredentialError):
         from_multikey("f" + "00" * 34)
 
@@ -145,8 +144,9 @@ OTHER = PrivateKey(P256, Secret(bytes(31) + b"\x08")).public.jwk
         pytest.param([], id="no object"),
     ],
 )
-def test_jwks_that_are_refused(jwk: JSON) -> None:
-    """Private members, another curve, and a y that does not belong to x are refused, without the value."""
+def test_an_unsuitable_jwk_is_refused(jwk: JSON) -> None:
+    """Private members, another curve and a point off the curve are refused with a message that does not contain the
+    value."""
     with pytest.raises(CredentialError) as refused:
         from_jwk(jwk)
     assert "AAAA" not in str(refused.value)
@@ -154,15 +154,14 @@ def test_jwks_that_are_refused(jwk: JSON) -> None:
 
 @pytest.mark.parametrize("curve", [P256, SECP256K1], ids=["P-256", "secp256k1"])
 @pytest.mark.parametrize("above", [None, 0, 1], ids=["zero", "the order", "above the order"])
-def test_scalars_outside_the_group(curve: Curve, above: int | None) -> None:
-    """Zero, the order and larger numbers are no private keys."""
+def test_scalars_outside_the_group_are_refused(curve: Curve, above: int | None) -> None:
+    """Zero, the order and larger numbers are not private keys."""
     scalar = 0 if above is None else curve.order + above
     with pytest.raises(CredentialError):
         PrivateKey(curve, Secret(scalar.to_bytes(32, "big")))
 
 
-def test_a_key_shows_nothing() -> None:
-    """The text of a private key is its curve."""
+def test_the_repr_of_a_private_key_has_its_curve_only() -> None:
     assert repr(PrivateKey.new(ED25519)) == "PrivateKey(Ed25519)"
     with pytest.raises(CredentialError):
         public_key(ED25519, bytes(33))

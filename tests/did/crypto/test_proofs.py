@@ -1,4 +1,4 @@
-"""Documents with a proof in them: the official vectors, and each way in which a proof does not hold."""
+"""Documents with embedded proofs: the official vectors, and the ways in which a proof is invalid."""
 
 import pytest
 
@@ -28,15 +28,15 @@ CREATED = 1_677_281_798 * SECOND
 EDDSA_DID = "did:key:z6MkrJVnaZkeFzdQyMZu1cgjg7k1pZZ6pvBQ7XJPt4swbTQ2"
 EDDSA_METHOD = f"{EDDSA_DID}#{EDDSA_DID.removeprefix('did:key:')}"
 EDDSA_2020_HASHES = (
-    "04e14bcf5727cba0c0aa04a04d22a56fef915d5f8f7756bb92ae67cb1d0c4847"  # of the canonical proof options
-    "517744132ae165a5349155bef0bb0cf2258fff99dfe1dbd914b938d775a36017"  # of the canonical document
+    "04e14bcf5727cba0c0aa04a04d22a56fef915d5f8f7756bb92ae67cb1d0c4847"  # the hash of the canonical proof options
+    "517744132ae165a5349155bef0bb0cf2258fff99dfe1dbd914b938d775a36017"  # the hash of the canonical document
 )
 ECDSA_DID = "did:key:zDnaepBuvsQ8cpsWrVKw8fbpGpvPeNSjVPTWoq6cRqaYzBKVP"
 
 
 def test_the_vector_of_eddsa_jcs_2022() -> None:
-    """The example of the specification (EdDSA Cryptosuites 1.0, B.3) is made byte for byte with its private key, and
-    verified with its public one."""
+    """The example of EdDSA Cryptosuites 1.0, B.3 is created octet for octet with its private key and verified with its
+    public key."""
     private = from_base58("3u2en7t5LR2WtQH5PfFqMqwVHBeXouLzo6haApm8XHqvjxq")
     assert private[:2] == b"\x80\x26"
     signed = proofs.sign(
@@ -54,10 +54,10 @@ def test_the_vector_of_eddsa_jcs_2022() -> None:
     assert proofs.verify(signed, resolve(EDDSA_DID), purpose=ASSERTION, now=NOW) == ALUMNI
 
 
-def test_the_vector_of_ed25519_signature_2020() -> None:
-    """The example of the specification (B.2): its signature holds over the hashes that it publishes, and the suite is
-    refused all the same. It signs what JSON-LD makes of a document, and that leaves out what no context defines, as the
-    claims of our credentials are: such a proof would hold whatever they say."""
+def test_ed25519_signature_2020_is_refused() -> None:
+    """The signature in the example of EdDSA Cryptosuites 1.0, B.2 verifies over the published hashes, but the suite is
+    refused. It signs the JSON-LD form of a document, which leaves out members that no context defines, such as the
+    claims of credentials: a proof would stay valid if they changed."""
     value = "z57Mm1vboMtZiCyJ4aReZsv8co4Re64Y8GEjL1ZARzMbXZgkARFLqFs1P345NpPGG2hgCrS4nNdvJhpwnrNyG3kEF"
     key = from_multikey(EDDSA_DID.removeprefix("did:key:"))
     assert key.verify(from_base58(value[1:]), bytes.fromhex(EDDSA_2020_HASHES))
@@ -95,8 +95,8 @@ def test_the_vector_of_ecdsa_jcs_2019() -> None:
 
 
 def proved(by: Signer = HOLDER, **changes: JSON) -> dict[str, JSON]:
-    """A credential with its holder's proof for verifier.test and challenge c-1; members of the proof are changed after
-    it was signed."""
+    """Return a credential with its holder's proof for verifier.test and challenge c-1, with members of the proof
+    changed after it was signed."""
     secured = proofs.sign(
         credential(ISSUERS["Ed25519"]), by, purpose=AUTHENTICATION, at=NOW, challenge="c-1", domain="verifier.test"
     )
@@ -106,13 +106,13 @@ def proved(by: Signer = HOLDER, **changes: JSON) -> dict[str, JSON]:
 
 
 def check(secured: dict[str, JSON], *, challenge: str = "c-1", domain: str = "verifier.test", now: int = NOW) -> None:
-    """Verify as the holder's proof."""
+    """Verify a proof of the holder."""
     proofs.verify(secured, resolve(did(HOLDER)), purpose=AUTHENTICATION, now=now, challenge=challenge, domain=domain)
 
 
 @pytest.mark.parametrize("name", ["Ed25519", "P-256"])
-def test_what_was_proved_holds(name: str) -> None:
-    """A proof of each suite holds, over members that are its own too."""
+def test_a_valid_proof_is_accepted(name: str) -> None:
+    """A proof of each suite verifies, also with members of the suite's own."""
     document = credential(ISSUERS[name])
     secured = proofs.sign(document, ISSUERS[name], purpose=ASSERTION, at=NOW, extra={"jws": "a.b.c"})
     assert proofs.verify(secured, resolve(did(ISSUERS[name])), purpose=ASSERTION, now=NOW) == document
@@ -125,7 +125,7 @@ def test_what_was_proved_holds(name: str) -> None:
 
 
 def test_secp256k1_has_no_suite() -> None:
-    """It is refused rather than made up."""
+    """Creating a proof with a secp256k1 key is refused."""
     with pytest.raises(CredentialError):
         proofs.sign({}, ISSUERS["secp256k1"], purpose=ASSERTION, at=NOW)
 
@@ -143,8 +143,8 @@ SUBJECT = {"id": did(HOLDER), "epmUsername": "alice"}
         pytest.param({"expirationDate": "2028-01-01T00:00:00Z"}, id="a later expiry"),
     ],
 )
-def test_every_member_counts(changes: dict[str, JSON]) -> None:
-    """A member that was added or changed, at any depth, breaks the proof."""
+def test_a_changed_member_invalidates_the_proof(changes: dict[str, JSON]) -> None:
+    """A member that is added or changed at any depth invalidates the proof."""
     secured = proved()
     check(secured)
     assert secured["credentialSubject"] == SUBJECT
@@ -153,8 +153,7 @@ def test_every_member_counts(changes: dict[str, JSON]) -> None:
     assert error.value.reason == "signature"
 
 
-def test_a_removed_member_counts() -> None:
-    """A credential without its expiry is another credential."""
+def test_a_removed_member_invalidates_the_proof() -> None:
     secured = proved()
     del secured["expirationDate"]
     with pytest.raises(CredentialError) as error:
@@ -184,8 +183,8 @@ def test_a_removed_member_counts() -> None:
         ({"proofValue": None}, "malformed"),
     ],
 )
-def test_proofs_that_do_not_hold(changes: dict[str, JSON], reason: str) -> None:
-    """Each member of a proof counts, and is refused for its reason."""
+def test_an_unsuitable_proof_is_refused(changes: dict[str, JSON], reason: str) -> None:
+    """Each member of a proof is checked and refused for its own reason."""
     with pytest.raises(CredentialError) as error:
         check(proved(**changes))
     assert error.value.reason == reason
@@ -196,21 +195,21 @@ def test_proofs_that_do_not_hold(changes: dict[str, JSON], reason: str) -> None:
     [{"challenge": "c-2"}, {"challenge": ""}, {"domain": "elsewhere.test"}, {"domain": ""}],
     ids=["another challenge", "no challenge", "another domain", "no domain"],
 )
-def test_a_proof_of_another_request(request_: dict[str, str]) -> None:
-    """A proof that was made for one challenge and domain does not hold for another: it cannot be replayed."""
+def test_a_replayed_proof_is_refused(request_: dict[str, str]) -> None:
+    """A proof is valid for one challenge and one domain."""
     with pytest.raises(CredentialError):
         check(proved(), **request_)  # type: ignore[arg-type]
 
 
-def test_another_holder() -> None:
-    """Another holder's proof over the same credential names a key that the holder does not have."""
+def test_a_proof_of_another_holder_is_refused() -> None:
+    """The key in the proof must be one of the holder's."""
     with pytest.raises(CredentialError) as error:
         check(proved(signer(9)))
     assert error.value.reason == "issuer"
 
 
-def test_the_issuers_proof_is_not_the_holders() -> None:
-    """An assertion proves that a credential was issued, not who shows it."""
+def test_a_proof_of_the_issuer_is_not_accepted_from_the_holder() -> None:
+    """An assertion proves that a credential was issued, not who presents it."""
     secured = proofs.sign(credential(ISSUERS["Ed25519"]), ISSUERS["Ed25519"], purpose=ASSERTION, at=NOW)
     with pytest.raises(CredentialError):
         check(secured)
@@ -222,21 +221,20 @@ PROOF = proved()["proof"]
 @pytest.mark.parametrize(
     "proof", [None, [], [PROOF], [PROOF, PROOF], "text"], ids=["none", "empty", "a list of one", "two", "text"]
 )
-def test_no_proof_and_several(proof: JSON) -> None:
-    """A document has one proof, which is an object."""
+def test_a_document_must_have_one_proof(proof: JSON) -> None:
+    """The proof is an object; a missing one and a list are refused."""
     with pytest.raises(CredentialError):
         check({**proved(), "proof": proof})
 
 
-def test_a_clock_that_is_a_little_ahead() -> None:
-    """A wallet's clock may be a minute ahead of ours."""
+def test_a_clock_skew_of_a_minute_is_accepted() -> None:
+    """The clock of a wallet may be a minute ahead of the service's."""
     check(proved(), now=NOW - LEEWAY)
     with pytest.raises(CredentialError):
         check(proved(), now=NOW - LEEWAY - SECOND)
 
 
-def test_a_document_of_methods() -> None:
-    """A proof holds by a did:web's document as well."""
+def test_a_proof_verifies_with_a_did_web_document() -> None:
     web = "did:web:a.test"
     by = Signer(f"{web}#1", HOLDER.key)
     secured = proofs.sign({"id": "x"}, by, purpose=ASSERTION, at=NOW)

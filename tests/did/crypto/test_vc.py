@@ -1,4 +1,4 @@
-"""Credentials and presentations as tokens: what holds, and each way in which one does not."""
+"""Credentials and presentations as JWTs: valid ones, and each reason for a refusal."""
 
 import pytest
 
@@ -16,27 +16,27 @@ DAY = 86_400 * SECOND
 
 
 def verified(text: str, issuer: Document | None = None, now: int = NOW) -> vc.Credential:
-    """A credential's token, by its own issuer unless another is given."""
+    """Verify a credential's token, by default with the DID document of its issuer."""
     token = jws.parse(text)
     return vc.verify(token, issuer or resolve(did_of(token.key_id)), now)
 
 
 def refused(text: str, issuer: Document | None = None, now: int = NOW) -> str:
-    """Why a credential's token is refused."""
+    """Return the reason for which a credential's token is refused."""
     with pytest.raises(CredentialError) as error:
         verified(text, issuer, now)
     return error.value.reason
 
 
 def claimed(**changes: JSON) -> str:
-    """A credential's token whose claims were changed, or (None) left out, before it was signed."""
+    """Return a credential's token whose claims are changed, or left out if None, before it is signed."""
     payload = {**jws.parse(vc.sign(credential(ISSUER), ISSUER)).payload, **changes}
     return jws.sign({name: value for name, value in payload.items() if value is not None}, ISSUER)
 
 
 @pytest.mark.parametrize("name", ISSUERS)
-def test_what_was_issued_holds(name: str) -> None:
-    """A credential of each curve is verified, and the token has its claims."""
+def test_an_issued_credential_is_verified(name: str) -> None:
+    """A credential of each curve verifies, and the result has the claims of the token."""
     document = credential(ISSUERS[name])
     text = vc.sign(document, ISSUERS[name])
     held = verified(text)
@@ -48,12 +48,12 @@ def test_what_was_issued_holds(name: str) -> None:
 
 
 def test_an_issuer_may_be_an_object() -> None:
-    """`issuer` as an object is identified by its id."""
+    """An `issuer` that is an object is identified by its id."""
     assert verified(claimed(vc=credential(ISSUER, issuer={"id": did(ISSUER), "name": "x"}))).issuer == did(ISSUER)
 
 
-def test_what_a_document_leaves_to_the_claims() -> None:
-    """did-jwt-vc takes what the claims say out of the document: the claims stand then."""
+def test_claims_may_be_missing_in_the_document() -> None:
+    """Some libraries, such as did-jwt-vc, remove from the document what the registered claims contain."""
     document = credential(ISSUER)
     for member in ("issuer", "issuanceDate", "expirationDate", "id"):
         del document[member]
@@ -61,16 +61,16 @@ def test_what_a_document_leaves_to_the_claims() -> None:
     assert (held.issuer, held.expires_at) == (did(ISSUER), 1_798_761_600 * SECOND)
 
 
-def test_times() -> None:
-    """Before it begins a credential is not valid yet, and with its last second it has expired."""
+def test_a_credential_is_valid_between_its_times() -> None:
+    """A credential is not valid before it begins, and expired after its last second."""
     text = vc.sign(credential(ISSUER), ISSUER)
     assert refused(text, now=NOW - SECOND) == "not_yet_valid"
     assert refused(text, now=1_798_761_600 * SECOND) == "expired"
     assert verified(text, now=1_798_761_599 * SECOND)
 
 
-def test_another_key() -> None:
-    """A changed payload, and a key that is not the issuer's, do not verify."""
+def test_a_wrong_signature_is_refused() -> None:
+    """A changed payload and a key that is not the issuer's do not verify."""
     header, _, signature = vc.sign(credential(ISSUER), ISSUER).split(".")
     other = vc.sign(credential(ISSUER, id="urn:uuid:7f1bb1f1-9f5a-4c3e-8d6a-1f2f5a2a9c11"), ISSUER).split(".")[1]
     assert refused(f"{header}.{other}.{signature}") == "signature"
@@ -78,8 +78,8 @@ def test_another_key() -> None:
     assert refused(vc.sign(credential(ISSUER), forged)) == "signature"
 
 
-def test_a_kid_of_another_did() -> None:
-    """A signer with a key of its own is not the issuer that the credential names."""
+def test_a_key_of_another_did_is_refused() -> None:
+    """The signer must be the issuer that the credential names."""
     assert refused(vc.sign(credential(ISSUER), HOLDER)) == "issuer"
     assert refused(vc.sign(credential(ISSUER), HOLDER), resolve(did(ISSUER))) == "issuer"
 
@@ -109,13 +109,11 @@ def test_a_kid_of_another_did() -> None:
         ({"vc": credential(ISSUER, credentialSubject=[])}, "malformed"),
     ],
 )
-def test_claims_that_differ_from_the_document(changes: dict[str, JSON], reason: str) -> None:
-    """Claims and document say the same, or nothing holds."""
+def test_claims_that_contradict_the_document_are_refused(changes: dict[str, JSON], reason: str) -> None:
     assert refused(claimed(**changes)) == reason
 
 
-def test_a_key_that_may_not_issue() -> None:
-    """The method must be in assertionMethod."""
+def test_a_key_without_assertion_method_is_refused() -> None:
     only_logs_in = Method(ISSUER.method_id, ISSUER.key.public, frozenset({"authentication"}))
     assert refused(vc.sign(credential(ISSUER), ISSUER), of_methods(did(ISSUER), [only_logs_in])) == "issuer"
 
@@ -123,7 +121,8 @@ def test_a_key_that_may_not_issue() -> None:
 def presented(
     by: Signer = HOLDER, *, audience: str = VERIFIER, nonce: str = "n-1", now: int = NOW, **changes: JSON
 ) -> list[str]:
-    """The tokens in a presentation made with these, changed, signed again, and verified for VERIFIER and n-1."""
+    """Return the tokens in a presentation for VERIFIER with nonce n-1. Its claims are changed and signed again before
+    it is verified."""
     held = vc.sign(credential(ISSUER), ISSUER)
     text = vc.present([held], by, audience=audience, nonce=nonce, id="urn:uuid:p", now=NOW)
     payload = {**jws.parse(text).payload, **changes}
@@ -131,8 +130,8 @@ def presented(
     return vc.verify_presentation(token, resolve(did(by)), audience=VERIFIER, nonce="n-1", now=now)
 
 
-def test_what_was_presented_holds() -> None:
-    """The credentials' tokens come out of it; its audience may be a list."""
+def test_a_valid_presentation_is_accepted() -> None:
+    """The result has the tokens of its credentials; the audience may be a list."""
     (token,) = presented()
     assert verified(token).subject == did(HOLDER)
     assert presented(aud=["did:web:other.test", VERIFIER]) == [token]
@@ -158,27 +157,26 @@ def test_what_was_presented_holds() -> None:
         ({"vp": None}, "malformed"),
     ],
 )
-def test_presentations_that_do_not_hold(changes: dict[str, JSON], reason: str) -> None:
-    """Another audience, an old nonce, another time or holder, and no credentials are refused, each for its reason."""
+def test_an_unsuitable_presentation_is_refused(changes: dict[str, JSON], reason: str) -> None:
+    """Another audience, nonce, time or holder, and no credentials, are each refused for their own reason."""
     with pytest.raises(CredentialError) as error:
         presented(**changes)  # type: ignore[arg-type]
     assert error.value.reason == reason
 
 
-def test_a_credential_is_no_presentation() -> None:
-    """The issuer's own token proves nothing about who holds it."""
+def test_a_credential_is_not_accepted_as_a_presentation() -> None:
+    """The issuer's token does not prove who holds the credential."""
     token = jws.parse(vc.sign(credential(ISSUER), ISSUER))
     with pytest.raises(CredentialError):
         vc.verify_presentation(token, resolve(did(ISSUER)), audience=VERIFIER, nonce="n-1", now=NOW)
 
 
-def test_a_clock_that_is_a_little_ahead() -> None:
-    """A wallet's clock may be a minute ahead of ours."""
+def test_a_clock_skew_of_a_minute_is_accepted() -> None:
+    """The clock of a wallet may be a minute ahead of the service's."""
     assert presented(now=NOW - vc.LEEWAY)
 
 
-def test_day_is_not_needed() -> None:
-    """A credential without an end does not expire."""
+def test_a_credential_without_an_end_does_not_expire() -> None:
     document = credential(ISSUER)
     del document["expirationDate"]
     assert verified(vc.sign(document, ISSUER), now=NOW + 36_500 * DAY).expires_at is None

@@ -1,4 +1,4 @@
-"""Foreign did:web: fetched over HTTPS from a host that was named, kept for a while, and taken only as what it is."""
+"""Resolution of foreign did:web documents: fetched over HTTPS from configured hosts, validated and cached."""
 
 import json
 import ssl
@@ -26,7 +26,7 @@ LOOPBACK: Sequence[Network] = [ip_network("127.0.0.0/8")]
 
 
 class Time:
-    """Seconds that a test sets."""
+    """A clock that a test sets, in seconds."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -36,7 +36,7 @@ class Time:
 
 
 class Host:
-    """A foreign web server with did:web documents, and this service's resolver of them."""
+    """A foreign web server with did:web documents, and a resolver of this service that uses it."""
 
     def __init__(self, server: WebServer, resolver: Resolver, time: Time) -> None:
         self.server = server
@@ -46,21 +46,21 @@ class Host:
         self.asked: list[Call] = []
 
     def did(self, *path: str) -> str:
-        """The DID of a place."""
+        """Return the DID of a path."""
         return web_did(f"https://localhost:{self.server.port}", *path)
 
     def publish(self, did: str, at: str, **changes: JSON) -> None:
-        """A DID's document at a path, with the holder's key."""
+        """Publish the document of a DID at a path, with the holder's key."""
         document = of_methods(did, [Method(f"{did}#1", HOLDER.key.public)]).content
         self.documents[at] = Reply(200, {**document, **changes})
 
     async def answer(self, call: Call) -> Reply:
-        """The published documents."""
+        """Return the published document."""
         self.asked.append(call)
         return self.documents.get(call.path, Reply(404, "nothing"))
 
     async def refused(self, did: str) -> str:
-        """Why a DID is not resolved."""
+        """Return the reason for which a DID is not resolved."""
         with pytest.raises(CredentialError) as error:
             await self.resolver.resolve(did)
         return error.value.reason
@@ -70,7 +70,7 @@ class Host:
 async def hosting(
     areas: Areas, directory: Path, *, named: bool = True, egress: Sequence[Network] = LOOPBACK
 ) -> AsyncIterator[Host]:
-    """A host on loopback. named: in the setting did_web_hosts."""
+    """Serve a host on loopback. named: whether the setting did_web_hosts has it."""
     context, chain = self_signed(directory, "localhost")
     hosts: list[Host] = []
 
@@ -86,7 +86,8 @@ async def hosting(
 
 
 async def test_a_document_is_fetched(areas: Areas, tmp_path: Path) -> None:
-    """From the host's well-known place or a path, as a DID document, with nothing of ours in the request."""
+    """The document is fetched from the host's well-known path or another path, as a DID document; the request has no
+    data of this service."""
     async with hosting(areas, tmp_path) as host:
         for did, place in ((host.did(), "/.well-known/did.json"), (host.did("user", "ann"), "/user/ann/did.json")):
             host.publish(did, place)
@@ -98,8 +99,8 @@ async def test_a_document_is_fetched(areas: Areas, tmp_path: Path) -> None:
         assert not any({"authorization", "x-authorization", "cookie"} & call.headers.keys() for call in host.asked)
 
 
-async def test_a_document_is_kept_for_a_while(areas: Areas, tmp_path: Path) -> None:
-    """One look-up serves many; after some minutes the host is asked again, and what it says then counts."""
+async def test_a_document_is_cached(areas: Areas, tmp_path: Path) -> None:
+    """One request serves many look-ups; after some minutes the document is fetched again."""
     async with hosting(areas, tmp_path) as host:
         did = host.did("ann")
         host.publish(did, "/ann/did.json")
@@ -113,7 +114,7 @@ async def test_a_document_is_kept_for_a_while(areas: Areas, tmp_path: Path) -> N
         assert len(host.asked) == 2
 
 
-async def test_a_failure_is_not_kept(areas: Areas, tmp_path: Path) -> None:
+async def test_a_failure_is_not_cached(areas: Areas, tmp_path: Path) -> None:
     """A document that is published a moment later is found."""
     async with hosting(areas, tmp_path) as host:
         did = host.did("ann")
@@ -122,8 +123,8 @@ async def test_a_failure_is_not_kept(areas: Areas, tmp_path: Path) -> None:
         assert (await host.resolver.resolve(did)).did == did
 
 
-async def test_as_many_are_kept_as_there_is_room_for(areas: Areas, tmp_path: Path) -> None:
-    """Thousands of DIDs fill no memory: the oldest documents make room, and are fetched again."""
+async def test_the_cache_is_bounded(areas: Areas, tmp_path: Path) -> None:
+    """When the cache is full, the oldest documents are evicted and fetched again."""
     async with hosting(areas, tmp_path) as host:
         dids = [host.did(f"u{number}") for number in range(KEPT + 1)]
         for number, did in enumerate(dids):
@@ -136,8 +137,8 @@ async def test_as_many_are_kept_as_there_is_room_for(areas: Areas, tmp_path: Pat
         assert len(host.asked) == len(dids) + 1
 
 
-async def test_a_document_that_is_not_that_dids(areas: Areas, tmp_path: Path) -> None:
-    """Another id, a method of another DID, and text that is no document are refused."""
+async def test_a_document_of_another_did_is_refused(areas: Areas, tmp_path: Path) -> None:
+    """Another id, a method of another DID, and text that is not a document are refused."""
     async with hosting(areas, tmp_path) as host:
         did, other = host.did("ann"), host.did("bob")
         host.publish(other, "/ann/did.json")
@@ -157,8 +158,8 @@ async def test_a_document_that_is_not_that_dids(areas: Areas, tmp_path: Path) ->
         assert await host.refused(did) == "unresolved"
 
 
-async def test_a_document_that_is_too_large(areas: Areas, tmp_path: Path) -> None:
-    """It is not read to its end, also where its host never ends it."""
+async def test_a_document_that_is_too_large_is_refused(areas: Areas, tmp_path: Path) -> None:
+    """Reading stops at the limit, also if the host never ends the document."""
     async with hosting(areas, tmp_path) as host:
         did = host.did("ann")
         host.publish(did, "/ann/did.json", service=["x" * LARGEST])
@@ -170,8 +171,8 @@ async def test_a_document_that_is_too_large(areas: Areas, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("behaviour", [Behaviour.BROKEN_OFF, Behaviour.NO_PROTOCOL, Behaviour.REDIRECT, Behaviour.FAIL])
-async def test_a_host_that_misbehaves(areas: Areas, tmp_path: Path, behaviour: Behaviour) -> None:
-    """What it sends is no document, and no redirect leads anywhere else."""
+async def test_a_misbehaving_host_is_refused(areas: Areas, tmp_path: Path, behaviour: Behaviour) -> None:
+    """A response that is not a document is refused, and redirects are not followed."""
     async with hosting(areas, tmp_path) as host:
         did = host.did("ann")
         host.publish(did, "/ann/did.json")
@@ -180,9 +181,9 @@ async def test_a_host_that_misbehaves(areas: Areas, tmp_path: Path, behaviour: B
         assert host.asked == []
 
 
-async def test_who_is_not_asked(areas: Areas, tmp_path: Path) -> None:
-    """A host that the operator has not named, another port of a named host, and an address that egress forbids: no
-    connection."""
+async def test_no_connection_to_a_host_that_is_not_allowed(areas: Areas, tmp_path: Path) -> None:
+    """The service does not connect to a host that is not configured, to another port of a configured host, or to an
+    address that egress forbids."""
     async with hosting(areas, tmp_path, named=False) as host:
         assert await host.refused(host.did("ann")) == "unresolved"
         assert host.server.connections == 0

@@ -1,4 +1,4 @@
-"""DIDs: created, found, rotated, deleted; and the use of their keys."""
+"""Creating, finding, rotating and deleting DIDs, and the use of their keys."""
 
 import json
 import threading
@@ -30,8 +30,8 @@ from tests.endpoints import trail
 
 @pytest.mark.parametrize("method", ["key", "jwk", "web"])
 @pytest.mark.parametrize("curve", ISSUERS)
-async def test_an_issuer_signs_as_its_document_says(areas: Areas, method: str, curve: str) -> None:
-    """The sealed key of each method and curve is the one that the DID resolves to, for assertions."""
+async def test_an_issuer_signs_with_the_key_of_its_document(areas: Areas, method: str, curve: str) -> None:
+    """The sealed key of each method and curve is the one in the resolved document, for assertions."""
     issuer = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, method, curve))
     assert issuer.did.startswith(f"did:{method}:")
     document = await areas.did.resolver.resolve(issuer.did)
@@ -48,8 +48,8 @@ async def test_an_issuer_signs_as_its_document_says(areas: Areas, method: str, c
     assert key.verify(signature, b"x")
 
 
-async def test_a_key_at_rest_shows_nothing(areas: Areas) -> None:
-    """The store has a sealed key that opens under the master key alone, and the audit trail has no part of it."""
+async def test_a_stored_key_is_sealed(areas: Areas) -> None:
+    """The key opens with the master key only, and the audit trail has no part of it."""
     issuer = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain))
     key = await areas.store.read(lambda tx: repo.active_key(tx, issuer.id))
     assert key is not None and key.sealed is not None
@@ -62,8 +62,8 @@ async def test_a_key_at_rest_shows_nothing(areas: Areas) -> None:
     assert clear.hex() not in str(entry) and to_base64url(clear) not in str(entry)
 
 
-async def test_a_holder_whose_wallet_keeps_the_key(areas: Areas) -> None:
-    """The DID is that of the public key, nothing is sealed; the same key twice in a domain is a conflict."""
+async def test_a_holder_with_a_key_in_the_wallet(areas: Areas) -> None:
+    """The DID is that of the public key and no key is stored; the same key twice in a domain is a conflict."""
     some = await identity(areas)
     assert some.holder.did == HOLDER.method_id.partition("#")[0]
     assert some.holder.issuer_name == "The issuer"
@@ -77,8 +77,8 @@ async def test_a_holder_whose_wallet_keeps_the_key(areas: Areas) -> None:
     assert refused.value.fields[0].field == "publicKeyJwk" and "AAAA" not in str(refused.value.fields)
 
 
-async def test_a_holder_whose_key_is_kept_here(areas: Areas) -> None:
-    """The key is sealed to the wallet and then under the master key; without a wallet it is refused."""
+async def test_a_holder_with_a_stored_key(areas: Areas) -> None:
+    """The key is sealed to the wallet and then with the master key; without a wallet the holder is refused."""
     dids, new = areas.did.dids, NewWallet(areas.domain, "ann", "ann@corp.example", "")
     wallet = await areas.did.wallets.register(areas.tenant, new)
     holder = await dids.create_holder(areas.tenant, new_did(areas.domain), wallet.wallet_id, "")
@@ -95,8 +95,8 @@ async def test_a_holder_whose_key_is_kept_here(areas: Areas) -> None:
             await dids.create_holder(areas.tenant, new_did(areas.domain), wallet.wallet_id + 1, "", jwk)
 
 
-async def test_an_issuer_is_named_by_its_id_or_its_did(areas: Areas) -> None:
-    """Both find it, in its own domain alone; 0 and an empty text mean no issuer."""
+async def test_an_issuer_is_found_by_id_or_did(areas: Areas) -> None:
+    """An issuer is found in its own domain only; 0 and an empty text mean no issuer."""
     some = await identity(areas)
     branch = await areas.domains.add(areas.tenant, "branch")
     for issuer, number in ((str(some.issuer.id), 8), (some.issuer.did, 9)):
@@ -111,8 +111,9 @@ async def test_an_issuer_is_named_by_its_id_or_its_did(areas: Areas) -> None:
         )
 
 
-async def test_lists(areas: Areas) -> None:
-    """A domain's DIDs, an issuer's with its holders, and the tenant's by name, by kind or by the whole DID."""
+async def test_dids_are_listed_and_searched(areas: Areas) -> None:
+    """Lists have a domain's DIDs or an issuer with its holders; a search of the tenant finds them by name, by kind or
+    by the whole DID."""
     some = await identity(areas)
     other = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Another issuer"))
     dids, everything = areas.did.dids, Stretch(areas.domain, 0, 10)
@@ -138,7 +139,8 @@ async def test_lists(areas: Areas) -> None:
 
 
 async def test_deletion_is_all_or_nothing(areas: Areas) -> None:
-    """One unknown DID keeps all; a holder may come again; an issuer signs no more, and stays verifiable."""
+    """One unknown DID refuses the deletion of all. A deleted holder's DID can be added again; a deleted issuer signs no
+    more, and its document remains."""
     some = await identity(areas, "web")
     issued = await some.issue()
     dids = areas.did.dids
@@ -158,8 +160,8 @@ async def test_deletion_is_all_or_nothing(areas: Areas) -> None:
     assert (await areas.did.resolver.resolve(some.issuer.did)).methods
 
 
-async def test_rotation_keeps_the_old_key_for_what_it_signed(areas: Areas) -> None:
-    """The document has both keys; the old one asserts and cannot log in; the new one signs."""
+async def test_rotation_keeps_the_old_key_for_verification(areas: Areas) -> None:
+    """The document has both keys: the old one is for assertions only, and the new one signs."""
     some = await identity(areas, "web", "P-256")
     (old,) = (await areas.did.resolver.resolve(some.issuer.did)).methods
     method_id = await areas.did.dids.rotate(areas.domain, some.issuer.did)
@@ -173,7 +175,7 @@ async def test_rotation_keeps_the_old_key_for_what_it_signed(areas: Areas) -> No
     assert document.key(method_id, AUTHENTICATION).curve.name == "P-256"
 
 
-async def test_a_did_that_is_its_key_has_no_other(areas: Areas) -> None:
+async def test_a_did_of_a_single_key_cannot_be_rotated(areas: Areas) -> None:
     """did:key and did:jwk cannot be rotated, nor can a DID of another domain."""
     some = await identity(areas)
     with pytest.raises(Invalid):
@@ -182,8 +184,8 @@ async def test_a_did_that_is_its_key_has_no_other(areas: Areas) -> None:
         await areas.did.dids.rotate(areas.domain + 1, some.issuer.did)
 
 
-async def test_a_document_has_room_for_64_keys(areas: Areas) -> None:
-    """All keys stay in the document, which everybody may ask for: a rotation beyond that is refused."""
+async def test_a_document_has_at_most_64_keys(areas: Areas) -> None:
+    """All keys stay in the public document, so a rotation beyond that is refused."""
     some = await identity(areas, "web")
     for _ in range(MAX_METHODS - 1):
         await areas.did.dids.rotate(areas.domain, some.issuer.did)
@@ -192,8 +194,9 @@ async def test_a_document_has_room_for_64_keys(areas: Areas) -> None:
     assert len((await areas.did.resolver.resolve(some.issuer.did)).methods) == MAX_METHODS
 
 
-async def test_strangers_take_no_place_of_a_login(areas: Areas) -> None:
-    """Published documents are read in the places for searches: while those are occupied it waits, and logins read."""
+async def test_public_documents_do_not_delay_logins(areas: Areas) -> None:
+    """Published documents are read by the workers for searches; while these are busy, the request waits and logins
+    proceed."""
     some = await identity(areas, "web")
     await some.issue()
     status_list = str((await areas.store.read(lambda tx: tx.value(str, "select uuid from status_lists"))) or "")
@@ -217,8 +220,8 @@ async def test_strangers_take_no_place_of_a_login(areas: Areas) -> None:
     assert len(done) == 3
 
 
-async def test_what_is_published_is_the_document(areas: Areas) -> None:
-    """A did:web is found by its last part, and its document reads back as what it resolves to."""
+async def test_a_did_web_is_found_by_its_last_part(areas: Areas) -> None:
+    """The published document is the resolved one."""
     some = await identity(areas, "web")
     assert some.issuer.did.startswith("did:web:id.example.test:did:")
     import json
@@ -232,19 +235,17 @@ async def test_what_is_published_is_the_document(areas: Areas) -> None:
 @pytest.mark.parametrize(
     "did", ["did:web:169.254.169.254", "did:web:localhost%3A8080:x", "did:web:id.example.test:did:0", "did:ion:x"]
 )
-async def test_foreign_hosts_are_not_asked(areas: Areas, did: str) -> None:
-    """A did:web of a host that the operator has not named is not resolved, nor is an unknown one of the service."""
+async def test_an_unknown_did_web_is_not_resolved(areas: Areas, did: str) -> None:
+    """A did:web of a host that is not configured and an unknown one of this service are not resolved."""
     with pytest.raises(CredentialError) as refused:
         await areas.did.resolver.resolve(did)
     assert refused.value.reason == "unresolved"
 
 
-async def test_a_did_key_needs_no_host(areas: Areas) -> None:
-    """A did:key is resolved by itself."""
+async def test_a_did_key_is_resolved_without_a_host(areas: Areas) -> None:
     key_did = HOLDER.method_id.partition("#")[0]
     assert await areas.did.resolver.resolve(key_did) == resolve(key_did)
 
 
-def test_the_text_of_a_time() -> None:
-    """Day, month, year."""
+def test_a_time_is_shown_as_day_month_year() -> None:
     assert day_first(1_767_225_600_000_000 + 40 * 86_400_000_000) == "10-02-2026 00:00:00"

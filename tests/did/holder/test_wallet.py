@@ -1,4 +1,4 @@
-"""The wallet's file: no other user reads it, and no write loses a part of it."""
+"""The wallet's file: its permissions and its protection against loss."""
 
 from pathlib import Path
 
@@ -10,17 +10,17 @@ from sallyport.did.crypto.keys import CURVES
 from sallyport.did.holder.wallet import WalletFile, new_key, read, write
 
 
-def a_wallet(of: str = "Ed25519", **changes: str) -> WalletFile:
-    """A wallet with a new key of that curve; with fields changed."""
+def new_wallet(of: str = "Ed25519", **changes: str) -> WalletFile:
+    """Return a wallet with a new key of that curve, with the given fields changed."""
     did, key = new_key(of)
     fields = {"service": "https://s.example", "email": "a@b.example", "wallet_key": "wk_", "token": "sp_", "did": did}
     return WalletFile.model_validate({**fields, "wallet_id": 7, "curve": of, "key": key, **changes})
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_what_is_written_is_read(tmp_path: Path, curve: str) -> None:
-    """With mode 0600, and its key signs for its DID."""
-    path, wallet = tmp_path / "wallet", a_wallet(curve)
+def test_a_saved_wallet_is_read(tmp_path: Path, curve: str) -> None:
+    """The file has mode 0600, and the key signs for its DID."""
+    path, wallet = tmp_path / "wallet", new_wallet(curve)
     write(path, wallet)
     assert path.stat().st_mode & 0o777 == 0o600
     assert read(path) == wallet
@@ -28,27 +28,28 @@ def test_what_is_written_is_read(tmp_path: Path, curve: str) -> None:
     assert signer is not None
     signature = signer.key.sign(b"octets")
     assert resolve(wallet.did).methods[0].key.verify(signature, b"octets")
-    assert a_wallet(key="", curve="").signer() is None
+    assert new_wallet(key="", curve="").signer() is None
 
 
-def test_a_file_is_never_replaced(tmp_path: Path) -> None:
-    """A key that is there is not lost by a second init."""
+def test_an_existing_file_is_not_replaced(tmp_path: Path) -> None:
+    """A second init does not overwrite the key."""
     path = tmp_path / "wallet"
-    write(path, a_wallet())
+    write(path, new_wallet())
     before = path.read_bytes()
     with pytest.raises(StartError):
-        write(path, a_wallet())
+        write(path, new_wallet())
     assert path.read_bytes() == before
 
 
-def test_a_file_that_is_no_wallet(tmp_path: Path) -> None:
-    """One that is not there, that others may read, or that holds something else; what it holds is not repeated."""
+def test_an_unusable_file_is_refused(tmp_path: Path) -> None:
+    """A file that is missing, readable by other users or not a wallet is refused; the message does not contain its
+    contents."""
     path = tmp_path / "wallet"
     with pytest.raises(StartError, match="wallet init"):
         read(path)
     with pytest.raises(StartError):
-        write(tmp_path / "no folder" / "wallet", a_wallet())
-    write(path, a_wallet())
+        write(tmp_path / "no folder" / "wallet", new_wallet())
+    write(path, new_wallet())
     path.chmod(0o640)
     with pytest.raises(StartError, match="read by other users"):
         read(path)
@@ -58,4 +59,4 @@ def test_a_file_that_is_no_wallet(tmp_path: Path) -> None:
         read(path)
     assert "wk_secret" not in str(error.value)
     with pytest.raises(CredentialError):
-        a_wallet(curve="P-521").signer()
+        new_wallet(curve="P-521").signer()

@@ -1,4 +1,4 @@
-"""Presentations that lie: each is refused for its own reason, and the request stays open."""
+"""Forged presentations: each is refused for its own reason, and the request stays open."""
 
 from collections.abc import Awaitable, Callable
 from uuid import uuid4
@@ -22,27 +22,27 @@ Attack = Callable[[World, Request], Awaitable[str]]
 
 
 def resigned(world: World, by: Signer, /, header: dict[str, JSON] | None = None, **changes: JSON) -> str:
-    """Ann's credential with other claims, signed with a given key."""
+    """Return ann's credential with other claims, signed with a given key."""
     payload = {**jws.parse(world.ann.jwt).payload, **changes}
     return jws.sign(payload, by)
 
 
 async def unsigned(world: World, request: Request) -> str:
-    """alg none, for the presentation."""
+    """Return a presentation with alg none."""
     _, payload, _ = shown(world, request).split(".")
     header = to_base64url(f'{{"alg":"none","kid":"{world.ann.signer.method_id}","typ":"JWT"}}'.encode())
     return f"{header}.{payload}."
 
 
 async def unsigned_credential(world: World, request: Request) -> str:
-    """alg none, for the credential in it."""
+    """Return a presentation of a credential with alg none."""
     _, payload, _ = world.ann.jwt.split(".")
     header = to_base64url(f'{{"alg":"none","kid":"{jws.parse(world.ann.jwt).key_id}","typ":"JWT"}}'.encode())
     return shown(world, request, f"{header}.{payload}.")
 
 
 async def keyed_hash(world: World, request: Request) -> str:
-    """HS256 under the holder's public key."""
+    """Return a presentation with HS256 under the holder's public key."""
     import hmac
 
     _, payload, _ = shown(world, request).split(".")
@@ -52,95 +52,95 @@ async def keyed_hash(world: World, request: Request) -> str:
 
 
 async def key_of_another(world: World, request: Request) -> str:
-    """kid of another DID, whose key has signed."""
+    """Return a presentation with the kid of another DID, signed with its key."""
     return shown(world, request, by=MALLORY)
 
 
 async def issuer_of_another(world: World, request: Request) -> str:
-    """A credential that Mallory has signed with her own key, in the issuer's name."""
+    """Return a presentation of a credential that Mallory signed with her own key in the issuer's name."""
     return shown(world, request, resigned(world, MALLORY))
 
 
 async def self_issued(world: World, request: Request) -> str:
-    """A credential that the holder has issued to herself."""
+    """Return a presentation of a credential that the holder issued to herself."""
     return shown(world, request, vc.sign(credential(world.ann.signer, world.ann.did), world.ann.signer))
 
 
 async def foreign_key_id(world: World, request: Request) -> str:
-    """The issuer's kid over Mallory's signature."""
+    """Return a presentation of a credential with the issuer's kid and Mallory's signature."""
     return shown(world, request, resigned(world, Signer(jws.parse(world.ann.jwt).key_id, MALLORY.key)))
 
 
 async def another_nonce(world: World, request: Request) -> str:
-    """The nonce of a request before."""
+    """Return a presentation with the nonce of an earlier request."""
     return shown(world, request, nonce=(await requested(world)).nonce)
 
 
 async def another_audience(world: World, request: Request) -> str:
-    """Made for another verifier, which passes it on."""
+    """Return a presentation that was made for another verifier, which passes it on."""
     return shown(world, request, audience="did:web:elsewhere.example")
 
 
 async def credential_of_another(world: World, request: Request) -> str:
-    """Bob's credential in ann's presentation."""
+    """Return ann's presentation of bob's credential."""
     bob = await world.person("bob@corp.example", signer(3), "bob")
     return shown(world, request, bob.jwt)
 
 
 async def two_credentials(world: World, request: Request) -> str:
-    """Ann's own and bob's, in the hope that not both are looked at."""
+    """Return a presentation of ann's and bob's credentials, of which a careless verifier checks only one."""
     bob = await world.person("bob@corp.example", signer(3), "bob")
     return shown(world, request, world.ann.jwt, bob.jwt)
 
 
 async def revoked(world: World, request: Request) -> str:
-    """A credential that was revoked just now, where its requests were not withdrawn."""
+    """Return a presentation of a credential that was just revoked, without the withdrawal of its requests."""
     sql = "update credentials set status = 'Revoked' where id = :id"
     await world.areas.store.write(lambda tx: tx.execute(sql, id=world.ann.credential))
     return shown(world, request)
 
 
 async def ignored(world: World, request: Request) -> str:
-    """A credential that its wallet ignores."""
+    """Return a presentation of a credential that its wallet ignores."""
     ann = world.ann
     await world.did.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
     return shown(world, request)
 
 
 async def expired(world: World, request: Request) -> str:
-    """A credential of a minute, a minute later."""
+    """Return a presentation of a credential that is valid for a minute, one minute later."""
     short = await world.issue(world.ann.did, "ann", lasts_s=60)
     world.areas.clock.pass_by(60)
     return shown(world, request, await world.token(short))
 
 
 async def not_yet_valid(world: World, request: Request) -> str:
-    """A credential of tomorrow."""
+    """Return a presentation of a credential that is valid from tomorrow."""
     return shown(world, request, await world.token(await world.issue(world.ann.did, "ann", begins_s=86_400)))
 
 
 async def of_another_issuer(world: World, request: Request) -> str:
-    """A valid credential of another issuer of the same domain."""
+    """Return a presentation of a valid credential of another issuer of the same domain."""
     other = await world.new_issuer("somebody else")
     return shown(world, request, await world.token(await world.issue(world.ann.did, "ann", issuer=other)))
 
 
 async def tampered(world: World, request: Request) -> str:
-    """An octet of the credential's signature."""
+    """Return a presentation whose credential has a changed octet in its signature."""
     head, payload, signature = world.ann.jwt.split(".")
     other = ("A" if signature[0] != "A" else "B") + signature[1:]
     return shown(world, request, f"{head}.{payload}.{other}")
 
 
 async def stale(world: World, request: Request) -> str:
-    """A presentation of an hour ago."""
+    """Return a presentation of an hour ago."""
     presentation = shown(world, request)
     world.areas.clock.pass_by(599)
     return presentation
 
 
 async def nonsense(world: World, request: Request) -> str:
-    """No token at all."""
+    """Return text that is not a token."""
     return "x" * 10_000
 
 
@@ -169,7 +169,7 @@ async def nonsense(world: World, request: Request) -> str:
     ],
 )
 async def test_an_attack_is_refused(world: World, attack: Attack, reason: str) -> None:
-    """Each for its own reason, with a message that repeats no part of the presentation."""
+    """Each attack is refused for its own reason, with a message that repeats no part of the presentation."""
     request = await requested(world)
     presentation = await attack(world, request)
     with pytest.raises(CredentialError) as error:
@@ -178,9 +178,9 @@ async def test_an_attack_is_refused(world: World, attack: Attack, reason: str) -
     assert len(str(error.value)) < 100 and presentation[:40] not in str(error.value)
 
 
-async def test_claims_that_differ(world: World) -> None:
-    """A token that is signed by the issuer's own key and says one thing in `vc` and another beside it, or that was
-    never issued by this service."""
+async def test_contradictory_claims_are_refused(world: World) -> None:
+    """A credential signed by the issuer is refused if `vc` contradicts the registered claims, or if this service did
+    not issue it."""
     from sallyport.did.dids import repo as dids
     from sallyport.store.model import Tx
 
@@ -211,9 +211,9 @@ async def test_claims_that_differ(world: World) -> None:
     assert await still_open(world, request)
 
 
-async def test_a_holder_answers_for_itself_alone(world: World) -> None:
-    """Another wallet's request, another holder's and one that does not exist are not there; another wallet's token may
-    not act."""
+async def test_a_wallet_answers_only_its_own_requests(world: World) -> None:
+    """Requests of another wallet or another holder, and unknown ones, are not found; the token of another wallet is
+    refused."""
     bob = await world.person("bob@corp.example", signer(3), "bob")
     request = await requested(world)
     presentation = shown(world, request)

@@ -1,4 +1,4 @@
-"""Definitions: the content of ours, and the limits of those from outside."""
+"""Presentation definitions: those that the service makes, and limits on foreign ones."""
 
 import json
 from typing import Any
@@ -13,14 +13,14 @@ ISSUER = "did:key:z6MkiTBz1ymuepAQ4HEHYSF1H8quG5GLVVQR3djdX3mDooWp"
 
 
 def definition(**fields: Any) -> dict[str, Any]:
-    """A definition of one descriptor with one field."""
+    """Return a definition of one descriptor with one field."""
     field = {"id": "name", "path": ["$.credentialSubject.epmUsername"], **fields}
     return {"id": "d", "input_descriptors": [{"id": "i", "constraints": {"fields": [field]}}]}
 
 
-def test_ours_has_the_interfaces_shape() -> None:
-    """id, input_descriptors with id, name, purpose, format jwt_vc with algorithms, fields with id and paths in both
-    forms; a filter only where a value is wanted."""
+def test_a_definition_has_the_documented_form() -> None:
+    """A descriptor has id, name, purpose, the format jwt_vc with its algorithms, and fields with paths in both forms; a
+    field has a filter only if a value is required."""
     made = for_credential("Credential", "Login", {"$.issuer": ISSUER, "$.credentialSubject.epmUsername": None})
     content = json.loads(made.text)
     (descriptor,) = content["input_descriptors"]
@@ -53,8 +53,8 @@ def test_ours_has_the_interfaces_shape() -> None:
         "$",
     ],
 )
-def test_plain_paths_are_taken(path: str) -> None:
-    """Names, indexes, wildcards and one descent."""
+def test_a_simple_path_is_accepted(path: str) -> None:
+    """Names, indexes, wildcards and one descent are accepted."""
     assert read(json.dumps(definition(path=[path]))).input_descriptors[0].constraints.fields[0].path == [path]
 
 
@@ -76,9 +76,9 @@ def test_plain_paths_are_taken(path: str) -> None:
         "$" + "(" * 200,
     ],
 )
-def test_a_path_that_may_blow_up_is_refused(path: str) -> None:
-    """Lists of selectors, several descents, filters, slices, length: refused before a document is touched, and the
-    refusal does not repeat it."""
+def test_an_expensive_path_is_refused(path: str) -> None:
+    """Lists of selectors, several descents, filters, slices, and long or malformed paths are refused before they are
+    evaluated; the message does not contain the path."""
     with pytest.raises(ValueError):
         compiled(path)
     with pytest.raises(Invalid) as error:
@@ -96,28 +96,28 @@ def test_a_path_that_may_blow_up_is_refused(path: str) -> None:
         {"minLength": "x"},
     ],
 )
-def test_a_filter_compares(wanted: dict[str, Any]) -> None:
-    """No regular expressions, references or combinations, and no nonsense."""
+def test_a_filter_only_compares(wanted: dict[str, Any]) -> None:
+    """Regular expressions, references, combinations and malformed filters are refused."""
     with pytest.raises(Invalid):
         read(json.dumps(definition(filter=wanted)))
 
 
 def limited() -> dict[str, Any]:
-    """A definition that requires limited disclosure."""
+    """Return a definition that requires limited disclosure."""
     made = definition()
     made["input_descriptors"][0]["constraints"]["limit_disclosure"] = "required"
     return made
 
 
 def descriptors_twice() -> dict[str, Any]:
-    """A definition with a descriptor twice."""
+    """Return a definition with two descriptors of one ID."""
     made = definition()
     made["input_descriptors"] *= 2
     return made
 
 
 def fields_twice() -> dict[str, Any]:
-    """A definition with a field twice."""
+    """Return a definition with two fields of one ID."""
     made = definition()
     made["input_descriptors"][0]["constraints"]["fields"] *= 2
     return made
@@ -137,7 +137,7 @@ def fields_twice() -> dict[str, Any]:
         pytest.param(None, id="null"),
     ],
 )
-def test_what_cannot_be_met_is_refused(wrong: object) -> None:
-    """Limited disclosure, ids that are not unique, no descriptor and too many paths are refused."""
+def test_an_unsupported_definition_is_refused(wrong: object) -> None:
+    """Limited disclosure, duplicate IDs, a missing descriptor and too many paths are refused."""
     with pytest.raises(Invalid):
         read(json.dumps(wrong))

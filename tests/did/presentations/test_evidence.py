@@ -1,4 +1,4 @@
-"""What a presentation proves, in each of its shapes, and what it does not."""
+"""The credential that a presentation proves, in each form of presentations, and invalid presentations."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ def token(
     nonce: str = NONCE,
     at: int = NOW,
 ) -> str:
-    """A VP-JWT."""
+    """Return a VP-JWT."""
     return vc.present(held, by, audience=audience, nonce=nonce, id="urn:uuid:p", now=at)
 
 
@@ -43,17 +43,17 @@ def proven(
     challenge: str = NONCE,
     domain: str = VERIFIER,
 ) -> dict[str, JSON]:
-    """A document with a proof."""
+    """Return a document with a proof."""
     return proofs.sign(document, by, purpose=purpose, at=NOW, challenge=challenge, domain=domain)
 
 
 def held(credential: JSON, **more: JSON) -> dict[str, JSON]:
-    """A presentation document that holds a credential."""
+    """Return a presentation document that contains a credential."""
     return {"@context": [vc.CONTEXT], "type": [vc.PRESENTATION], "verifiableCredential": credential, **more}
 
 
 def tokened(jws: str, **more: JSON) -> dict[str, JSON]:
-    """The credential's document with a proof that has the keys of the interface."""
+    """Return the credential's document with a proof that has the fields of the HTTP interface."""
     proof: dict[str, JSON] = {
         "type": "JsonWebSignature2020",
         "created": iso_seconds(NOW),
@@ -65,14 +65,14 @@ def tokened(jws: str, **more: JSON) -> dict[str, JSON]:
 
 
 def refused(presentation: Presentation, at: int = NOW) -> str:
-    """Why it is refused."""
+    """Return the reason for which a presentation is refused."""
     with pytest.raises(CredentialError) as error:
         read(presentation, ASKED, at)
     return error.value.reason
 
 
 def beside_the_issuers(document: dict[str, JSON]) -> dict[str, JSON]:
-    """The holder's proof and the issuer's in one document."""
+    """Return a document with the proofs of the holder and of the issuer."""
     issuers = proofs.sign(DOCUMENT, ISSUER, purpose=ASSERTION, at=NOW)
     return {**document, "proof": [issuers["proof"], document["proof"]]}
 
@@ -94,8 +94,8 @@ def beside_the_issuers(document: dict[str, JSON]) -> dict[str, JSON]:
     ],
     ids=["token", "JwtProof2020", "jws", "document", "two proofs", "presentation", "its list", "its document"],
 )
-def test_each_shape(presentation: Presentation, shown: ShownCredential) -> None:
-    """The credential in it, by its own name."""
+def test_each_form_of_presentation_is_read(presentation: Presentation, shown: ShownCredential) -> None:
+    """The result has the credential and its ID."""
     found = read(presentation, ASKED, NOW)
     assert found == shown
     assert found.credential_id == DOCUMENT["id"]
@@ -142,12 +142,13 @@ def test_each_shape(presentation: Presentation, shown: ShownCredential) -> None:
         (lambda: TOKEN, "issuer"),
     ],
 )
-def test_what_proves_nothing(make: Callable[[], Presentation], reason: str) -> None:
-    """Another's key, another request's nonce, another verifier, an old one, an issuer's proof alone, changed claims."""
+def test_an_invalid_presentation_is_refused(make: Callable[[], Presentation], reason: str) -> None:
+    """Another key, nonce, verifier or time, a proof of the issuer only, and changed claims are refused."""
     assert refused(make()) == reason
 
 
-def test_keys_that_are_not_the_holders() -> None:
-    """A token that names the holder's key and is signed by another, and one that names no algorithm of keys."""
+def test_a_key_that_is_not_the_holders_is_refused() -> None:
+    """A token is refused if it names the holder's key but is signed with another, or if its algorithm uses no public
+    key."""
     forged = jws.sign(jws.parse(token()).payload, Signer(HOLDER.method_id, MALLORY.key))
     assert refused(forged) == "signature"

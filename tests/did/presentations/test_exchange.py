@@ -1,4 +1,4 @@
-"""Presentation Exchange 2.1.1: the credentials that satisfy a definition, and its paths (RFC 9535)."""
+"""Presentation Exchange 2.1.1: credentials that satisfy a definition, and JSONPath (RFC 9535)."""
 
 import json
 from typing import Any
@@ -18,27 +18,27 @@ PAYLOAD: dict[str, JsonValue] = {"iss": "did:example:issuer", "vc": DOCUMENT}
 
 
 def definition(*fields: dict[str, Any], **descriptor: Any) -> Definition:
-    """A definition of one descriptor with these fields."""
+    """Return a definition of one descriptor with these fields."""
     made = {"id": "i", "constraints": {"fields": list(fields)}, **descriptor}
     return read(json.dumps({"id": "d", "input_descriptors": [made]}))
 
 
 @pytest.mark.parametrize("form", [DOCUMENT, PAYLOAD], ids=["document", "payload"])
 @pytest.mark.parametrize(("username", "met"), [("ann", True), (None, True), ("bob", False)])
-def test_ours_in_both_forms(form: dict[str, JsonValue], username: str | None, met: bool) -> None:
-    """What we ask for is found in a document and in the payload of its token."""
+def test_our_definition_matches_both_forms(form: dict[str, JsonValue], username: str | None, met: bool) -> None:
+    """The requested values are found in a document and in the payload of its token."""
     ours = for_credential("n", "p", {"$.issuer": "did:example:issuer", "$.credentialSubject.epmUsername": username})
     assert satisfies(ours, form, "EdDSA") is met
 
 
-def test_the_interfaces_own_path_does_not_find_a_token() -> None:
-    """Paths run on the payload, where the credential stands under vc: hence both forms."""
+def test_a_document_path_does_not_match_a_token() -> None:
+    """In the payload of a token the credential is under vc, so a definition has paths for both forms."""
     short = definition({"path": ["$.credentialSubject.epmUsername"]})
     assert satisfies(short, DOCUMENT, "EdDSA") and not satisfies(short, PAYLOAD, "EdDSA")
 
 
 def test_paths_are_tried_in_order() -> None:
-    """The first value of each path is tested; where the filter refuses it, the next path is tried."""
+    """The first value of each path is tested; if the filter refuses it, the next path is tried."""
     const = {"const": "Access"}
     assert not satisfies(definition({"path": ["$.type[*]"], "filter": const}), DOCUMENT, "EdDSA")
     assert satisfies(definition({"path": ["$.type[*]", "$.type[1]"], "filter": const}), DOCUMENT, "EdDSA")
@@ -55,13 +55,13 @@ def test_paths_are_tried_in_order() -> None:
         ({"path": ["$..epmUsername"], "filter": {"enum": ["ann", "bob"]}}, True),
     ],
 )
-def test_fields(field: dict[str, Any], met: bool) -> None:
-    """A field that no path finds fails the credential unless it is optional; a filter tests the value."""
+def test_a_required_field_must_match(field: dict[str, Any], met: bool) -> None:
+    """A credential without a value for a field does not match unless the field is optional; a filter tests the
+    value."""
     assert satisfies(definition(field), DOCUMENT, "EdDSA") is met
 
 
-def test_all_fields_of_one_credential() -> None:
-    """Each of the fields must be there."""
+def test_all_fields_must_match_one_credential() -> None:
     both = definition({"path": ["$.issuer"]}, {"path": ["$.nothing"]})
     assert not satisfies(both, DOCUMENT, "EdDSA")
 
@@ -76,13 +76,13 @@ def test_all_fields_of_one_credential() -> None:
         ({"ldp_vc": {"proof_type": ["x"]}}, "EdDSA", False),
     ],
 )
-def test_the_algorithm_is_one_that_is_asked_for(formats: dict[str, Any], alg: str, met: bool) -> None:
-    """EdDSA and Ed25519 are one; another algorithm or another format is not taken."""
+def test_the_algorithm_must_be_a_requested_one(formats: dict[str, Any], alg: str, met: bool) -> None:
+    """EdDSA and Ed25519 are the same algorithm; another algorithm or format does not match."""
     assert satisfies(definition({"path": ["$.issuer"]}, format=formats), DOCUMENT, alg) is met
 
 
-def test_a_deep_document_is_no_error() -> None:
-    """A descent into more than the library goes into finds nothing."""
+def test_a_descent_into_a_deep_document_finds_nothing() -> None:
+    """A document deeper than the library's limit does not match and raises no error."""
     deep: JsonValue = "end"
     for _ in range(400):
         deep = {"a": deep}
@@ -90,7 +90,7 @@ def test_a_deep_document_is_no_error() -> None:
     assert not satisfies(definition({"path": ["$..nothing"]}), deep, "EdDSA")
 
 
-# --- paths: the examples of RFC 9535 ----------------------------------------------------------------------------------
+# --- JSONPath: the examples of RFC 9535 -------------------------------------------------------------------------------
 
 NAMES: JsonValue = {"o": {"j j": {"k.k": 3}}, "'": {"@": 2}}
 CHILDREN: JsonValue = {"o": {"j": 1, "k": 2}, "a": [5, 3]}
@@ -142,7 +142,7 @@ NULLS: JsonValue = {"a": None, "b": [None], "c": [{}], "null": 1}
         ("$.b[0]", NULLS, [None]),
         ("$.b[*]", NULLS, [None]),
         ("$.null", NULLS, [1]),
-        ("$.o[0]", CHILDREN, []),  # an index is of an array alone, a name of an object (section 2.3)
+        ("$.o[0]", CHILDREN, []),  # an index selects from an array only, a name from an object only (section 2.3)
         ("$.a['0']", CHILDREN, []),
         ("$['\\u263a']", {"\u263a": 1}, [1]),  # escapes (section 2.3.1.2)
         ("$['\\uD834\\uDD1E']", {"\U0001d11e": 1}, [1]),
@@ -150,8 +150,8 @@ NULLS: JsonValue = {"a": None, "b": [None], "c": [{}], "null": 1}
         ("$ ['o'] .j", {"o": {"j": 1}}, [1]),  # a blank before a segment (section 2.1.1)
     ],
 )
-def test_what_a_path_finds(path: str, document: JsonValue, values: list[JsonValue]) -> None:
-    """The nodes that the RFC gives, in any order: that of an object's members is left open."""
+def test_a_path_selects_the_nodes_of_the_rfc(path: str, document: JsonValue, values: list[JsonValue]) -> None:
+    """The order of the nodes is not tested, since the RFC does not define the order of an object's members."""
     assert isinstance(document, list | dict)
     nodes = [match.obj for match in compiled(path).finditer(document)]
     assert sorted(map(repr, nodes)) == sorted(map(repr, values))
@@ -185,8 +185,8 @@ def test_what_a_path_finds(path: str, document: JsonValue, values: list[JsonValu
         "@.a",
     ],
 )
-def test_what_is_no_path(path: str) -> None:
-    """What the grammar of the RFC does not have is refused, and not guessed at."""
+def test_a_malformed_path_is_refused(path: str) -> None:
+    """A path that the grammar of the RFC does not allow is refused."""
     with pytest.raises(ValueError, match="RFC 9535"):
         compiled(path)
 
@@ -205,13 +205,13 @@ CREDENTIAL: dict[str, Any] = {"issuer": "did:key:z6Mk", "vc": {"type": ["One", "
         ("$.issuer.name", []),
     ],
 )
-def test_the_first_value(path: str, value: list[object]) -> None:
-    """The first of several; null is a value; nothing where the credential has nothing there."""
+def test_the_first_value_of_a_path(path: str, value: list[object]) -> None:
+    """The first of several values is returned. null is a value, and a path without a match has none."""
     assert found(path, CREDENTIAL) == value
 
 
-def test_a_document_too_deep_has_nothing() -> None:
-    """The library's limit of depth is no error of ours."""
+def test_a_path_into_a_deep_document_has_no_value() -> None:
+    """The depth limit of the library raises no error."""
     deep: dict[str, Any] = {}
     for _ in range(200):
         deep = {"a": deep}

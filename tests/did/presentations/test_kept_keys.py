@@ -1,4 +1,4 @@
-"""Holders whose key is kept here: sealed under the walletKey, signing with it alone."""
+"""Holders whose key the service stores: it is sealed with the walletKey and signs only with it."""
 
 import pytest
 
@@ -13,34 +13,35 @@ from tests.did.holders import World
 
 
 async def kept_holder(world: World) -> str:
-    """The DID of a holder of ann's wallet whose key is kept here."""
+    """Return the DID of a holder of ann's wallet whose key the service stores."""
     new = NewDid(world.areas.domain, "key", "ann", "", "P-256")
     return (await world.dids.create_holder(world.areas.tenant, new, world.ann.wallet_id, "")).did
 
 
 async def request_to(world: World, holder: str) -> int:
-    """A request to that holder."""
+    """Add a request to that holder."""
     await world.areas.instances.add(world.areas.domain, NewInstance("server"))
     wanted = AccessRequest(world.issuer, holder, "ann", "server", of_group=False)
     return (await world.did.verifier.issue(world.areas.tenant, wanted))[0].id
 
 
-async def test_the_service_signs_for_who_brings_the_key(world: World) -> None:
-    """createPresentation gives a presentation of the right credential, which submitPresentation takes."""
+async def test_the_service_signs_with_the_wallet_key(world: World) -> None:
+    """createPresentation returns a presentation of the right credential, which submitPresentation accepts."""
     ann, presentations, holder = world.ann, world.did.presentations, await kept_holder(world)
     request_id = await request_to(world, holder)
-    with pytest.raises(NotFound):  # ann's other credential is another holder's
+    with pytest.raises(NotFound):  # ann's other credential belongs to another holder
         await presentations.create(ann.caller, ann.wallet_id, ann.wallet_key, holder, request_id)
     await world.did.wallets.assign(world.areas.tenant, [(ann.wallet_id, await world.issue(holder, "bob"))])
-    with pytest.raises(NotFound):  # and this one has another user name
+    with pytest.raises(NotFound):  # this credential has another user name
         await presentations.create(ann.caller, ann.wallet_id, ann.wallet_key, holder, request_id)
     await world.did.wallets.assign(world.areas.tenant, [(ann.wallet_id, await world.issue(holder, "ann"))])
     made = await presentations.create(ann.caller, ann.wallet_id, ann.wallet_key, holder, request_id)
     await presentations.submit(ann.caller, ann.wallet_id, holder, request_id, made)
 
 
-async def test_nobody_else_signs(world: World) -> None:
-    """Without the walletKey, for a holder that keeps its own key, or with a key of another wallet."""
+async def test_the_service_does_not_sign_without_the_wallet_key(world: World) -> None:
+    """The service refuses to sign without the walletKey, for a holder that keeps its own key, and with the key of
+    another wallet."""
     ann, presentations, holder = world.ann, world.did.presentations, await kept_holder(world)
     request_id = await request_to(world, holder)
     with pytest.raises(Unauthenticated):
@@ -56,13 +57,13 @@ async def test_nobody_else_signs(world: World) -> None:
 
 
 async def request_to_own(world: World) -> int:
-    """A request to the holder whose key ann's wallet keeps."""
+    """Add a request to the holder whose key ann's wallet keeps."""
     wanted = AccessRequest(world.issuer, world.ann.did, "ann", "server", of_group=False)
     return (await world.did.verifier.issue(world.areas.tenant, wanted))[0].id
 
 
-async def test_a_deleted_holder_signs_no_more(world: World) -> None:
-    """Its key is gone with it."""
+async def test_the_service_does_not_sign_for_a_deleted_holder(world: World) -> None:
+    """The key is deleted with the holder."""
     from sallyport.did.dids.did import Kind
 
     ann, presentations, holder = world.ann, world.did.presentations, await kept_holder(world)

@@ -18,7 +18,7 @@ from tests.did.holders import World
 
 
 async def opened(world: World, user: str = "ann", challenge: str = "c1", schema: int = 0) -> int | None:
-    """The request of a login."""
+    """Open the request of a login and return its ID."""
     return await world.did.prompts.open(
         world.areas.domain,
         user,
@@ -31,13 +31,13 @@ async def opened(world: World, user: str = "ann", challenge: str = "c1", schema:
 
 
 async def polled(world: World) -> Request:
-    """What ann's wallet finds."""
+    """Return the request that ann's wallet finds."""
     ann = world.ann
     return (await world.did.presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did))[0]
 
 
 async def approve(world: World) -> None:
-    """Ann presents her credential."""
+    """Present ann's credential."""
     ann, request = world.ann, await polled(world)
     presentation = vc.present(
         [ann.jwt],
@@ -50,25 +50,25 @@ async def approve(world: World) -> None:
     await world.did.presentations.submit(ann.caller, ann.wallet_id, ann.did, request.id, presentation)
 
 
-async def test_the_wallet_wakes_the_login(world: World) -> None:
-    """A waiting login is woken at once; a later question gets the same answer, as often as it is asked."""
+async def test_a_presentation_wakes_the_waiting_login(world: World) -> None:
+    """The login is woken at once; a later call gets the same answer."""
     request_id = await opened(world)
     assert request_id is not None
-    told = list[bool | None]()
+    answers = list[bool | None]()
 
     async def wait() -> None:
-        told.append(await world.did.prompts.answer(request_id, within_s=math.inf))
+        answers.append(await world.did.prompts.answer(request_id, within_s=math.inf))
 
     with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait)
             await approve(world)
-    assert told == [True]
+    assert answers == [True]
     assert await world.did.prompts.answer(request_id, within_s=0) is True
 
 
-async def test_who_waits_too_long_asks_again(world: World, autojump_clock: trio.testing.MockClock) -> None:
-    """Still open after the time; out of time, it is over."""
+async def test_a_wait_may_end_before_the_answer(world: World, autojump_clock: trio.testing.MockClock) -> None:
+    """After the waiting time the request is still open; after its expiry it is refused."""
     request_id = await opened(world)
     assert request_id is not None
     assert await world.did.prompts.answer(request_id, within_s=5) is None
@@ -77,8 +77,8 @@ async def test_who_waits_too_long_asks_again(world: World, autojump_clock: trio.
 
 
 @pytest.mark.parametrize("end", ["decline", "revoke", "withdraw"])
-async def test_a_request_that_ends_otherwise(world: World, end: str) -> None:
-    """Declined, its credential revoked, or the login over: no approval, and nothing to poll."""
+async def test_a_request_that_ends_without_approval(world: World, end: str) -> None:
+    """A declined request, one whose credential is revoked and one of a login that is over are refused."""
     request_id, ann = await opened(world), world.ann
     assert request_id is not None
     if end == "decline":
@@ -91,8 +91,9 @@ async def test_a_request_that_ends_otherwise(world: World, end: str) -> None:
     assert await world.did.prompts.answer(request_id, within_s=math.inf) is False
 
 
-async def test_one_challenge_is_one_request(world: World) -> None:
-    """The same login again opens nothing new; another one does, and one approval answers one of them."""
+async def test_each_challenge_has_one_request(world: World) -> None:
+    """Repeating a login opens no second request. Another login has its own request, and an approval answers one of
+    them."""
     first = await opened(world)
     assert await opened(world) == first
     second = await opened(world, challenge="c2")
@@ -103,9 +104,9 @@ async def test_one_challenge_is_one_request(world: World) -> None:
     assert await world.did.prompts.answer(second, within_s=0) is None
 
 
-async def test_who_is_enrolled(world: World) -> None:
-    """By the credential's user name, in any case; not by one that is ignored, revoked, expired, of another issuer or
-    schema, or in no wallet."""
+async def test_a_user_with_a_usable_credential_is_enrolled(world: World) -> None:
+    """The credential's user name matches in any case. A credential that is ignored, expired, of another issuer or
+    schema, or in no wallet does not count."""
     prompts, areas = world.did.prompts, world.areas
 
     async def enrolled(user: str, issuer: str = "", schema: int = 0, domain: int = 0) -> bool:
@@ -126,15 +127,14 @@ async def test_who_is_enrolled(world: World) -> None:
     assert not await enrolled("ann")
 
 
-async def test_names_beyond_ascii(world: World) -> None:
-    """A user name is compared without case in every script."""
+async def test_names_beyond_ascii_match_in_any_case(world: World) -> None:
     await world.person("aerger@corp.example", signer(5), "Ärger")
     assert await world.did.prompts.enrolled(world.areas.domain, "ÄRGER", world.issuer, 0)
 
 
-async def test_what_updateuserwallet_assigns(world: World) -> None:
-    """A credential that is assigned to an endpoint user opens doors for that user; in a wallet that is, those without a
-    user name; a deleted user's go."""
+async def test_an_assigned_credential_or_wallet_enrols_a_user(world: World) -> None:
+    """A user is enrolled by an assigned credential and by an assigned wallet that has a credential without a user name.
+    Deleting the user deletes the assignments."""
     areas, users = world.areas, world.did.users
     bob = await world.person("bob@corp.example", signer(3))
     await world.give(bob, await world.issue(bob.did, ""))
@@ -164,8 +164,8 @@ async def _user_with_did(world: World, name: str, did: str) -> None:
     await areas.accounts.update(areas.domain, name, UserChange(did=did))
 
 
-async def test_the_did_of_a_user_is_the_wallets(world: World) -> None:
-    """A credential without an epmUsername is the user's whose `did` is its holder's DID; its revocation ends the
+async def test_the_did_of_a_user_enrols_it(world: World) -> None:
+    """A credential without an epmUsername belongs to the user whose `did` is its holder's DID; its revocation ends the
     user's sessions."""
     areas, bob = world.areas, await world.person("bob@corp.example", signer(3))
     await world.give(bob, await world.issue(bob.did, ""))
@@ -180,15 +180,15 @@ async def test_the_did_of_a_user_is_the_wallets(world: World) -> None:
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == [("robert",)]
 
 
-async def test_the_did_of_a_user_does_not_admit_by_a_foreign_credential(world: World) -> None:
-    """A credential with the epmUsername of another user is not the user's, whatever the user's `did`."""
+async def test_the_did_of_a_user_does_not_match_a_foreign_credential(world: World) -> None:
+    """A credential with the epmUsername of another user does not belong to the user, whatever the user's `did` is."""
     await _user_with_did(world, "robert", world.ann.did)
     assert not await world.did.prompts.enrolled(world.areas.domain, "robert", world.issuer, 0)
 
 
-async def test_an_assigned_credential_is_the_one_that_is_asked_for(world: World) -> None:
-    """A credential without a user name approves the login of the user that it is assigned to, and no other credential
-    of the same wallet does."""
+async def test_only_the_assigned_credential_approves_the_login(world: World) -> None:
+    """A credential without a user name approves the login of the user that it is assigned to; another credential of the
+    same wallet does not."""
     areas, ann, own = world.areas, world.ann, world.ann.jwt
     await world.give(ann, await world.issue(ann.did, ""))
     robert = await areas.add_user(areas.domain, "robert", b"password of his")
@@ -205,7 +205,7 @@ async def test_an_assigned_credential_is_the_one_that_is_asked_for(world: World)
 
 
 async def test_the_schema_is_in_the_definition(world: World) -> None:
-    """The holder sees which credential is wanted: its address stands there, where a schema is set."""
+    """If a schema is required, the definition has its address, so that the holder sees which credential to present."""
     await opened(world)
     assert "$.credentialSchema.id" not in (await polled(world)).definition
     other = await opened(world, challenge="c2", schema=world.schema)
@@ -222,21 +222,21 @@ async def test_the_schema_is_in_the_definition(world: World) -> None:
     assert await world.did.prompts.answer(second.id, within_s=0) is True
 
 
-async def test_a_deleted_holder_shows_nothing(world: World) -> None:
-    """Its DID is deleted: the waiting login ends, no further request is made, and another DID takes over."""
+async def test_deleting_a_holder_ends_its_requests(world: World) -> None:
+    """The waiting login is refused, no further request is made, and another DID of the user can take over."""
     areas, ann = world.areas, world.ann
     waited = await opened(world)
     assert waited is not None
-    told: list[bool | None] = []
+    answers: list[bool | None] = []
 
     async def wait() -> None:
-        told.append(await world.did.prompts.answer(waited, within_s=3600))
+        answers.append(await world.did.prompts.answer(waited, within_s=3600))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
         await trio.testing.wait_all_tasks_blocked()
         await areas.did.dids.delete(areas.domain, [(Kind.USER, ann.did)])
-    assert told == [False]
+    assert answers == [False]
     assert not await world.did.prompts.enrolled(areas.domain, "ann", world.issuer, 0)
     assert await opened(world, challenge="c2") is None
     await world.person("ann2@corp.example", signer(5), "ann")

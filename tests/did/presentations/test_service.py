@@ -1,4 +1,4 @@
-"""Presentation requests: each is answered once, by its holder, with the credential that is asked for."""
+"""Presentation requests: each is answered once, by its holder, with the requested credential."""
 
 import json
 from functools import partial
@@ -30,8 +30,8 @@ MALLORY = signer(9)
 # --- accepted presentations -------------------------------------------------------------------------------------------
 
 
-async def test_a_request_is_met_once(world: World) -> None:
-    """The right presentation is accepted; the same again, or another one, finds the request over."""
+async def test_a_request_is_answered_once(world: World) -> None:
+    """A valid presentation is accepted; after that, the request is over for any presentation."""
     request = await requested(world)
     presentation = shown(world, request)
     await submit(world, request, presentation)
@@ -44,8 +44,8 @@ async def test_a_request_is_met_once(world: World) -> None:
     assert world.areas.sample("sallyport_presentations_total", result="over") == 2
 
 
-async def test_the_document_shape(world: World) -> None:
-    """The credential as it was issued, with a proof of its holder over nonce and verifier."""
+async def test_a_document_with_a_proof_is_accepted(world: World) -> None:
+    """The presentation is the credential as issued, with the holder's proof for the nonce and the verifier."""
     request = await requested(world)
     document = jws.parse(world.ann.jwt).payload["vc"]
     assert isinstance(document, dict)
@@ -71,15 +71,14 @@ async def test_the_document_shape(world: World) -> None:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-async def test_holders_of_each_curve(world: World, curve: str) -> None:
-    """did:key of Ed25519, P-256 and secp256k1."""
+async def test_a_holder_of_each_curve_is_accepted(world: World, curve: str) -> None:
     bob = await world.person("bob@corp.example", signer(3, CURVES[curve]), "bob")
     request = await requested(world, bob)
     await submit(world, request, shown(world, request, bob.jwt, by=bob.signer), bob)
 
 
-async def test_the_oldest_is_polled_first(world: World) -> None:
-    """With the number of open requests; answered and expired ones do not count."""
+async def test_the_oldest_request_is_polled_first(world: World) -> None:
+    """A poll has the number of open requests, without answered and expired ones."""
     ann, presentations = world.ann, world.did.presentations
     first, second = await requested(world), await requested(world)
     found, pending = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
@@ -94,8 +93,8 @@ async def test_the_oldest_is_polled_first(world: World) -> None:
         await submit(world, second, shown(world, second))
 
 
-async def test_a_request_is_declined(world: World) -> None:
-    """By the wallet's own token or with the walletKey, and not by an admin alone; then it is over."""
+async def test_a_wallet_declines_a_request(world: World) -> None:
+    """The wallet's own token or the walletKey is needed, not only an admin; the request is then over."""
     ann, presentations = world.ann, world.did.presentations
     first, second = await requested(world), await requested(world)
     with pytest.raises(Forbidden):
@@ -112,11 +111,11 @@ async def test_a_request_is_declined(world: World) -> None:
     assert world.areas.sample("sallyport_presentations_total", result="declined") == 2
 
 
-# --- what ends a request ----------------------------------------------------------------------------------------------
+# --- end of requests -------------------------------------------------------------------------------------------------
 
 
-async def test_who_tries_is_slowed_down(world: World) -> None:
-    """The eleventh wrong presentation of a token has to wait; the request is still open for the right one."""
+async def test_wrong_presentations_are_rate_limited(world: World) -> None:
+    """The eleventh wrong presentation of a token has to wait; the request stays open for a valid one."""
     request = await requested(world)
     for _ in range(10):
         await refused(world, request, "nonsense")
@@ -127,7 +126,7 @@ async def test_who_tries_is_slowed_down(world: World) -> None:
 
 
 async def test_wrong_presentations_lock_one_wallet(world: World) -> None:
-    """Ten wrong presentations of one wallet leave the token's other wallets alone."""
+    """Ten wrong presentations of one wallet do not lock the other wallets of the token."""
     bob = await world.person("bob@corp.example", signer(3), "bob")
     request = await requested(world)
     submit_as_admin = partial(world.did.presentations.submit, world.admin)
@@ -141,15 +140,15 @@ async def test_wrong_presentations_lock_one_wallet(world: World) -> None:
 
 
 async def test_an_unanswered_request_expires(world: World) -> None:
-    """Its status is Expired from the time at which it could not be answered any more."""
+    """The status of a request is Expired from the time at which it can no longer be answered."""
     request = await requested(world)
     world.areas.clock.pass_by(3600)
     standing = await world.did.presentations.status(world.areas.tenant, request.id)
     assert (standing.state, standing.since) == (State.EXPIRED, request.expires_at)
 
 
-async def test_a_deleted_issuer_withdraws_what_is_open(world: World) -> None:
-    """A request that is expired stays so: a deletion does not walk through the requests of a month."""
+async def test_deleting_an_issuer_withdraws_only_open_requests(world: World) -> None:
+    """Expired requests stay expired, so that a deletion does not read all requests of a month."""
     old = await requested(world)
     world.areas.clock.pass_by(3600)
     new = await requested(world)
@@ -158,15 +157,15 @@ async def test_a_deleted_issuer_withdraws_what_is_open(world: World) -> None:
     assert states == [State.EXPIRED, State.WITHDRAWN]
 
 
-async def test_an_issuer_with_many_open_requests(world: World) -> None:
-    """Each transaction withdraws SLICE of them; the issuer is deleted when none is open."""
+async def test_many_open_requests_are_withdrawn_in_slices(world: World) -> None:
+    """Each transaction withdraws SLICE of them; the issuer is deleted when no request is open."""
     areas = world.areas
     await requested(world)
     columns = (
         "domain_id, wallet_id, holder_did, issuer_did, schema_id, nonce, definition, purpose, endpoint, status, "
         "created_at, expires_at"
     )
-    rows = f"select {columns} from presentation_requests join json_each(:rows)"  # noqa: S608
+    rows = f"select {columns} from presentation_requests cross join json_each(:rows)"  # noqa: S608
     copies = f"insert into presentation_requests ({columns}) {rows}"
     await areas.store.write(lambda tx: tx.execute(copies, rows=json.dumps([0] * (2 * SLICE))))
     open_ones, left = "select count(*) from presentation_requests where status = 'open'", []
@@ -183,7 +182,7 @@ async def test_an_issuer_with_many_open_requests(world: World) -> None:
 
 
 async def test_a_revocation_closes_open_requests(world: World) -> None:
-    """They are over at once; another holder's stay."""
+    """Open requests of the holder are over at once; requests of another holder stay open."""
     bob = await world.person("bob@corp.example", signer(3), "bob")
     request, bobs = await requested(world), await requested(world, bob)
     await world.revoke(world.ann)
@@ -192,15 +191,15 @@ async def test_a_revocation_closes_open_requests(world: World) -> None:
     await submit(world, bobs, shown(world, bobs, bob.jwt, by=bob.signer), bob)
 
 
-async def test_a_deleted_holder_is_asked_nothing(world: World) -> None:
-    """Its open requests are over at once, no new one is issued, and no wallet gets its credentials, nor its own wallet
-    the password; another holder's requests stay."""
+async def test_deleting_a_holder_closes_its_requests(world: World) -> None:
+    """The holder's open requests are over at once, new ones are refused, and no wallet gets its credentials or its
+    password; requests of another holder stay open."""
     areas, ann = world.areas, world.ann
     bob = await world.person("bob@corp.example", signer(3), "bob")
     later = await world.issue(ann.did, "ann")
     request, bobs = await requested(world), await requested(world, bob)
     await areas.did.dids.delete(areas.domain, [(Kind.USER, ann.did)])
-    with pytest.raises(Conflict, match="over"):
+    with pytest.raises(Conflict, match="ended"):
         await submit(world, request, shown(world, request))
     with pytest.raises(NotFound, match="no presentation request"):
         await world.did.presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
@@ -208,13 +207,13 @@ async def test_a_deleted_holder_is_asked_nothing(world: World) -> None:
         await requested(world)
     with pytest.raises(Conflict, match="deleted"):
         await world.did.wallets.assign(areas.tenant, [(bob.wallet_id, later)])
-    await world.did.wallets.assign(areas.tenant, [(ann.wallet_id, ann.credential)])  # as it is already
+    await world.did.wallets.assign(areas.tenant, [(ann.wallet_id, ann.credential)])  # as before
     assert (await world.did.wallets.deliver(ann.caller, ann.email, ann.wallet_key))[1] == []
     await submit(world, bobs, shown(world, bobs, bob.jwt, by=bob.signer), bob)
 
 
-async def test_a_deleted_issuer_asks_nothing(world: World) -> None:
-    """Its open requests are over at once, and it makes no others; another issuer's stay."""
+async def test_deleting_an_issuer_closes_its_requests(world: World) -> None:
+    """The issuer's open requests are over at once, and it makes no others; those of another issuer stay open."""
     areas = world.areas
     other = await world.new_issuer("other")
     request = await requested(world)
@@ -223,23 +222,23 @@ async def test_a_deleted_issuer_asks_nothing(world: World) -> None:
         areas.tenant, AccessRequest(other, world.ann.did, "", "server", of_group=False)
     )
     await areas.did.dids.delete(areas.domain, [(Kind.ISSUER, world.issuer)])
-    with pytest.raises(Conflict, match="over"):
+    with pytest.raises(Conflict, match="ended"):
         await submit(world, request, shown(world, request))
     with pytest.raises(NotFound, match="issuer not found"):
         await requested(world)
     assert [tuple(row) for row in await areas.store.read(lambda tx: tx.rows(sql))] == [(theirs.id,)]
 
 
-async def test_a_deletion_that_fails_closes_nothing(world: World) -> None:
-    """One DID that is not there keeps the other, and its requests."""
+async def test_a_failed_deletion_closes_no_requests(world: World) -> None:
+    """If one of two DIDs is unknown, the other one and its requests stay."""
     request = await requested(world)
     with pytest.raises(NotFound):
         await world.dids.delete(world.areas.domain, [(Kind.USER, world.ann.did), (Kind.USER, did(MALLORY))])
     assert await still_open(world, request)
 
 
-async def test_a_restored_store_answers_nothing_twice(world: World) -> None:
-    """Requests that are open in a backup are over in the restored store: they may have been answered since."""
+async def test_open_requests_of_a_backup_are_over_after_a_restore(world: World) -> None:
+    """Requests that are open in a backup may have been answered since."""
     request = await requested(world)
     await world.areas.store.write(world.did.requests.void)
     with pytest.raises(Conflict):
@@ -251,19 +250,19 @@ async def test_a_restored_store_answers_nothing_twice(world: World) -> None:
 
 
 async def issued(world: World, endpoint: str, *, holder: str = "", of_group: bool = False) -> list[int]:
-    """The wallets that issuePR asks."""
+    """Return the wallets that issuePR asks."""
     wanted = AccessRequest(world.issuer, holder or world.ann.did * (not of_group), "", endpoint, of_group=of_group)
     return [each.holder.wallet_id for each in await world.did.verifier.issue(world.areas.tenant, wanted)]
 
 
-async def test_the_user_name_is_asked_for(world: World) -> None:
-    """A credential of another user name is not the one that is asked for."""
+async def test_the_credential_must_have_the_user_name(world: World) -> None:
+    """A credential with another user name is refused."""
     request = await requested(world, username="bob")
     assert await refused(world, request, shown(world, request)) == "definition"
 
 
 async def test_the_endpoint_is_an_instance_or_a_group(world: World) -> None:
-    """By name without case or by id; anything else is not there; nor is another tenant's."""
+    """An endpoint is found by name in any case or by ID in its own tenant only."""
     areas = world.areas
     instance = await areas.instances.add(areas.domain, NewInstance("Server"))
     group = await areas.groups.add(areas.domain, NewGroup("Admins"))
@@ -284,9 +283,9 @@ async def test_the_endpoint_is_an_instance_or_a_group(world: World) -> None:
         await world.did.verifier.issue(other, AccessRequest(world.issuer, world.ann.did, "", "server", of_group=False))
 
 
-async def test_the_endpoints_methods_and_policy(world: World) -> None:
-    """An endpoint that authenticates without DIDs, or a group that grants nothing, refuses; a credential policy bounds
-    how long a request is open."""
+async def test_the_methods_and_policy_of_an_endpoint_apply(world: World) -> None:
+    """An endpoint that authenticates without DIDs and a group without access are refused; a credential policy limits
+    the lifetime of a request."""
     areas = world.areas
     await areas.instances.add(areas.domain, NewInstance("ssh only", auth_type="SSH,Password"))
     await areas.instances.add(areas.domain, NewInstance("both", auth_type="SSH,DID"))
@@ -301,9 +300,9 @@ async def test_the_endpoints_methods_and_policy(world: World) -> None:
     assert await areas.store.read(lambda tx: tx.value(int, sql)) == 30 * SECOND
 
 
-async def test_the_methods_of_a_users_groups(world: World) -> None:
-    """A user who reaches an instance through groups is asked by the methods of those groups; a user who is assigned to
-    it, or unknown there, by those of the instance."""
+async def test_the_methods_of_a_users_groups_apply(world: World) -> None:
+    """For a user who has an instance through groups, the methods of those groups apply; for an assigned or unknown
+    user, those of the instance."""
     areas = world.areas
     await world.give(world.ann, await world.issue(world.ann.did, "ann"))
     instance = await areas.instances.add(areas.domain, NewInstance("server"))
@@ -325,8 +324,8 @@ async def test_the_methods_of_a_users_groups(world: World) -> None:
     assert await issued(world, "server")
 
 
-async def test_the_holders_of_a_group(world: World) -> None:
-    """Each member with a credential is asked, once; a group without holders is refused."""
+async def test_each_holder_of_a_group_is_asked_once(world: World) -> None:
+    """Each member with a credential is asked once; a group without holders is refused."""
     areas, bob = world.areas, await world.person("bob@corp.example", signer(3), "bob")
     group = await areas.groups.add(areas.domain, NewGroup("admins"))
     with pytest.raises(NotFound):

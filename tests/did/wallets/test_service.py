@@ -1,4 +1,4 @@
-"""Wallets: registered, given credentials, asked for them."""
+"""Wallets: registration, assignment of credentials, delivery and locks."""
 
 import pytest
 
@@ -15,14 +15,15 @@ from tests.did.holders import World
 
 
 async def delivered(world: World, wallet_key: str = "") -> list[tuple[int, str]]:
-    """What ann's wallet gets, with its status."""
+    """Return the credentials that ann's wallet gets, with their status."""
     ann = world.ann
     _, found, _ = await world.did.wallets.deliver(ann.caller, ann.email, wallet_key or ann.wallet_key)
     return [(each.credential.id, each.credential.status) for each in found]
 
 
 async def test_a_wallet_is_registered_once_for_an_address(world: World) -> None:
-    """Its token has the role wallet; the same address in another case is taken; nothing of the key is kept."""
+    """The new token has the role wallet. The same address in another case is refused, and no part of the key is
+    stored."""
     assert world.ann.caller.role is Role.WALLET
     with pytest.raises(Conflict):
         await world.did.wallets.register(world.areas.tenant, NewWallet(world.areas.domain, "x", "ANN@corp.example", ""))
@@ -31,8 +32,8 @@ async def test_a_wallet_is_registered_once_for_an_address(world: World) -> None:
     assert world.ann.wallet_key not in repr(rows) + repr(trail)
 
 
-async def test_the_token_ends_with_the_domain(world: World) -> None:
-    """The token of a removed domain's wallet is refused before the wallet's row is deleted; another domain's is not."""
+async def test_the_token_of_a_removed_domain_is_refused(world: World) -> None:
+    """The token is refused before the wallet's row is deleted; that of another domain is valid."""
     areas = world.areas
     branch = await areas.domains.add(areas.tenant, "branch")
     wallets = world.did.wallets
@@ -46,8 +47,8 @@ async def test_the_token_ends_with_the_domain(world: World) -> None:
     assert (await areas.authentication.authenticate(ours.token)).role is Role.WALLET
 
 
-async def test_the_list(world: World) -> None:
-    """By id, with how many credentials each has; a part of a name or an address finds."""
+async def test_wallets_are_listed_and_searched(world: World) -> None:
+    """Wallets are in order of ID, with the number of their credentials; a search finds a part of a name or address."""
     bob = await world.person("bob@corp.example", signer(3))
     wallets = world.did.wallets
     page = Stretch(world.areas.domain, 0, 10)
@@ -61,7 +62,8 @@ async def test_the_list(world: World) -> None:
 
 
 async def test_assigning_again_changes_nothing(world: World) -> None:
-    """The accepted one stays accepted; a credential of another wallet or another holder is refused, all or none."""
+    """An accepted credential stays accepted. If one pair has a credential of another wallet or holder, none is
+    assigned."""
     ann, wallets = world.ann, world.did.wallets
     bob = await world.person("bob@corp.example", signer(3))
     assert await wallets.assign(world.areas.tenant, [(ann.wallet_id, ann.credential)]) == 0
@@ -78,8 +80,7 @@ async def test_assigning_again_changes_nothing(world: World) -> None:
     assert await delivered(world) == [(ann.credential, "Accepted"), (new, "Assigned")]
 
 
-async def test_what_is_over_is_not_assigned(world: World) -> None:
-    """A revoked credential and one that is expired."""
+async def test_a_revoked_or_expired_credential_is_not_assigned(world: World) -> None:
     revoked, short = (
         await world.person("bob@corp.example", signer(3), "bob"),
         await world.issue(world.ann.did, "", lasts_s=60),
@@ -91,8 +92,8 @@ async def test_what_is_over_is_not_assigned(world: World) -> None:
             await world.did.wallets.assign(world.areas.tenant, [(world.ann.wallet_id, credential_id)])
 
 
-async def test_what_is_ignored_is_not_delivered(world: World) -> None:
-    """Until it is accepted again; nor is an expired or revoked one."""
+async def test_an_ignored_credential_is_not_delivered(world: World) -> None:
+    """An ignored credential is delivered again once it is accepted; a revoked one is not."""
     ann, wallets = world.ann, world.did.wallets
     for _ in range(2):
         await wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
@@ -105,8 +106,9 @@ async def test_what_is_ignored_is_not_delivered(world: World) -> None:
         await wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=True)
 
 
-async def test_a_wallet_acts_for_itself_alone(world: World) -> None:
-    """Another wallet's token is refused even with the right key; another's credential is not there."""
+async def test_a_wallet_acts_for_itself_only(world: World) -> None:
+    """The token of another wallet is refused even with the right key, and a credential of another wallet is not
+    found."""
     ann, wallets = world.ann, world.did.wallets
     bob = await world.person("bob@corp.example", signer(3), "bob")
     with pytest.raises(Forbidden):
@@ -128,7 +130,7 @@ async def lock(world: World, email: str) -> None:
 
 @pytest.mark.parametrize("email", ["ann@corp.example", "nobody@corp.example"], ids=["a wallet's", "unknown"])
 async def test_ten_wrong_keys_lock_an_address(world: World, email: str) -> None:
-    """The next key has to wait, whether or not the address has a wallet, in any case and with spaces around it."""
+    """The next key has to wait, whether or not the address has a wallet, in any case and with surrounding spaces."""
     await lock(world, email)
     for spelled in (email, f" {email.upper()}"):
         with pytest.raises(TooMany):
@@ -136,7 +138,7 @@ async def test_ten_wrong_keys_lock_an_address(world: World, email: str) -> None:
 
 
 async def test_a_locked_wallet_refuses_the_right_key(world: World) -> None:
-    """The right walletKey is refused for a minute too, for an answer would tell that it is right."""
+    """The right walletKey is refused for a minute too, since its acceptance would reveal it."""
     ann, wallets = world.ann, world.did.wallets
     await lock(world, ann.email)
     with pytest.raises(TooMany):
@@ -146,7 +148,7 @@ async def test_a_locked_wallet_refuses_the_right_key(world: World) -> None:
 
 
 async def test_wrong_keys_lock_one_wallet_for_one_token(world: World) -> None:
-    """The same token still acts for another wallet, and another token for the locked wallet."""
+    """The token may still act for another wallet, and another token for the locked wallet."""
     bob = await world.person("bob@corp.example", signer(3))
     await lock(world, world.ann.email)
     found, *_ = await world.did.wallets.deliver(world.admin, bob.email, bob.wallet_key)
@@ -154,8 +156,7 @@ async def test_wrong_keys_lock_one_wallet_for_one_token(world: World) -> None:
     assert await delivered(world) == [(world.ann.credential, "Accepted")]
 
 
-async def test_another_tenant_sees_nothing(world: World) -> None:
-    """Neither by id nor by address and key."""
+async def test_another_tenant_does_not_find_a_wallet(world: World) -> None:
     other = await world.areas.tenancy.ensure_tenant(2, 1)
     with pytest.raises(NotFound):
         await world.did.wallets.assign(other, [(world.ann.wallet_id, world.ann.credential)])
@@ -172,13 +173,14 @@ async def test_another_tenant_sees_nothing(world: World) -> None:
         ([1, 2], [1, 2], [5], Invalid),
     ],
 )
-def test_arrays_pair_up(
+def test_wallets_users_and_credentials_are_paired(
     wallets: list[int],
     users: list[int],
     credentials: list[int],
     paired_up: list[tuple[int, int]] | type[Exception],
 ) -> None:
-    """One to each, or all to one; another user's wallet is not there, and anything else is refused."""
+    """Arrays are paired one to one, or all credentials go to one wallet. A wallet of another user is not found; other
+    lengths are refused."""
     if isinstance(paired_up, list):
         assert paired(wallets, users, credentials) == paired_up
     else:
@@ -186,8 +188,9 @@ def test_arrays_pair_up(
             paired(wallets, users, credentials)
 
 
-async def test_a_poll_has_a_bounded_length(world: World) -> None:
-    """A page ends before it has more than 2 MiB of tokens; the total counts all, and further pages have the others."""
+async def test_a_page_of_credentials_is_bounded(world: World) -> None:
+    """A page ends before its tokens exceed 2 MiB; the total counts all credentials, and further pages have the
+    others."""
     ann, wallets = world.ann, world.did.wallets
     claims: dict[str, JSON] = {"epmUsername": "ann", **{f"claim{number}": "x" * 255 for number in range(115)}}
     large = [(await world.identity.issue(holder_did=ann.did, claims=claims)).id for _ in range(60)]

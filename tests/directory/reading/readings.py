@@ -1,4 +1,4 @@
-"""A reading of a directory, all at once."""
+"""Read a whole directory and collect its entries."""
 
 import importlib.util
 from collections.abc import AsyncIterator, Sequence
@@ -22,45 +22,45 @@ Kind = TypeVar("Kind", Person, Group, Unit, Unchanged, Gone, Problem)
 
 @dataclass
 class Reading:
-    """What a reading has told."""
+    """The entries and the cursor of a reading."""
 
     entries: list[Entry] = field(default_factory=list)
     complete: bool = False
     cursor: str = ""
 
     def all(self, kind: type[Kind]) -> list[Kind]:
-        """The entries of a kind."""
+        """Return the entries of a kind."""
         return [entry for entry in self.entries if isinstance(entry, kind)]
 
     @property
     def people(self) -> dict[str, Person]:
-        """By name."""
+        """The people by name."""
         return {person.name: person for person in self.all(Person)}
 
     @property
     def groups(self) -> dict[str, Group]:
-        """By name."""
+        """The groups by name."""
         return {group.name: group for group in self.all(Group)}
 
 
 async def read(source: LdapSource, cursor: str = "", *, full: bool = True, look_up: LookUp = look_up) -> Reading:
-    """Read a directory to its end, as a reader that obeys no particular egress. look_up: the DNS."""
+    """Read a directory to its end, with no limit on egress. look_up: the DNS lookup."""
     with trio.fail_after(120):
-        return await heard(LdapReader(Egress(ANYWHERE, look_up), now_us, trust()).read(source, cursor, full=full))
+        return await collect(LdapReader(Egress(ANYWHERE, look_up), now_us, trust()).read(source, cursor, full=full))
 
 
-async def heard(reading: AbstractAsyncContextManager[AsyncIterator[Batch]]) -> Reading:
-    """All that a reading tells."""
-    told = Reading()
+async def collect(reading: AbstractAsyncContextManager[AsyncIterator[Batch]]) -> Reading:
+    """Collect all batches of a reading."""
+    collected = Reading()
     async with reading as batches:
         async for batch in batches:
-            assert not told.cursor, "there is a batch behind the last"
+            assert not collected.cursor, "a batch follows the last one"
             assert len(batch.entries) <= 500
-            told.entries.extend(batch.entries)
-            told.complete, told.cursor = batch.complete, batch.cursor
-    return told
+            collected.entries.extend(batch.entries)
+            collected.complete, collected.cursor = batch.complete, batch.cursor
+    return collected
 
 
 def names(entries: Sequence[Person | Group | Unit]) -> set[str]:
-    """What they are called."""
+    """Return the names of the entries."""
     return {entry.name for entry in entries}

@@ -1,4 +1,4 @@
-"""Limits of an LDAP server's answers, on octets alone."""
+"""Limits on the answers of an LDAP server, tested without a connection."""
 
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ ANN = Person("ann", attributes={"mail": ["ann@x", "a@x"], "empty": []})
 
 
 def bound() -> Answers:
-    """Return the answers of a connection that is bound."""
+    """Return the answers of a connection whose bind has succeeded."""
     answers = Answers(LIMITS)
     answers.feed(BOUND)
     answers.request(REQUEST)
@@ -26,8 +26,8 @@ def bound() -> Answers:
 
 
 @given(st.lists(st.integers(0, 1_000), max_size=8))
-def test_messages_are_cut_out_of_any_parts(cuts: list[int]) -> None:
-    """Whatever the parts in which octets arrive, complete results are handed on, and complete entries are kept."""
+def test_messages_are_split_from_any_chunks(cuts: list[int]) -> None:
+    """However the octets are split into chunks, complete messages are passed on and complete entries are kept."""
     octets = entry_message(ANN) * 3 + DONE
     places = [0, *sorted(cut % len(octets) for cut in cuts), len(octets)]
     answers = bound()
@@ -47,21 +47,21 @@ def test_messages_are_cut_out_of_any_parts(cuts: list[int]) -> None:
     ],
 )
 def test_an_entry_that_exceeds_a_limit_is_refused(person: Person, limit: str) -> None:
-    """An entry with too many attributes, values or octets is not handed on, and the limit is kept."""
+    """An entry with too many attributes, values or octets is refused, and the exceeded limit is recorded."""
     answers = bound()
     with pytest.raises(TooLarge, match=limit):
         answers.feed(entry_message(person))
     assert limit in str(answers.exceeded)
 
 
-def test_a_declared_size_is_refused_at_once() -> None:
-    """A message is refused by its length, before its octets have arrived."""
+def test_an_excessive_length_is_refused_at_once() -> None:
+    """A message is refused by its declared length, before its octets have arrived."""
     with pytest.raises(TooLarge):
         bound().feed(b"\x30\x84\x03\x93\x87\x00")
 
 
 def test_the_octets_of_an_answer_are_counted_for_each_request() -> None:
-    """The limit of octets holds for all messages that answer one request."""
+    """The limit on octets applies to the sum of all messages that answer one request."""
     answers, octets = bound(), entry_message(Person("a", attributes={"x": ["v" * 2_500]}))
     answers.feed(octets)
     answers.request(REQUEST)
@@ -71,8 +71,8 @@ def test_the_octets_of_an_answer_are_counted_for_each_request() -> None:
 
 
 @pytest.mark.parametrize("octets", [b"SSH-2.0-x\r\n", b"\x30\x03\x02\x09\x01", b"\x30\x02\x02\x85"])
-def test_octets_that_are_no_ldap_are_refused(octets: bytes) -> None:
-    """Octets without the form of a message end the conversation."""
+def test_octets_that_are_not_ldap_are_refused(octets: bytes) -> None:
+    """Octets that are not an LDAP message are refused."""
     with pytest.raises(ValueError, match="not an LDAP message"):
         bound().feed(octets)
 
@@ -93,20 +93,20 @@ def test_octets_that_are_no_ldap_are_refused(octets: bytes) -> None:
         pytest.param(entry_message(ANN).replace(b"\x31", b"\x04"), id="values that are no set"),
     ],
 )
-def test_a_message_of_another_form_than_libldap_expects_ends_the_conversation(octets: bytes) -> None:
-    """libldap, or its bindings, end the process for some of these, and misread others."""
+def test_a_malformed_message_is_refused(octets: bytes) -> None:
+    """libldap or its Python bindings crash on some of these messages and misread others."""
     with pytest.raises(ValueError, match="LDAP message"):
         bound().feed(octets)
 
 
-def test_an_entry_before_the_answer_to_the_bind_ends_the_conversation() -> None:
-    """The first message answers the bind."""
+def test_an_entry_before_the_bind_response_is_refused() -> None:
+    """The first message must be the bind response."""
     with pytest.raises(ValueError, match="unexpected LDAP message"):
         Answers(LIMITS).feed(entry_message(ANN))
 
 
-def test_only_controls_that_are_read_are_handed_on() -> None:
-    """The cookie of a page and the policy of a bind are handed on. All other controls are left out."""
+def test_unused_controls_are_dropped() -> None:
+    """The paging cookie of a search and the password policy of a bind are passed on; all other controls are dropped."""
     policy = push(0x30, push(0x81, b"\1"))
     other = control(b"1.2.840.113556.1.4.474")
     answers = Answers(LIMITS)
@@ -117,19 +117,20 @@ def test_only_controls_that_are_read_are_handed_on() -> None:
 
 
 def test_references_and_notices_are_dropped() -> None:
-    """Nothing follows referrals, and notices need no answer."""
+    """Referrals are never followed, and unsolicited notifications need no answer."""
     assert bound().feed(result_message(0x73) + result_message(0x78) + result_message(0x79) + DONE) == DONE
 
 
-def test_the_values_of_an_answer_are_counted() -> None:
-    """Values in many entries take more memory than their octets."""
+def test_the_number_of_values_in_an_answer_is_limited() -> None:
+    """The number of values in all entries of an answer is limited, since each value takes more memory than its
+    octets."""
     octets = entry_message(Person("a", attributes={"x": ["v"] * 10}))
     with pytest.raises(TooLarge, match="30 values"):
         bound().feed(octets * 3)
 
 
 def test_entries_of_an_earlier_answer_are_dropped() -> None:
-    """Messages that arrive after the next request belong to no answer."""
+    """Messages with the ID of an earlier request are dropped once the next request is sent."""
     answers = bound()
     answers.feed(entry_message(ANN))
     answers.request(REQUEST.replace(b"\x02\x01\x02", b"\x02\x01\x03"))
@@ -137,16 +138,16 @@ def test_entries_of_an_earlier_answer_are_dropped() -> None:
     assert answers.entries == []
 
 
-def test_an_attribute_that_comes_twice() -> None:
-    """All its values are kept, under one name in lower case."""
+def test_values_of_a_repeated_attribute_are_merged() -> None:
+    """All values of a repeated attribute are kept, under its name in lower case."""
     answers = bound()
     answers.feed(entry_message(Person("a", attributes={"Mail": ["x"], "mail": ["y"]})))
     (entry,) = answers.entries
     assert entry.values["mail"] == (b"x", b"y")
 
 
-def test_what_takes_long_is_not_short() -> None:
-    """Octets that wait for the end of their message count, since they are read with the last of them."""
+def test_octets_that_complete_a_long_message_are_not_short() -> None:
+    """Pending octets of an incomplete message count, since they are parsed when the last of them arrives."""
     answers = Answers(READING)
     answers.feed(BOUND)
     octets = entry_message(Person("a", attributes={"x": ["v" * SHORT]}))
@@ -156,7 +157,7 @@ def test_what_takes_long_is_not_short() -> None:
     assert not answers.is_short(octets[SHORT:])
 
 
-def test_the_messages_of_an_answer_are_counted() -> None:
-    """Many small messages cost more than their octets."""
+def test_the_number_of_messages_in_an_answer_is_limited() -> None:
+    """Many small messages take more memory than their octets."""
     with pytest.raises(TooLarge, match="9 messages"):
         bound().feed(DONE * 10)

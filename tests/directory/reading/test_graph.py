@@ -1,4 +1,4 @@
-"""Entra ID through Microsoft Graph: everything once, then what changes, at the pace that it sets."""
+"""Readings of Entra ID through Microsoft Graph: complete readings, delta queries and rate limits."""
 
 import json
 from collections.abc import AsyncIterator
@@ -16,13 +16,13 @@ from sallyport.mfa.contract import Behaviour
 from sallyport.outgoing.http import HttpFactory
 from tests.areas import trust
 from tests.directory.reading.graph_server import CLIENT_ID, CLIENT_SECRET, TENANT, GraphServer
-from tests.directory.reading.readings import Reading, heard
+from tests.directory.reading.readings import Reading, collect
 from tests.mfa.web import serving
 
 
 @pytest.fixture
 async def graph() -> AsyncIterator[GraphServer]:
-    """A tenant of five users and two groups, the one in the other."""
+    """A tenant of five users and two groups; one group is a member of the other."""
     server = GraphServer()
     async with serving(server) as server.web:
         server.add_user("u1", "ann@corp.example", displayName="Ann Lee", surname="Lee", mail="ann@corp.example",
@@ -35,20 +35,20 @@ async def graph() -> AsyncIterator[GraphServer]:
 
 
 def source_of(server: GraphServer) -> GraphSource:
-    """The tenant, read by its application."""
+    """Return the tenant as the source of a reading, with the credentials of its application."""
     return GraphSource(TENANT, CLIENT_ID, Secret(CLIENT_SECRET.encode()), server.url, server.url)
 
 
 async def read(server: GraphServer, cursor: str = "", *, full: bool = True) -> Reading:
-    """All that one reading tells."""
+    """Run one reading and return its result."""
     with trio.fail_after(60):
-        return await heard(
+        return await collect(
             GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source_of(server), cursor, full=full)
         )
 
 
-async def test_everything(graph: GraphServer) -> None:
-    """Users and groups of all pages, with their members; what they hold is called as in LDAP."""
+async def test_a_complete_reading(graph: GraphServer) -> None:
+    """All pages of users and groups are read, groups with their members; attributes get their LDAP names."""
     reading = await read(graph)
     assert reading.complete
     assert reading.people["ann@corp.example"] == Person(
@@ -74,8 +74,8 @@ async def test_everything(graph: GraphServer) -> None:
     assert graph.tokens == 1
 
 
-async def test_changes(graph: GraphServer) -> None:
-    """A reading of changes has new, changed and removed objects only; a changed group has all its members."""
+async def test_a_reading_of_changes(graph: GraphServer) -> None:
+    """A reading of changes returns only new, changed and removed objects; a changed group has all its members."""
     before = await read(graph)
     assert (await read(graph, before.cursor, full=False)).entries == []
     before = await read(graph)
@@ -91,8 +91,7 @@ async def test_changes(graph: GraphServer) -> None:
     assert (await read(graph, after.cursor, full=False)).entries == []
 
 
-async def test_a_forgotten_delta_query(graph: GraphServer) -> None:
-    """An expired link leads to a complete reading, which is marked as complete."""
+async def test_an_expired_delta_link_leads_to_a_complete_reading(graph: GraphServer) -> None:
     before = await read(graph)
     graph.rounds.clear()
     after = await read(graph, before.cursor, full=False)
@@ -103,13 +102,13 @@ async def test_a_forgotten_delta_query(graph: GraphServer) -> None:
 @pytest.mark.parametrize(
     "cursor", ["", "rubbish", "[]", "[1, 2]", '["https://evil.example/", "https://evil.example/"]', "{}", "null"]
 )
-async def test_a_cursor_of_something_else(graph: GraphServer, cursor: str) -> None:
-    """A cursor of another origin is ignored, and no request goes to that origin."""
+async def test_a_foreign_or_malformed_cursor_is_ignored(graph: GraphServer, cursor: str) -> None:
+    """A malformed cursor or one with another origin leads to a complete reading; no request goes to that origin."""
     assert (await read(graph, cursor, full=False)).complete
 
 
-async def test_its_pace_is_obeyed(graph: GraphServer, autojump_clock: trio.testing.MockClock) -> None:
-    """Two refusals with Retry-After: it is asked again after that time, and nothing is lost."""
+async def test_retry_after_is_obeyed(graph: GraphServer, autojump_clock: trio.testing.MockClock) -> None:
+    """After two responses with status 429, each request is repeated after Retry-After, and no entry is lost."""
     autojump_clock.autojump_threshold = 0.05
     graph.busy = 2
     began = trio.current_time()
@@ -117,15 +116,15 @@ async def test_its_pace_is_obeyed(graph: GraphServer, autojump_clock: trio.testi
     assert trio.current_time() - began >= 2 * 17
 
 
-async def test_a_token_that_ends(graph: GraphServer) -> None:
-    """Another one is asked for, once."""
+async def test_an_expired_token_is_renewed_once(graph: GraphServer) -> None:
+    """When Graph rejects the access token, the reader requests one new token and continues."""
     graph.token_ends = True
     assert len((await read(graph)).people) == 5
     assert graph.tokens == 3
 
 
-async def test_a_group_that_goes_in_between(graph: GraphServer) -> None:
-    """A group that was deleted after the delta query is Gone, and the reading continues."""
+async def test_a_group_deleted_during_the_reading_is_gone(graph: GraphServer) -> None:
+    """A group that is deleted after the delta query is Gone, and the reading continues."""
     before = await read(graph)
     graph.add_group("g3", "short-lived")
     del graph.groups["g3"]
@@ -133,8 +132,8 @@ async def test_a_group_that_goes_in_between(graph: GraphServer) -> None:
     assert [gone.external_id for gone in after.all(Gone)] == ["g3"]
 
 
-async def test_what_cannot_be_used_is_told(graph: GraphServer) -> None:
-    """A user without a name is a Problem; the others are read."""
+async def test_an_unusable_entry_is_reported(graph: GraphServer) -> None:
+    """A user or a group without a name is a Problem; the other entries are read."""
     graph.users["u6"] = {"id": "u6"}
     graph.groups["g3"] = {"id": "g3", "displayName": " "}
     reading = await read(graph)
@@ -142,8 +141,10 @@ async def test_what_cannot_be_used_is_told(graph: GraphServer) -> None:
     assert len(reading.people) == 5
 
 
-async def test_a_link_to_somebody_else(graph: GraphServer, autojump_clock: trio.testing.MockClock) -> None:
-    """A link to another origin is not followed: the token would be sent there."""
+async def test_a_link_to_another_origin_is_not_followed(
+    graph: GraphServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Following it would send the access token to that origin."""
     autojump_clock.autojump_threshold = 0.05
     before = json.loads((await read(graph)).cursor)
     links = [f"{graph.url}.evil.example/v1.0/users/delta?$deltatoken=evil", before[1]]
@@ -151,20 +152,20 @@ async def test_a_link_to_somebody_else(graph: GraphServer, autojump_clock: trio.
     async with serving(graph) as other:
         graph.leads_to = f"http://127.0.0.1:{other.port}"
         with pytest.raises(ReadError, match="another server"):
-            await heard(GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source_of(graph)))
+            await collect(GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source_of(graph)))
         assert other.requests == 0
 
 
-async def test_wrong_credentials(graph: GraphServer) -> None:
-    """The admin hears which fields to look at; the secret is not repeated."""
+async def test_wrong_credentials_are_reported(graph: GraphServer) -> None:
+    """The message names the settings to check and does not contain the secret."""
     source = replace(source_of(graph), secret=Secret(b"wrong-secret"))
     with pytest.raises(ReadError, match="check tenant, clientId and clientSecret") as error:
-        await heard(GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source))
+        await collect(GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source))
     assert "wrong-secret" not in str(error.value)
 
 
-async def test_no_user_is_an_error() -> None:
-    """An application without the permission to read users does not empty a directory."""
+async def test_a_tenant_without_users_is_an_error() -> None:
+    """An application without the permission to read users must not remove all people of the directory."""
     server = GraphServer()
     async with serving(server) as server.web:
         with pytest.raises(ReadError, match="shows no user"):
@@ -174,12 +175,12 @@ async def test_no_user_is_an_error() -> None:
 @pytest.mark.parametrize("behaviour", [each for each in Behaviour if each in (
     Behaviour.RUBBISH, Behaviour.EMPTY, Behaviour.REDIRECT, Behaviour.HUGE, Behaviour.BROKEN_OFF,
     Behaviour.NO_PROTOCOL, Behaviour.FAIL, Behaviour.SILENT)])  # fmt: skip
-async def test_a_service_that_fails(
+async def test_a_failing_service_ends_the_reading(
     graph: GraphServer, behaviour: Behaviour, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Whatever it does, the reading ends by an error, and is never complete."""
+    """A reading of a service that fails in any way raises ReadError."""
     autojump_clock.autojump_threshold = 0.05
     assert graph.web is not None
     graph.web.behave(behaviour)
     with pytest.raises(ReadError):
-        await heard(GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source_of(graph)))
+        await collect(GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source_of(graph)))

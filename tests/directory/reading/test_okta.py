@@ -1,4 +1,4 @@
-"""Okta: everything once, then what changes; by an API token or as a service application."""
+"""Readings of Okta: complete readings and changes, with an API token or as a service application."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -17,7 +17,7 @@ from sallyport.mfa.contract import Behaviour
 from sallyport.outgoing.http import HttpFactory
 from tests.areas import trust
 from tests.directory.reading.okta_server import CLIENT_ID, TOKEN, OktaServer
-from tests.directory.reading.readings import Reading, heard
+from tests.directory.reading.readings import Reading, collect
 from tests.mfa.web import serving
 from tests.outgoing import costly_keys
 
@@ -27,7 +27,7 @@ EARLY, LATE, LATER = "2026-01-01T08:00:00.000Z", "2026-01-02T08:00:00.000Z", "20
 
 @pytest.fixture
 async def okta() -> AsyncIterator[OktaServer]:
-    """An organization of five users and two groups, beside the one of everybody."""
+    """An organization of five users and two groups, and the built-in group Everyone."""
     server = OktaServer()
     async with serving(server) as server.web:
         server.add_user("u1", "ann@corp.example", EARLY, email="ann@corp.example", firstName="Ann", costCenter="7",
@@ -42,20 +42,21 @@ async def okta() -> AsyncIterator[OktaServer]:
 
 
 def source_of(server: OktaServer) -> OktaSource:
-    """The organization, by an API token."""
+    """Return the organization as the source of a reading, with an API token."""
     return OktaSource(server.url, "", Secret(TOKEN.encode()))
 
 
 async def read_from(source: OktaSource, cursor: str = "", *, full: bool = True) -> Reading:
-    """All that one reading tells."""
+    """Run one reading and return its result."""
     with trio.fail_after(60):
-        return await heard(
+        return await collect(
             OktaReader(HttpFactory(egress=ANYWHERE, verify=trust()), now_us).read(source, cursor, full=full)
         )
 
 
-async def test_everything(okta: OktaServer) -> None:
-    """Users and groups of all pages are read, with members; a deactivated user is Gone, and Everyone is not a group."""
+async def test_a_complete_reading(okta: OktaServer) -> None:
+    """Users and groups of all pages are read, with members; a deactivated user is left out, and Everyone is not a
+    group."""
     reading = await read_from(source_of(okta))
     assert reading.complete
     ann = reading.people["ann@corp.example"]
@@ -76,8 +77,9 @@ async def test_everything(okta: OktaServer) -> None:
     }
 
 
-async def test_changes(okta: OktaServer) -> None:
-    """A reading of changes asks for updates since a little before the last one; a deactivated user is Gone."""
+async def test_a_reading_of_changes(okta: OktaServer) -> None:
+    """A reading of changes asks for updates since five minutes before the last known update; a deactivated user is
+    Gone."""
     okta.add_user("u6", "late@corp.example", LATE)
     before = await read_from(source_of(okta))
     okta.add_user("u2", "renamed@corp.example", LATER)
@@ -96,14 +98,14 @@ async def test_changes(okta: OktaServer) -> None:
 
 
 @pytest.mark.parametrize("cursor", ["", "rubbish", "[]"])
-async def test_a_cursor_of_something_else(okta: OktaServer, cursor: str) -> None:
-    """It is of no use: everything is read."""
+async def test_a_malformed_cursor_is_ignored(okta: OktaServer, cursor: str) -> None:
+    """A malformed cursor leads to a complete reading."""
     assert (await read_from(source_of(okta), cursor, full=False)).complete
 
 
 @pytest.mark.parametrize("as_jwk", [True, False])
-async def test_a_service_application(okta: OktaServer, as_jwk: bool) -> None:
-    """Its key signs for a token, which the reading goes by."""
+async def test_a_service_application_signs_for_its_token(okta: OktaServer, as_jwk: bool) -> None:
+    """The reader signs the token request with the application's key, and reads with that token."""
     key = RSAKey.generate_key(2048, parameters={"kid": "of-the-tests"})
     okta.key = RSAKey.import_key(key.as_dict(private=False))
     octets = str(key.as_dict(private=True)).replace("'", '"').encode() if as_jwk else key.as_pem(private=True)
@@ -119,21 +121,20 @@ async def test_a_service_application(okta: OktaServer, as_jwk: bool) -> None:
     ],
     ids=["text", "part of a JWK", "no JSON", "empty", "no UTF-8", "encrypted", "RSA of 6144 bits", "long JWK"],
 )  # fmt: skip
-async def test_a_key_that_is_none(okta: OktaServer, secret: bytes) -> None:
-    """A secret that is no usable private key ends the reading with a message that does not repeat it."""
+async def test_an_unusable_private_key_is_reported(okta: OktaServer, secret: bytes) -> None:
+    """A secret that is not a usable private key ends the reading."""
     source = replace(source_of(okta), client_id=CLIENT_ID, secret=Secret(secret))
     with pytest.raises(ReadError, match="not a private key"):
         await read_from(source)
 
 
-async def test_a_wrong_token(okta: OktaServer) -> None:
-    """The admin hears so."""
+async def test_a_rejected_api_token_is_reported(okta: OktaServer) -> None:
     with pytest.raises(ReadError, match="does not accept the credentials"):
         await read_from(replace(source_of(okta), secret=Secret(b"wrong")))
 
 
-async def test_what_cannot_be_used_is_told(okta: OktaServer) -> None:
-    """A user without a login is a Problem; the others are read."""
+async def test_an_unusable_entry_is_reported(okta: OktaServer) -> None:
+    """A user without a login and a group without a name are Problems."""
     okta.users.append({"id": "u7", "status": "ACTIVE", "profile": {"login": "\n"}})
     okta.groups.append({"id": "g7", "type": "OKTA_GROUP", "profile": None})
     reading = await read_from(source_of(okta))
@@ -143,10 +144,10 @@ async def test_what_cannot_be_used_is_told(okta: OktaServer) -> None:
 @pytest.mark.parametrize(
     "behaviour", [Behaviour.RUBBISH, Behaviour.EMPTY, Behaviour.REDIRECT, Behaviour.FAIL, Behaviour.BROKEN_OFF]
 )
-async def test_a_service_that_fails(
+async def test_a_failing_service_ends_the_reading(
     okta: OktaServer, behaviour: Behaviour, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Whatever it does, the reading ends by an error, and is never complete."""
+    """A reading of a service that fails in any way raises ReadError."""
     autojump_clock.autojump_threshold = 0.05
     assert okta.web is not None
     okta.web.behave(behaviour)

@@ -1,4 +1,4 @@
-"""A reading of servers that are made for it: members in parts, servers that do not mean well."""
+"""Readings of simulated LDAP servers: ranged retrieval of members, and servers that misbehave."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ from tests.directory.reading.fake_directory import FakeDirectory, Manner, Person
 from tests.directory.reading.readings import needs_bonsai, read
 
 GROUP_DN = "CN=big,DC=example"
-# The server finds who has a name that is in the request: in its filter, or among the attributes asked for.
+# The fake server returns an entry if its name occurs in the request, in the filter or in the list of attributes.
 ANYBODY = Person("inetUser", attributes={"objectClass": ["person"]})
 BINDS = """
 import sys, trio
@@ -41,18 +41,18 @@ trio.run(main)
 
 
 def group(asked: str, given: str, *members: str) -> Person:
-    """An answer to a request that has `asked` in it: a part of the group's members."""
+    """Return one part of the group's members, the answer to a request that contains `asked`."""
     return Person(asked, dn=GROUP_DN, attributes={"objectClass": ["group"], "cn": ["big"], given: [*members]})
 
 
 def source_of(server: FakeDirectory) -> LdapSource:
-    """It, anonymously."""
+    """Return the server as the source of a reading with an anonymous bind."""
     return LdapSource((Server(server.url, start_tls=False),), "DC=example", None)
 
 
 @needs_bonsai
-async def test_members_in_parts_are_all_read() -> None:
-    """Where a group has many members, the server gives some, and the others for the asking, in order."""
+async def test_members_in_ranges_are_all_read() -> None:
+    """A server that limits the values of an attribute returns the members in ranges; all of them are read, in order."""
     parts = (
         group("groupOfMembers", "member;range=0-1", "cn=a", "cn=b"),
         group("member;range=2-*", "member;range=2-3", "cn=c", "cn=d"),
@@ -65,7 +65,7 @@ async def test_members_in_parts_are_all_read() -> None:
 
 @needs_bonsai
 async def test_entries_of_many_values_are_read_whole() -> None:
-    """A group of many members, and a person of many groups, are what the server says."""
+    """A group with many members and a person with many groups are read completely."""
     names = [f"cn={number}" for number in range(20 * MANY_VALUES)]
     person = Person("groupOfMembers", attributes={"objectClass": ["person"], "uid": ["ann"], "memberOf": names})
     async with directory(ANYBODY, group("groupOfMembers", "member", *names), person) as server:
@@ -75,8 +75,8 @@ async def test_entries_of_many_values_are_read_whole() -> None:
 
 
 @needs_bonsai
-async def test_an_answer_in_pieces_holds_nothing_up() -> None:
-    """A message may arrive in any pieces, as it does through TLS; other tasks of the loop run meanwhile."""
+async def test_a_fragmented_answer_is_read() -> None:
+    """An answer that arrives octet by octet is read."""
     async with directory(ANYBODY, group("groupOfMembers", "member", "cn=a")) as server:
         server.manner = Manner.DRIBBLES
         (found,) = (await read(source_of(server))).all(Group)
@@ -84,16 +84,16 @@ async def test_an_answer_in_pieces_holds_nothing_up() -> None:
 
 
 @needs_bonsai
-async def test_members_that_do_not_come_end_the_reading() -> None:
-    """A group is never taken for one with fewer members than it has."""
+async def test_a_missing_range_of_members_ends_the_reading() -> None:
+    """A group is never read with fewer members than it has."""
     async with directory(ANYBODY, group("groupOfMembers", "member;range=0-1", "cn=a", "cn=b")) as server:
         with pytest.raises(ReadError, match="could not be read to their end"):
             await read(source_of(server))
 
 
 @needs_bonsai
-async def test_an_entry_that_cannot_be_used_is_told() -> None:
-    """It fails alone, by its name."""
+async def test_an_unusable_entry_is_reported() -> None:
+    """An unusable entry is a Problem with its DN; the reading is complete."""
     nameless = Person("groupOfMembers", attributes={"objectClass": ["organizationalUnit"]})
     async with directory(ANYBODY, nameless) as server:
         reading = await read(source_of(server))
@@ -103,8 +103,8 @@ async def test_an_entry_that_cannot_be_used_is_told() -> None:
 
 @needs_bonsai
 @pytest.mark.parametrize("manner", [Manner.HANGS_UP, Manner.NONSENSE])
-async def test_servers_that_do_not_mean_well(manner: Manner) -> None:
-    """The reading ends by an error."""
+async def test_a_misbehaving_server_ends_the_reading(manner: Manner) -> None:
+    """A server that closes the connection or does not answer in LDAP ends the reading with ReadError."""
     async with directory(ANYBODY) as server:
         server.manner = manner
         with pytest.raises(ReadError):
@@ -112,8 +112,7 @@ async def test_servers_that_do_not_mean_well(manner: Manner) -> None:
 
 
 @needs_bonsai
-async def test_a_silent_server_is_given_up(mock_clock: trio.testing.MockClock) -> None:
-    """After its time."""
+async def test_a_silent_server_times_out(mock_clock: trio.testing.MockClock) -> None:
     mock_clock.rate = 50.0
     async with directory(ANYBODY) as server:
         server.manner = Manner.SILENT
@@ -122,8 +121,8 @@ async def test_a_silent_server_is_given_up(mock_clock: trio.testing.MockClock) -
 
 
 @needs_bonsai
-async def test_a_reading_may_be_left(nursery: trio.Nursery) -> None:
-    """Who leaves the block in the middle leaves no connection behind."""
+async def test_leaving_a_reading_closes_its_connection(nursery: trio.Nursery) -> None:
+    """An exception in the middle of a reading leaves no task behind."""
     async with directory(ANYBODY) as server:
         with trio.fail_after(30), pytest.raises(ZeroDivisionError):
             async with LdapReader(Egress(ANYWHERE), now_us, trust()).read(source_of(server)) as batches:
@@ -134,7 +133,7 @@ async def test_a_reading_may_be_left(nursery: trio.Nursery) -> None:
 
 @needs_bonsai
 async def test_a_reading_may_be_cancelled() -> None:
-    """In the middle, and while it waits for a server that says nothing; the server is hung up on."""
+    """A reading can be cancelled between batches and while it waits for a silent server."""
     async with directory(ANYBODY) as server:
         with trio.fail_after(30):
             with trio.CancelScope() as scope:
@@ -160,7 +159,7 @@ async def test_a_reading_may_be_cancelled() -> None:
     ],
 )
 def test_times_as_places(stamp: bytes, place: int) -> None:
-    """A generalized time in UTC becomes seconds, and back; another text has no place."""
+    """A generalized time in UTC is converted to seconds and back; any other text has the place 0."""
     kind = kind_of({})
     assert kind.place_of(stamp) == place
     if place:
@@ -169,7 +168,7 @@ def test_times_as_places(stamp: bytes, place: int) -> None:
 
 
 def test_numbers_as_places() -> None:
-    """Active Directory counts changes of each domain controller by itself."""
+    """The place in Active Directory is uSNChanged, which each domain controller counts separately."""
     kind = kind_of({"supportedcapabilities": (b"1.2.840.113556.1.4.800",), "dsservicename": (b"CN=NTDS,CN=DC1",)})
     assert kind == Kind("usn CN=NTDS,CN=DC1", "uSNChanged", counts=True)
     assert (kind.place_of(b"4711"), kind.first(4711), kind.written(4712)) == (4711, 4712, "4712")
@@ -177,17 +176,17 @@ def test_numbers_as_places() -> None:
 
 
 @needs_bonsai
-async def test_an_answer_without_an_end() -> None:
-    """A server that never stops is hung up on, before it has filled the memory."""
+async def test_an_endless_answer_is_cut_off() -> None:
+    """The reader closes the connection to a server that never stops sending, before memory fills."""
     sent = 0
 
     async def flood(stream: trio.SocketStream) -> None:
         nonlocal sent
         await stream.receive_some(4096)
-        await stream.send_all(bytes.fromhex("300c02010161070a010004000400"))  # the bind is right
+        await stream.send_all(bytes.fromhex("300c02010161070a010004000400"))  # a successful bind response
         await stream.receive_some(4096)
         with suppress(trio.BrokenResourceError):
-            await stream.send_all(bytes.fromhex("3084400000000201026484"))  # an entry of a gigabyte
+            await stream.send_all(bytes.fromhex("3084400000000201026484"))  # the header of an entry of 1 GiB
             while True:
                 await stream.send_all(bytes(1 << 20))
                 sent += 1 << 20
@@ -203,8 +202,8 @@ async def test_an_answer_without_an_end() -> None:
 
 
 @needs_bonsai
-async def test_who_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
-    """SIGKILL, while a server takes its time for the bind."""
+async def test_a_killed_process_leaves_no_files_behind(tmp_path: Path) -> None:
+    """A process that is killed by SIGKILL during a bind leaves no temporary files."""
     heard = trio.Event()
 
     async def wait(stream: trio.SocketStream) -> None:

@@ -1,4 +1,4 @@
-"""Search filters: checked before they are sent, put together, and no value leaves its place."""
+"""Search filters: they are checked before they are sent, combined, and values are escaped."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from sallyport.directory.reading.search import DEEPEST, LONGEST, both, checked, 
 
 @pytest.mark.parametrize(
     "pattern",
-    [  # RFC 4515 section 4, and what people write
+    [  # RFC 4515 section 4, and common variants
         "(cn=Babs Jensen)",
         "(!(cn=Tim Howes))",
         "(&(objectClass=Person)(|(sn=Jensen)(cn=Babs J*)))",
@@ -36,13 +36,13 @@ from sallyport.directory.reading.search import DEEPEST, LONGEST, both, checked, 
         "(cn;lang-de=Jörg)",
     ],
 )
-def test_filters_are_taken(pattern: str) -> None:
-    """What RFC 4515 calls a filter stays as it is."""
+def test_a_filter_is_accepted_unchanged(pattern: str) -> None:
+    """A filter of RFC 4515 is accepted without change, except for white space around it."""
     assert checked(f" {pattern} ") == pattern
 
 
 def test_parentheses_may_be_left_out() -> None:
-    """A single item is often written without them."""
+    """A filter of a single item may be written without parentheses."""
     assert checked("objectClass=person") == "(objectClass=person)"
 
 
@@ -55,15 +55,14 @@ def test_parentheses_may_be_left_out() -> None:
         "(cn=" + "a" * LONGEST + ")",
     ],
 )  # fmt: skip
-def test_what_is_no_filter_is_refused(pattern: str) -> None:
-    """Other text raises Invalid with the place of the error."""
+def test_an_invalid_filter_is_refused(pattern: str) -> None:
     with pytest.raises(Invalid, match="not an LDAP filter"):
         checked(pattern)
 
 
 @given(st.text(max_size=80))
-def test_any_text_is_taken_or_refused(pattern: str) -> None:
-    """No text raises anything but Invalid, and an accepted text is one filter in any context."""
+def test_any_text_is_accepted_or_refused(pattern: str) -> None:
+    """No text raises anything but Invalid, and an accepted text remains one filter inside another."""
     try:
         once = checked(pattern)
     except Invalid:
@@ -72,8 +71,8 @@ def test_any_text_is_taken_or_refused(pattern: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_a_value_stays_a_value(value: str) -> None:
-    """No value becomes a part of the filter around it."""
+def test_an_escaped_value_stays_a_value(value: str) -> None:
+    """An escaped value never becomes filter syntax."""
     pattern = f"(cn={escaped(value)})"
     assert checked(pattern) == pattern
     assert pattern.count("(") == pattern.count(")") == 1

@@ -1,4 +1,4 @@
-"""From a URL to a stream: servers that do not mean well, and addresses that may not be connected to."""
+"""Connections to LDAP servers: StartTLS with servers that misbehave, and egress rules."""
 
 import socket
 import ssl
@@ -18,7 +18,8 @@ REFUSED = bytes.fromhex("300c02010178070a013404000400")
 
 
 async def start_tls(answer: bytes) -> tuple[str, bytes]:
-    """Why there is no connection to a server that answers StartTLS so, and what the server was sent in all."""
+    """Return the error of a connection to a server that replies so to StartTLS, and all octets that the server
+    received."""
     heard = bytearray()
 
     async def serve(stream: trio.SocketStream) -> None:
@@ -44,7 +45,7 @@ async def start_tls(answer: bytes) -> tuple[str, bytes]:
     ("answer", "why"),
     [
         (REFUSED, "it refuses StartTLS"),
-        (AGREED + b"\x30\x05\x02\x01\x02\x65\x00", "it refuses StartTLS"),  # octets that somebody put behind it
+        (AGREED + b"\x30\x05\x02\x01\x02\x65\x00", "it refuses StartTLS"),  # followed by injected octets
         (b"\x30\x02\x0a\x01", "it refuses StartTLS"),
         (b"\x30\x80\x00\x00", "it refuses StartTLS"),
         (AGREED[:-1], "it closed the connection"),
@@ -53,16 +54,16 @@ async def start_tls(answer: bytes) -> tuple[str, bytes]:
         (AGREED, "no TLS connection"),
     ],
 )
-async def test_start_tls(answer: bytes, why: str) -> None:
-    """Only a whole answer that agrees is followed by TLS, and nothing but the request is sent in clear."""
-    told, heard = await start_tls(answer)
-    assert told.partition(";")[0] == why
+async def test_start_tls_needs_a_complete_success_response(answer: bytes, why: str) -> None:
+    """TLS starts only after a complete success response, and nothing but the StartTLS request is sent in clear."""
+    error, heard = await start_tls(answer)
+    assert error.partition(";")[0] == why
     assert heard[:31] == b"\x30\x1d\x02\x01\x01\x77\x18\x80\x161.3.6.1.4.1.1466.20037"
-    assert heard[31:33] == (b"\x16\x03" if answer == AGREED else b"")  # a TLS handshake, or nothing
+    assert heard[31:33] == (b"\x16\x03" if answer == AGREED else b"")  # a TLS handshake or nothing
 
 
 async def test_only_allowed_addresses_are_connected_to() -> None:
-    """Of a name's addresses those that the setting egress allows, whatever else its owner has put beside them."""
+    """Of the addresses of a name, only those that the egress setting allows are connected to."""
     with socket.create_server(("127.0.0.1", 0)) as forbidden, socket.socket() as allowed:
         port = forbidden.getsockname()[1]
         allowed.bind(("127.0.0.2", port))

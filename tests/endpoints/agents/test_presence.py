@@ -54,11 +54,8 @@ async def test_a_message_during_the_sweep(areas: Areas, host: Host, clock: SetCl
     assert await status(areas) == {"web": "Active"}
 
 
-async def test_a_restart(areas: Areas, host: Host, clock: SetClock) -> None:
-    """Heartbeats missed while the service was down do not count.
-
-    An agent that stays silent after the start becomes Inactive.
-    """
+async def test_heartbeats_missed_during_a_downtime_do_not_count(areas: Areas, host: Host, clock: SetClock) -> None:
+    """An agent that stays silent after the start becomes Inactive."""
     other = await Host.register(areas, "db")
     for each in (host, other):
         await areas.agents.presence.seen(each.id)

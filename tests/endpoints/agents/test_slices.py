@@ -87,9 +87,9 @@ class Interrupted(Failing):
 async def test_the_largest_report(areas: Areas, host: Host, clock: SetClock) -> None:
     """No transaction writes or deletes more than AT_ONCE accounts, groups and deviations of a report."""
     drift = tuple(Drift(kind, f"n{number}") for kind in DriftKind for number in range(MOST // len(DriftKind)))
-    for number, (told, entries) in enumerate(((discovery("a", MOST), 2 * MOST), (discovery("b", 0), 2 * MOST))):
+    for number, (sent, entries) in enumerate(((discovery("a", MOST), 2 * MOST), (discovery("b", 0), 2 * MOST))):
         before = areas.store.changes
-        await host.report(f"report-{number:04}", discovery=told, drift=drift)
+        await host.report(f"report-{number:04}", discovery=sent, drift=drift)
         assert areas.store.changes - before >= (entries + len(drift)) / AT_ONCE
         clock.pass_by(1)
 
@@ -102,13 +102,13 @@ async def test_an_interrupted_report(areas: Areas, host: Host, clock: SetClock) 
     await host.report(discovery=replace(discovery("old", 30)), drift=(Drift(DriftKind.KEY, "old"),))
     (order,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.SYNC)
     new = (Drift(DriftKind.KEY, "new"), Drift(DriftKind.CLOCK, "new"))
-    told = Report("report-0002", 2, 1, drift=new, outcomes=(Outcome(order.id),), discovery=discovery("new", 20))
+    sent = Report("report-0002", 2, 1, drift=new, outcomes=(Outcome(order.id),), discovery=discovery("new", 20))
     writes = 0
     while True:
         clock.pass_by(1)
         reports = Reports(Failing(areas.store, writes), areas.users, areas.agents.states, clock)
         try:
-            assert await reports.take(host.id, told)
+            assert await reports.take(host.id, sent)
             break
         except StoreError:
             assert (await areas.agents.reports.newest(host.id, 1))[1] == 1
@@ -119,7 +119,7 @@ async def test_an_interrupted_report(areas: Areas, host: Host, clock: SetClock) 
     rows, lasting = await areas.agents.reports.drift(areas.domain, host.id, lasting=True, limit=9, offset=0)
     assert ({each.subject for each in rows}, lasting) == ({"new"}, 2)
     assert (await areas.agents.orders.newest(host.id, 1))[0].outcome == "done"
-    assert not await areas.agents.reports.take(host.id, told)
+    assert not await areas.agents.reports.take(host.id, sent)
 
 
 async def test_reports_of_one_machine_do_not_mix(areas: Areas, host: Host) -> None:

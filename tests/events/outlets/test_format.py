@@ -1,4 +1,4 @@
-"""Events as JSON lines and as syslog: whole, readable by others, and safe from what users type."""
+"""Events as JSON lines and as syslog messages: complete, standard, and safe from text that users enter."""
 
 import json
 import re
@@ -31,19 +31,20 @@ CHANGE = NumberedRow(
 )  # fmt: skip
 
 
-def test_a_line_of_json_has_every_field() -> None:
-    """The names are those of GetAuthLog, the numbers are numbers."""
-    told = json.loads(as_json(login_fields(EVENT, "corp", None)))
-    assert (told["type"], told["eventId"]) == ("login", 7)
-    assert (told["user"], told["domain"], told["appliedDecision"], told["wouldHaveBeen"]) == (
+def test_a_json_line_has_every_field() -> None:
+    """The names are those of GetAuthLog, and numbers are JSON numbers."""
+    record = json.loads(as_json(login_fields(EVENT, "corp", None)))
+    assert (record["type"], record["eventId"]) == ("login", 7)
+    assert (record["user"], record["domain"], record["appliedDecision"], record["wouldHaveBeen"]) == (
         "ann", "corp", "accept", "reject",
     )  # fmt: skip
-    assert told["latencyMs"] == 1.5
-    assert told["time"] == "2026-01-01T00:00:00.000000Z"
+    assert record["latencyMs"] == 1.5
+    assert record["time"] == "2026-01-01T00:00:00.000000Z"
 
 
-def test_a_syslog_message_is_rfc_5424() -> None:
-    """Facility authpriv, a severity by the applied decision, structured data, and a sentence in UTF-8."""
+def test_a_syslog_message_has_the_form_of_rfc_5424() -> None:
+    """A message has the facility authpriv, a severity by the applied decision, structured data and a sentence in
+    UTF-8."""
     message = as_syslog(login_fields(EVENT, "corp", None), "gate")
     found = RFC_5424.fullmatch(message)
     assert found is not None, message
@@ -54,13 +55,13 @@ def test_a_syslog_message_is_rfc_5424() -> None:
     assert refused.startswith(b"<85>1 ")
 
 
-def test_a_change_is_told_as_the_audit_trail_has_it() -> None:
-    """Its fields are those of audit/list, its tenant the one of bodies; in syslog a facility of its own."""
+def test_a_change_has_the_fields_of_the_audit_trail() -> None:
+    """The fields are those of audit/list with the tenant's numbers; the syslog facility differs from that of logins."""
     fields = audit_fields(CHANGE, "corp", None)
-    told = json.loads(as_json(fields))
-    assert (told["type"], told["auditId"], told["orgId"], told["tenantId"]) == ("audit", 9, 100, 7)
-    assert (told["actor"], told["action"], told["target"]) == ("ci", "client.update", "client 5 vpn")
-    assert told["changes"]["name"] == ["vpn", "vpn-1"]
+    record = json.loads(as_json(fields))
+    assert (record["type"], record["auditId"], record["orgId"], record["tenantId"]) == ("audit", 9, 100, 7)
+    assert (record["actor"], record["action"], record["target"]) == ("ci", "client.update", "client 5 vpn")
+    assert record["changes"]["name"] == ["vpn", "vpn-1"]
     message = as_syslog(fields, "gate")
     found = RFC_5424.fullmatch(message)
     assert found is not None, message
@@ -69,8 +70,8 @@ def test_a_change_is_told_as_the_audit_trail_has_it() -> None:
     assert rb"\"vpn-1\"" in message
 
 
-def test_a_long_change_fits_a_message() -> None:
-    """A receiver takes some kilobytes, a datagram 64: the rest is in the trail."""
+def test_a_long_change_is_shortened_in_syslog() -> None:
+    """A syslog message has a limited length; the audit trail has the whole change."""
     long = json.dumps({"description": ["]" * 100_000, '"' * 100_000]})
     message = as_syslog(audit_fields(replace(CHANGE, changes=long), "corp", None), "gate")
     assert len(message) < 20_000
@@ -78,8 +79,8 @@ def test_a_long_change_fits_a_message() -> None:
 
 
 @given(st.text(max_size=80))
-def test_nothing_that_a_user_types_breaks_out(name: str) -> None:
-    """Quotes, brackets, line breaks: one message stays one message, and one line one line."""
+def test_user_input_cannot_forge_a_message(name: str) -> None:
+    """With any user input, a message remains one message and a line one line."""
     fields = login_fields(replace(EVENT, user_name=name, device_name=name), "corp", None)
     assert RFC_5424.fullmatch(as_syslog(fields, "gate"))
     assert as_json(fields).count(b"\n") == 1
@@ -89,8 +90,8 @@ def test_nothing_that_a_user_types_breaks_out(name: str) -> None:
     assert as_json(fields).count(b"\n") == 1
 
 
-def test_people_can_be_pseudonyms() -> None:
-    """The same person is the same hash, another key another one, and the name is nowhere."""
+def test_names_can_be_replaced_by_pseudonyms() -> None:
+    """The hash of a name depends on the name and the key only, and the message does not contain the name."""
     one, other = Pseudonyms(b"k" * 32), Pseudonyms(b"l" * 32)
     fields = login_fields(EVENT, "corp", one)
     assert b"ann" not in as_json(fields) + as_syslog(fields, "gate")
@@ -102,8 +103,8 @@ def test_people_can_be_pseudonyms() -> None:
     assert fields["changes"] == {"email": ["********", "********"]}
 
 
-def test_a_counted_message_has_its_octets_before_it() -> None:
-    """RFC 6587 section 3.4.1: the length, a space, the message."""
+def test_a_counted_message_starts_with_its_length() -> None:
+    """RFC 6587 section 3.4.1: the length in octets, a space, the message."""
     assert counted("grün".encode()) == "5 grün".encode()
 
 
@@ -112,13 +113,13 @@ def test_a_counted_message_has_its_octets_before_it() -> None:
     ["", "siem:514", "udp://siem", "tcp://siem", "file://siem/x", "file:x", "syslog+udp://", "syslog+tcp://u@h",
      "tcp://h:1/x", "syslog+udp://h?ca=/x"],
 )  # fmt: skip
-def test_what_is_no_outlet_is_refused(text: str) -> None:
-    """Without repeating it."""
+def test_a_malformed_target_is_refused(text: str) -> None:
+    """The message does not contain the target."""
     with pytest.raises(ValueError, match=r"^(?!.*siem).*$"):
         parse_target(text)
 
 
 def test_ports_have_defaults() -> None:
-    """514, 601 and 6514, as the RFCs register them."""
+    """The defaults are the registered ports 514, 601 and 6514."""
     targets = [parse_target(f"syslog+{kind}://siem") for kind in ("udp", "tcp", "tls")]
     assert [target.port for target in targets] == [514, 601, 6514]

@@ -1,4 +1,4 @@
-"""The line that each decision has in the log."""
+"""The log line of each decision."""
 
 import json
 import time
@@ -11,7 +11,7 @@ WAIT_S = 30.0
 
 
 def logins(service: RunningService, count: int) -> list[dict[str, object]]:
-    """The lines of decisions, once there are so many."""
+    """Wait until the log has `count` lines of decisions, and return them."""
     deadline = time.monotonic() + WAIT_S
     while True:
         lines = [json.loads(line) for line in service.log().splitlines() if line.startswith("{")]
@@ -22,7 +22,7 @@ def logins(service: RunningService, count: int) -> list[dict[str, object]]:
 
 
 def log_in(service: RunningService) -> None:
-    """Ann, from a station, with a right and a wrong password."""
+    """Log ann in from a station, once with the right and once with a wrong password."""
     service.add_client("here", "127.0.0.1", SECRET)
     service.add_user("ann", b"hello")
     with service.radius(SECRET) as client:
@@ -30,7 +30,7 @@ def log_in(service: RunningService) -> None:
             client.login("ann", password, CALLING_STATION_ID=b"AA-BB-CC-00-11-22")
 
 
-def test_a_decision_is_a_line_with_its_events_id(tmp_path: Path) -> None:
+def test_a_decision_is_logged_with_the_id_of_its_event(tmp_path: Path) -> None:
     """request_id is the eventId of GetAuthLog; the line has decision and reason, and no password."""
     with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         log_in(service)
@@ -42,8 +42,8 @@ def test_a_decision_is_a_line_with_its_events_id(tmp_path: Path) -> None:
         assert "hello" not in service.log()
 
 
-def test_it_can_be_left_out(tmp_path: Path) -> None:
-    """By a setting of its own, and by a level that is set while the service runs."""
+def test_log_lines_of_decisions_can_be_turned_off(tmp_path: Path) -> None:
+    """A setting turns them off, and so does a log level that is changed while the service runs."""
     settings = {"SALLYPORT_LOG_LOGINS": "false", "SALLYPORT_REJECT_DELAY_S": "0"}
     with running_service(tmp_path, settings) as service:
         log_in(service)
@@ -51,8 +51,8 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
     assert '"event": "login"' not in service.log()
 
 
-def test_people_can_be_hidden(tmp_path: Path) -> None:
-    """Users and stations are hashes: the same for the same name, whatever was decided."""
+def test_names_can_be_pseudonyms_in_the_log(tmp_path: Path) -> None:
+    """Users and stations are hashes, and the same name has the same hash in every line."""
     settings = {"SALLYPORT_LOG_IDENTITIES": "hashed", "SALLYPORT_REJECT_DELAY_S": "0"}
     with running_service(tmp_path, settings) as service:
         log_in(service)

@@ -1,4 +1,4 @@
-"""Events reach each kind of outlet, wait on disk while it is away, and come once it is back."""
+"""Events are sent to each kind of outlet; they wait on disk while the outlet is unavailable, and are sent later."""
 
 import json
 import socket
@@ -30,13 +30,13 @@ WAIT_S = 30.0
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    """An empty one."""
+    """An empty store."""
     async with running_store(tmp_path / "s.db") as store:
         yield store
 
 
 async def decide(store: SqliteStore, *users: str, backwards: bool = False) -> None:
-    """Write events of these users in one transaction. backwards: the first written is the last in time."""
+    """Write an event of each user in one transaction. backwards: the first written event is the latest."""
     columns = (
         "at", "domain_id", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "method",
         "factor", "decision", "applied_decision", "would_have_been", "reason", "latency_us",
@@ -51,8 +51,8 @@ async def decide(store: SqliteStore, *users: str, backwards: bool = False) -> No
 
 @asynccontextmanager
 async def carried(store: SqliteStore, *targets: Target, in_log: bool = False) -> AsyncIterator[OutletMetrics]:
-    """Outlets at work until the block is left; they know their place before it begins."""
-    set_level("info")  # a command that ran in this process before may have set another
+    """Run outlets until the block ends; their positions are known before it begins."""
+    set_level("info")  # a command that ran earlier in this process may have set another one
     metrics = OutletMetrics(CollectorRegistry())
     outlets = Outlets(
         store,
@@ -72,24 +72,23 @@ async def carried(store: SqliteStore, *targets: Target, in_log: bool = False) ->
 
 
 def has_lines(path: Path, count: int) -> bool:
-    """Whether a file has so many lines."""
+    """Return whether a file has `count` lines."""
     return path.exists() and path.read_bytes().count(b"\n") >= count
 
 
 async def positions(store: SqliteStore, total: int) -> bool:
-    """Whether the positions of the outlets add up to a total."""
+    """Return whether the positions of the outlets add up to a total."""
     return await store.read(lambda tx: tx.value(int, "select sum(last_id) from outlet_places")) == total
 
 
 async def lines_of(path: Path, count: int) -> list[str]:
-    """The users in a file of JSON lines, once there are so many."""
+    """Wait until a file has `count` JSON lines, and return their users."""
     await until(lambda: has_lines(path, count))
     return [json.loads(line)["user"] for line in path.read_text().splitlines()]
 
 
-async def test_a_file_gets_a_line_for_each(store: SqliteStore, tmp_path: Path) -> None:
-    """The file has the events in order, from the start of the outlet on, and mode 0600; a rotated file is created
-    again."""
+async def test_a_file_gets_a_line_for_each_event(store: SqliteStore, tmp_path: Path) -> None:
+    """The file has the events since the outlet's start in order, and mode 0600; a rotated file is created again."""
     await decide(store, "before")
     path = tmp_path / "logins.jsonl"
     async with carried(store, parse_target(f"file://{path}")):
@@ -101,8 +100,8 @@ async def test_a_file_gets_a_line_for_each(store: SqliteStore, tmp_path: Path) -
         assert await lines_of(path, 1) == ["carl"]
 
 
-async def test_what_is_told_at_once_is_in_the_order_of_its_time(store: SqliteStore, tmp_path: Path) -> None:
-    """The order of writing makes no difference; each part of a long queue is sent once and as a whole."""
+async def test_a_batch_is_sent_in_order_of_time(store: SqliteStore, tmp_path: Path) -> None:
+    """The order of writing does not matter; each part of a long queue is sent once and as a whole."""
     path = tmp_path / "logins.jsonl"
     users = [f"user{number}" for number in range(2 * BATCH)]
     async with carried(store, parse_target(f"file://{path}")):
@@ -110,8 +109,8 @@ async def test_what_is_told_at_once_is_in_the_order_of_its_time(store: SqliteSto
         assert await lines_of(path, len(users)) == [*users[:BATCH][::-1], *users[BATCH:][::-1]]
 
 
-async def test_the_log_is_in_the_order_of_time_too(store: SqliteStore) -> None:
-    """Two decisions of one transaction are in the order of time, each once."""
+async def test_log_lines_are_in_order_of_time(store: SqliteStore) -> None:
+    """Two decisions of one transaction are logged in order of time, each once."""
     with capture_logs() as logged:
         async with carried(store, in_log=True):
             await decide(store, "late", "early", backwards=True)
@@ -122,19 +121,20 @@ async def test_the_log_is_in_the_order_of_time_too(store: SqliteStore) -> None:
 
 
 async def change(store: SqliteStore, *targets: str) -> None:
-    """Entries of the audit trail about these."""
+    """Write entries of the audit trail for these targets."""
     await store.write(
         lambda tx: [audit.record(tx, "user.update", at=1, tenant_id=0, target=target) for target in targets]
     )
 
 
-async def test_the_audit_trail_is_carried_too(store: SqliteStore, tmp_path: Path) -> None:
-    """From now on, each entry once, beside the logins, and by a place of its own over a restart."""
+async def test_the_audit_trail_is_sent(store: SqliteStore, tmp_path: Path) -> None:
+    """Each entry since the outlet's start is sent once, with the logins. The trail has its own position, which survives
+    a restart."""
     await change(store, "before")
     path = tmp_path / "siem.jsonl"
     target = parse_target(f"file://{path}")
 
-    async def told(count: int) -> list[tuple[str, str]]:
+    async def records(count: int) -> list[tuple[str, str]]:
         await until(lambda: has_lines(path, count))
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         return sorted((line["type"], line.get("user") or line["target"]) for line in lines)
@@ -142,15 +142,15 @@ async def test_the_audit_trail_is_carried_too(store: SqliteStore, tmp_path: Path
     async with carried(store, target):
         await change(store, "user 1 ann")
         await decide(store, "ann")
-        assert await told(2) == [("audit", "user 1 ann"), ("login", "ann")]
+        assert await records(2) == [("audit", "user 1 ann"), ("login", "ann")]
         await until(lambda: positions(store, 3))
     await change(store, *(f"user {number}" for number in range(300)))
     async with carried(store, target):
-        assert len(await told(302)) == 302
+        assert len(await records(302)) == 302
 
 
-async def test_what_came_while_nobody_ran_is_carried(store: SqliteStore, tmp_path: Path) -> None:
-    """The position is in the store: a restart continues behind it and repeats nothing."""
+async def test_events_before_a_restart_are_sent_after_it(store: SqliteStore, tmp_path: Path) -> None:
+    """The position is in the store, so a restart continues after it and repeats no event."""
     path = tmp_path / "logins.jsonl"
     target = parse_target(f"file://{path}")
     async with carried(store, target):
@@ -162,8 +162,8 @@ async def test_what_came_while_nobody_ran_is_carried(store: SqliteStore, tmp_pat
         assert await lines_of(path, 501) == ["ann", *(f"user{number}" for number in range(500))]
 
 
-async def test_events_wait_while_the_siem_is_away(store: SqliteStore) -> None:
-    """Nothing is lost while it is not there, nor while its connection is gone."""
+async def test_events_wait_while_the_siem_is_unavailable(store: SqliteStore) -> None:
+    """No event is lost while the SIEM refuses connections or after a connection is closed."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -174,14 +174,12 @@ async def test_events_wait_while_the_siem_is_away(store: SqliteStore) -> None:
         (listener,) = await trio.open_tcp_listeners(port, host="127.0.0.1")
         async with listener:
             assert await users_over(listener, 2) == ["ann", "bob"]
-            await decide(store, "carl")  # the first connection is closed by now
+            await decide(store, "carl")  # the first connection is closed
             assert await users_over(listener, 1) == ["carl"]
 
 
-async def test_events_that_were_deleted_before_an_outlet_took_them_are_logged(
-    store: SqliteStore, tmp_path: Path
-) -> None:
-    """Retention deletes those of one tenant, which lie between those of others."""
+async def test_events_deleted_before_they_were_sent_are_logged(store: SqliteStore, tmp_path: Path) -> None:
+    """The log has the number of events that retention deleted; those of one tenant lie between those of others."""
     path = tmp_path / "away" / "logins.jsonl"
     with capture_logs() as logged:
         async with carried(store, parse_target(f"file://{path}")):
@@ -195,7 +193,7 @@ async def test_events_that_were_deleted_before_an_outlet_took_them_are_logged(
 
 
 async def users_over(listener: trio.SocketListener, count: int) -> list[str]:
-    """The users of so many JSON lines from one connection."""
+    """Read `count` JSON lines from one connection, and return their users."""
     with trio.fail_after(WAIT_S):
         async with await listener.accept() as stream:
             octets = b""
@@ -204,8 +202,8 @@ async def users_over(listener: trio.SocketListener, count: int) -> list[str]:
     return [json.loads(line)["user"] for line in octets.splitlines()]
 
 
-async def test_a_unix_socket_is_a_stream_too(store: SqliteStore, tmp_path: Path) -> None:
-    """As a collector on the same machine has it."""
+async def test_events_are_sent_to_a_unix_socket(store: SqliteStore, tmp_path: Path) -> None:
+    """A collector on the same machine may listen on a stream socket."""
     path = tmp_path / "siem.sock"
     sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with closing(sock):
@@ -216,8 +214,8 @@ async def test_a_unix_socket_is_a_stream_too(store: SqliteStore, tmp_path: Path)
             assert await users_over(trio.SocketListener(sock), 1) == ["ann"]
 
 
-async def test_datagrams_hold_one_message_each(store: SqliteStore) -> None:
-    """RFC 5426: no length, no end."""
+async def test_a_datagram_has_one_message(store: SqliteStore) -> None:
+    """A datagram has no length and no terminator (RFC 5426)."""
     sock = trio.socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with closing(sock):
         await sock.bind(("127.0.0.1", 0))
@@ -233,7 +231,7 @@ async def test_datagrams_hold_one_message_each(store: SqliteStore) -> None:
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Iterator[tuple[Path, ssl.SSLContext]]:
-    """Who signs the SIEM's certificate, and the SIEM's side of TLS."""
+    """The authority of the SIEM's certificate, and the SIEM's TLS context."""
     made = Authority("the SIEM's authority")
     (tmp_path / "ca.pem").write_text(made.pem)
     (tmp_path / "siem.pem").write_bytes(made.key_for("localhost", "127.0.0.1"))
@@ -243,10 +241,10 @@ def authority(tmp_path: Path) -> Iterator[tuple[Path, ssl.SSLContext]]:
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-async def test_syslog_over_tls_is_counted_and_trusted(
+async def test_syslog_over_tls_has_lengths_and_needs_trust(
     store: SqliteStore, authority: tuple[Path, ssl.SSLContext], trusted: bool
 ) -> None:
-    """RFC 5425: a frame starts with its length; a server without a trusted certificate gets nothing."""
+    """A message starts with its length (RFC 5425); a server without a trusted certificate receives no octet."""
     ca, context = authority
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
@@ -268,8 +266,8 @@ async def test_syslog_over_tls_is_counted_and_trusted(
                         assert await stream.receive_some() == b""
 
 
-async def test_a_file_elsewhere_is_never_followed(store: SqliteStore, tmp_path: Path) -> None:
-    """A symbolic link in the place of the file is refused, and the events wait."""
+async def test_a_symbolic_link_is_not_followed(store: SqliteStore, tmp_path: Path) -> None:
+    """If the file is replaced by a symbolic link, the events wait."""
     secret = tmp_path / "somebody's file"
     secret.write_text("")
     (tmp_path / "logins.jsonl").symlink_to(secret)

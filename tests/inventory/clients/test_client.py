@@ -1,4 +1,4 @@
-"""RADIUS clients in memory: which one a source address belongs to, and what it may learn."""
+"""RADIUS clients in memory: the client of a source address, and the settings that a client may learn."""
 
 from ipaddress import ip_address, ip_network
 from typing import ClassVar
@@ -31,7 +31,7 @@ def make(
     tls_name: str = "",
     tls_fingerprint: str = "",
 ) -> Client:
-    """A client as the store gives it."""
+    """Return a client as read from the store."""
     return Client(
         id=id,
         tenant_id=tenant_id,
@@ -52,13 +52,13 @@ def make(
 
 
 def found(table: ClientTable, host: str) -> str:
-    """The network of the client of an address; empty for none."""
+    """Return the network of the client of an address; empty without one."""
     client = table.find(host)
     return "" if client is None else str(client.network)
 
 
 def test_the_longest_prefix_wins() -> None:
-    """A single address before its network, a network before the one around it, in IPv4 and IPv6."""
+    """A single address is found before its network, and a network before a wider one, in IPv4 and IPv6."""
     networks = (
         "10.0.0.0/8",
         "10.1.0.0/16",
@@ -80,20 +80,21 @@ def test_the_longest_prefix_wins() -> None:
     }  # fmt: skip
 
 
-def test_the_families_are_told_apart() -> None:
-    """Every IPv4 address is not every IPv6 address, nor is the number of one that of the other."""
+def test_address_families_are_separate() -> None:
+    """A network of all IPv4 addresses contains no IPv6 address, and an IPv4 address is not the IPv6 address with the
+    same number."""
     table = ClientTable([make(1, "0.0.0.0/0"), make(2, "::a00:1/128")])
     assert (found(table, "10.0.0.1"), found(table, "::a00:1"), found(table, "::2")) == ("0.0.0.0/0", "::a00:1/128", "")
 
 
-def test_an_address_with_its_interface() -> None:
-    """A link-local sender comes with its zone, which is no part of the address."""
+def test_the_zone_of_an_address_is_ignored() -> None:
+    """The address of a link-local sender has a zone, which is not part of the address."""
     assert found(ClientTable([make(1, "fe80::/10")]), "fe80::1%eth0") == "fe80::/10"
 
 
 @given(networks=st.lists(NETWORKS, max_size=30, unique=True), data=st.data())
-def test_the_table_finds_what_a_search_would(networks: list[Network], data: st.DataObject) -> None:
-    """Whatever the networks are, an address belongs to the narrowest that contains it; asking again changes nothing."""
+def test_the_table_finds_the_narrowest_network(networks: list[Network], data: st.DataObject) -> None:
+    """For any networks, the table finds the narrowest one that contains an address, also at the second look-up."""
     table = ClientTable(make(number, str(network)) for number, network in enumerate(networks))
     inside = [network[data.draw(st.integers(0, network.num_addresses - 1))] for network in networks[:5]]
     for address in (*inside, ip_address(data.draw(st.integers(0, 2**32 - 1)))):
@@ -103,8 +104,8 @@ def test_the_table_finds_what_a_search_would(networks: list[Network], data: st.D
             assert found(table, str(address)) == (str(narrowest) if narrowest else "")
 
 
-def test_the_memory_of_senders_is_bounded() -> None:
-    """A flood from random addresses does not grow it past its limit, and every answer stays right."""
+def test_the_cache_of_senders_is_bounded() -> None:
+    """A flood from random addresses does not grow the cache past its limit, and every answer stays right."""
     table = ClientTable([make(1, "10.0.0.0/8")])
     for number in range(_MEMO + 1000):
         host = str(ip_address((10 << 24) + number if number % 2 else (11 << 24) + number))
@@ -126,16 +127,15 @@ def test_the_memory_of_senders_is_bounded() -> None:
         ("::/0", "10.0.0.1/32", False),
     ],
 )
-def test_ranges_of_other_tenants(own: str, foreign: str, touches: bool) -> None:
-    """A range touches another when one contains the other; a tenant's own ranges may."""
+def test_ranges_of_tenants_overlap_if_one_contains_the_other(own: str, foreign: str, touches: bool) -> None:
+    """Ranges of the same tenant may overlap."""
     table = ClientTable([make(1, foreign, tenant_id=2)])
     assert table.foreign_ranges(1).touch(ip_network(own)) is touches
     assert not table.foreign_ranges(2).touch(ip_network(own))
 
 
 @given(networks=st.lists(NETWORKS, max_size=20, unique=True), network=NETWORKS)
-def test_ranges_touch_as_networks_overlap(networks: list[Network], network: Network) -> None:
-    """The quick answer is that of looking at each pair."""
+def test_the_overlap_check_agrees_with_comparing_each_pair(networks: list[Network], network: Network) -> None:
     table = ClientTable(make(number, str(each), tenant_id=2) for number, each in enumerate(networks))
     slow = any(each.version == network.version and each.overlaps(network) for each in networks)
     assert table.foreign_ranges(1).touch(network) is slow
@@ -155,25 +155,24 @@ def test_ranges_touch_as_networks_overlap(networks: list[Network], network: Netw
         ("no", None, "192.0.2.0/24", False, False),
     ],
 )
-def test_what_a_client_must_and_may_learn(
+def test_auto_is_learned_by_a_single_address_only(
     signature: str, since: int | None, network: str, required: bool, learns: bool
 ) -> None:
-    """yes and no are the admin's settings; auto is learned, and only by a single address. Both settings have the same
-    rule."""
+    """yes and no are settings of the admin. Both settings follow the same rule."""
     client = make(1, network, signature=signature, signed_since=since)
     assert (client.signature_required, client.learns_signature) == (required, learns)
     client = make(1, network, limit=signature, limited_since=since)
     assert (client.proxy_state_limited, client.learns_limit) == (required, learns)
 
 
-def test_an_address_is_shown_as_people_write_it() -> None:
-    """A single address without its prefix length, a network with it."""
+def test_a_single_address_is_shown_without_its_prefix_length() -> None:
+    """A network is shown with its prefix length."""
     shown = [make(1, network).address for network in ("192.0.2.1/32", "192.0.2.0/24", "2001:db8::1/128", "0.0.0.0/0")]
     assert shown == ["192.0.2.1", "192.0.2.0/24", "2001:db8::1", "0.0.0.0/0"]
 
 
-def test_a_secret_is_not_shown() -> None:
-    """Not in a client's repr, nor in that of its secret."""
+def test_the_repr_has_no_secret() -> None:
+    """Neither the repr of a client nor that of its secret contains the secret."""
     assert repr(make(1, "192.0.2.1/32").secret) == "***"
 
 
@@ -190,8 +189,8 @@ def test_a_secret_is_not_shown() -> None:
         ("::ffff:0:0/95", "::fffe:0:0/95"),
     ],
 )
-def test_addresses_are_taken_as_people_write_them(text: str, network: str) -> None:
-    """Host bits are cut off, IPv6 is written one way; IPv4 inside IPv6 is IPv4, as which it will come."""
+def test_an_address_is_normalized(text: str, network: str) -> None:
+    """Host bits are removed, IPv6 has one notation, and an IPv4-mapped address becomes IPv4."""
     assert TypeAdapter(NetworkText).validate_python(text) == network
 
 
@@ -199,8 +198,8 @@ def test_addresses_are_taken_as_people_write_them(text: str, network: str) -> No
     "text",
     ["", "192.0.2", "192.0.2.256", "192.0.2.1/33", "host.example", "1.2.3.4-1.2.3.9", "::/129", "fe80::1%eth0"],
 )
-def test_what_is_no_address(text: str) -> None:
-    """Names, ranges, malformed numbers and addresses with a zone are refused."""
+def test_a_malformed_address_is_refused(text: str) -> None:
+    """Names, address ranges, malformed numbers and addresses with a zone are refused."""
     with pytest.raises(ValidationError):
         TypeAdapter(NetworkText).validate_python(text)
 
@@ -209,13 +208,13 @@ def test_what_is_no_address(text: str) -> None:
     ("text", "product"),
     [("cisco ISE ", "Cisco ISE"), ("MIKROTIK routeros", "MikroTik RouterOS"), ("Lucent MAX", "Lucent MAX"), (" ", "")],
 )
-def test_products_are_spelled_as_they_are_found(text: str, product: str) -> None:
-    """One that is known here in any case; others as they came."""
+def test_a_known_product_is_normalized(text: str, product: str) -> None:
+    """A known product is accepted in any case and stored with its usual spelling; another one is stored unchanged."""
     assert TypeAdapter(Product).validate_python(text) == product
 
 
-def test_secrets_have_up_to_128_octets() -> None:
-    """Octets, not characters; text is UTF-8 without control characters, and octets in hex may be any."""
+def test_a_secret_has_up_to_128_octets() -> None:
+    """The limit counts octets. Text is UTF-8 without control characters; a secret in hex may have any octets."""
     adapter: TypeAdapter[SecretBytes] = TypeAdapter(ClientSecret)
     assert adapter.validate_python("ü" * 64).get_secret_value() == ("ü" * 64).encode()
     assert adapter.validate_python({"hex": "fc0a"}).get_secret_value() == b"\xfc\n"
@@ -227,7 +226,7 @@ def test_secrets_have_up_to_128_octets() -> None:
     ids=["130 octets", "129 octets", "line end", "129 octets in hex", "no hex", "empty object", "array", "boolean"],
 )
 def test_other_secrets_are_refused(value: object) -> None:
-    """A secret is text without control characters or octets in hex, up to 128 octets."""
+    """A secret with control characters, with malformed hex or with more than 128 octets is refused."""
     with pytest.raises(ValidationError):
         TypeAdapter[SecretBytes](ClientSecret).validate_python(value)
 
@@ -235,16 +234,17 @@ def test_other_secrets_are_refused(value: object) -> None:
 @pytest.mark.parametrize(
     ("value", "meaning"), [(True, "yes"), (False, "no"), ("YES", "yes"), ("Auto", "auto"), ("no", "no")]
 )
-def test_signature_settings_in_words_or_booleans(value: object, meaning: str) -> None:
-    """yes, no, auto in any case; true and false."""
+def test_a_signature_setting_is_a_word_or_a_boolean(value: object, meaning: str) -> None:
+    """yes, no and auto are accepted in any case, and so are true and false."""
     assert TypeAdapter(AnySignatures).validate_python(value) == meaning
 
 
 # --- over TLS -----------------------------------------------------------------------------------------------------
 
 
-def test_a_certificate_is_of_one_client() -> None:
-    """The fingerprint goes before the names, the names go in the certificate's order, and nothing matches nothing."""
+def test_a_certificate_identifies_one_client() -> None:
+    """The fingerprint is compared before the names, and the names in the certificate's order; an empty value matches no
+    client."""
     table = ClientTable(
         [make(1, "10.0.0.1/32", tls_name="a"), make(2, "10.0.0.2/32", tls_fingerprint="f"), make(3, "10.0.0.3/32")]
     )
@@ -258,8 +258,8 @@ def test_a_certificate_is_of_one_client() -> None:
     ]  # fmt: skip
 
 
-def test_a_certificate_that_two_tenants_claim_is_nobodys() -> None:
-    """One client has its name; another, whose owner has seen it, has its fingerprint or a further name: neither
+def test_a_certificate_of_two_tenants_identifies_no_client() -> None:
+    """If one tenant's client has a name of a certificate and another's its fingerprint or another name, neither
     receives the logins of the other."""
     table = ClientTable(
         [
@@ -294,14 +294,15 @@ def test_a_certificate_that_two_tenants_claim_is_nobodys() -> None:
 def test_a_peer_is_a_client_of_the_certificates_tenant(
     issued: Issued, fingerprint: str, names: list[str], found: int
 ) -> None:
-    """A certificate that was issued for a tenant is no client of another tenant, whatever that one has registered."""
+    """A certificate that was issued for a tenant identifies no client of another tenant, whatever is registered
+    there."""
     clients = [make(1, "10.0.0.1/32", tls_name="a"), make(2, "10.0.0.2/32", tls_name="b", tenant_id=2)]
     client = ClientTable(clients, issued).certified(fingerprint, names)
     assert (client.id if client else 0) == found
 
 
-def test_over_tls_the_certificate_is_the_proof() -> None:
-    """The secret is `radsec` there and nowhere else, and what signatures show is learned from UDP alone."""
+def test_a_client_over_tls_is_authenticated_by_its_certificate() -> None:
+    """The secret is `radsec` over TLS only, and signature settings are learned over UDP only."""
     table = ClientTable([make(1, "10.0.0.1/32", tls_name="a")])
     secure, plain = table.certified("", ["a"]), table.find("10.0.0.1")
     assert secure is not None
@@ -325,8 +326,8 @@ def test_over_tls_the_certificate_is_the_proof() -> None:
         (Fingerprint, "", ""),
     ],
 )
-def test_how_a_certificate_is_named(kind: object, text: str, meant: str) -> None:
-    """As people copy it; kept as it is compared."""
+def test_a_certificate_name_is_normalized(kind: object, text: str, meant: str) -> None:
+    """Common notations of names and fingerprints are stored in the form in which they are compared."""
     assert TypeAdapter(kind).validate_python(text) == meant
 
 
@@ -334,14 +335,14 @@ def test_how_a_certificate_is_named(kind: object, text: str, meant: str) -> None
     ("kind", "text"),
     [(TlsName, "a" * 254), (TlsName, "a\n"), (TlsName, "ä"), (Fingerprint, "ab" * 31), (Fingerprint, "x" * 64)],
 )
-def test_what_names_no_certificate(kind: object, text: str) -> None:
-    """Refused, and not stored as something that never matches."""
+def test_a_malformed_certificate_name_is_refused(kind: object, text: str) -> None:
+    """A malformed name would never match a certificate."""
     with pytest.raises(ValidationError):
         TypeAdapter(kind).validate_python(text)
 
 
 class Watched(ClientTable):
-    """A table that notes the addresses that it searches its networks for."""
+    """A table that records the addresses for which it searches its networks."""
 
     looked: ClassVar[list[str]] = []
 
@@ -350,8 +351,8 @@ class Watched(ClientTable):
         return super()._look(host)
 
 
-def test_strangers_take_no_place_in_the_memory() -> None:
-    """The address of a client is searched for once, however many addresses strangers send from."""
+def test_unknown_addresses_do_not_evict_a_client() -> None:
+    """The networks are searched once for a client's address, however many unknown addresses send packets."""
     table = Watched([make(1, "192.0.2.1/32")])
     assert found(table, "192.0.2.1") == "192.0.2.1/32"
     for number in range(_MEMO + 1):

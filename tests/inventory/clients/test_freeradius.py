@@ -1,4 +1,4 @@
-"""What a client section means: names, networks, secrets, products, settings, notes and findings."""
+"""The meaning of a client section: names, networks, secrets, products, settings, notes and findings."""
 
 from ipaddress import ip_network
 from pathlib import Path
@@ -44,8 +44,8 @@ def test_addresses_become_networks(tmp_path: Path, written: str, network: str) -
 
 
 @pytest.mark.parametrize("name", ["192.0.2.0/24", '"192.0.2.0/24"', "192.0.2.9/24", "192.0.2/24"])
-def test_the_old_style_takes_the_name_for_the_address(tmp_path: Path, name: str) -> None:
-    """Without ipaddr, the name of the section is the address, and the name of the client too."""
+def test_a_section_without_ipaddr_has_its_address_as_name(tmp_path: Path, name: str) -> None:
+    """In the old style, the name of the section is the address and also the name of the client."""
     entry = only(tmp_path, client(name, address="netmask = 8"))
     assert (entry.name, entry.addresses) == (name.strip('"'), ip_network("192.0.2.0/24"))
     assert "netmask is ignored where the name is the address" in entry.notes
@@ -82,8 +82,8 @@ def test_the_old_style_takes_the_name_for_the_address(tmp_path: Path, name: str)
         (client('""'), "the name is empty"),
     ],
 )
-def test_one_bad_client_is_set_aside_and_the_others_go_on(tmp_path: Path, text: str, reason: str) -> None:
-    """A client that cannot be imported is reported with its place and its reason; the next one is read."""
+def test_a_bad_client_does_not_stop_the_import(tmp_path: Path, text: str, reason: str) -> None:
+    """A client that cannot be imported is reported with its position and the reason; the next one is read."""
     entries = read(write(tmp_path, f"\n{text}{client('next', address='ipaddr = 198.51.100.1')}"))
     assert names(entries) == ["next"]
     (bad,) = entries.unusable
@@ -102,8 +102,8 @@ def test_one_bad_client_is_set_aside_and_the_others_go_on(tmp_path: Path, text: 
         ('"${site}-1"', "north-1"),
     ],
 )
-def test_a_name_is_the_sections_label(tmp_path: Path, written: str, name: str) -> None:
-    """The label is the name, in UTF-8 or else Latin-1, unless there is a shortname."""
+def test_the_name_is_the_label_of_the_section(tmp_path: Path, written: str, name: str) -> None:
+    """The label is in UTF-8 or else Latin-1; a shortname takes precedence."""
     assert only(tmp_path, f"site = north\n{client(written)}").name == name
     assert only(tmp_path, f"site = north\n{client(written, more='shortname = core')}").name == "core"
 
@@ -118,8 +118,8 @@ def test_a_name_is_the_sections_label(tmp_path: Path, written: str, name: str) -
         ("x", None),
     ],
 )
-def test_products(tmp_path: Path, nas_type: str, product: str | None) -> None:
-    """nas_type gives the product where it names one, else a note."""
+def test_nas_type_gives_the_product(tmp_path: Path, nas_type: str, product: str | None) -> None:
+    """A nas_type that is not a known product leads to a note."""
     entry = only(tmp_path, client(more=f"nas_type = {nas_type}"))
     assert entry.product == product
     assert entry.notes == (() if product else (f"nas_type '{nas_type}' names no product",))
@@ -130,15 +130,14 @@ def test_products(tmp_path: Path, nas_type: str, product: str | None) -> None:
     [("yes", "yes"), ("TRUE", "yes"), ("on", "yes"), ("no", "no"), ("False", "no"), ("off", "no"), ("auto", "auto")],
 )
 @pytest.mark.parametrize("of_all", [False, True], ids=["client", "security section"])
-def test_signature_settings(tmp_path: Path, written: str, setting: str, of_all: bool) -> None:
-    """Both settings take yes, no and auto in all spellings; the section `security` gives the default."""
+def test_signature_settings_are_read(tmp_path: Path, written: str, setting: str, of_all: bool) -> None:
+    """Both settings accept yes, no and auto in all spellings; the section `security` gives the default."""
     more = f"require_message_authenticator = {written}\nlimit_proxy_state = {written}"
     entry = only(tmp_path, f"security {{\n{more}\n}}\n{client()}" if of_all else client(more=more))
     assert (entry.require_message_authenticator, entry.limit_proxy_state) == (setting, setting)
 
 
-def test_signatures_are_learned_unless_set(tmp_path: Path) -> None:
-    """The default of both settings is auto."""
+def test_signature_settings_are_auto_by_default(tmp_path: Path) -> None:
     entry = only(tmp_path, client())
     assert (entry.require_message_authenticator, entry.limit_proxy_state) == ("auto", "auto")
 
@@ -176,18 +175,18 @@ def test_clients_of_lists_and_virtual_servers(tmp_path: Path) -> None:
         (client(more="tls {\n}"), "a section is ignored ({}:4)"),
     ],
 )
-def test_notes(tmp_path: Path, text: str, note: str) -> None:
-    """Ignored items and warnings are noted, without a secret."""
+def test_ignored_items_are_noted(tmp_path: Path, text: str, note: str) -> None:
+    """Notes and warnings contain no secret."""
     assert only(tmp_path, text).notes == (note.format(tmp_path / "clients.conf"),)
 
 
-def test_the_usual_client_has_no_notes(tmp_path: Path) -> None:
-    """proto = * and the limit section of FreeRADIUS's own example are nothing to note."""
+def test_a_usual_client_has_no_notes(tmp_path: Path) -> None:
+    """proto = * and the limit section of FreeRADIUS's example lead to no note."""
     assert only(tmp_path, client(more="proto = *\nlimit {\nlifetime = 0\n}")).notes == ()
 
 
-def test_findings(tmp_path: Path) -> None:
-    """Weak secrets, equal names and networks, overlaps, ranges that never latch and wide ones are named."""
+def test_weaknesses_are_found(tmp_path: Path) -> None:
+    """Weak secrets, equal names and networks, overlaps, ranges that never latch and wide ranges are reported."""
     text = client("a", address="ipaddr = 10.0.0.0/8", secret="testing123")
     text += client("a", address="ipaddr = 10.1.0.0/16", more="require_message_authenticator = yes")
     text += client("b", address="ipaddr = 10.1.2.3") + client("c", address="ipaddr = 10.1.2.3")
@@ -207,8 +206,8 @@ def test_findings(tmp_path: Path) -> None:
     ]
 
 
-def test_findings_stay_short(tmp_path: Path) -> None:
-    """A network around thousands of others is one line, found in no time; single addresses are nothing to find."""
+def test_findings_are_short(tmp_path: Path) -> None:
+    """A network around thousands of others is one line, found quickly; single addresses are not reported."""
     inner = "".join(client(f"n{n}", address=f"ipaddr = 10.0.{n >> 8}.{n & 255}") for n in range(3000))
     found = findings(read(write(tmp_path, client("lan", address="ipaddr = 10.0.0.0/16") + inner)))
     assert len(found) == 2
@@ -219,8 +218,7 @@ def test_findings_stay_short(tmp_path: Path) -> None:
 TAIL = "kLm0pQr5tUv"
 
 
-def test_no_secret_is_shown(tmp_path: Path) -> None:
-    """Entries, notes and findings contain no part of a secret."""
+def test_the_results_contain_no_secret(tmp_path: Path) -> None:
     entries = read(write(tmp_path, client(secret=f"short1,{TAIL}", more=f"secret = {TAIL}")))
     assert TAIL not in f"{entries}{findings(entries)}{entries.unusable}"
 
@@ -230,7 +228,7 @@ def test_no_secret_is_shown(tmp_path: Path) -> None:
     [f"x {TAIL}", f'"x"{TAIL}', f'"x{TAIL}', f"x, {TAIL} = y z", f"x, {TAIL} == y"],
     ids=["two words", "behind a quote", "open quote", "two values", "operator"],
 )
-def test_no_error_shows_a_secret(tmp_path: Path, wrong: str) -> None:
+def test_an_error_contains_no_secret(tmp_path: Path, wrong: str) -> None:
     """The message for a malformed secret does not contain a part of it."""
     with pytest.raises(ClientsFileError) as caught:
         read(write(tmp_path, client(secret=wrong)))

@@ -1,4 +1,4 @@
-"""How lines, quotes, comments and braces are read; what FreeRADIUS itself makes of them is in tests/peers."""
+"""Syntax of clients.conf: lines, quotes, comments and braces. The tests in tests/peers compare with FreeRADIUS."""
 
 import re
 from contextlib import suppress
@@ -56,8 +56,8 @@ TOKENS = [*"{}=,;#'\"`\\ \n\t$/*\xe9", *WORDS.split("|"), *DIRECTIVES.split("|")
         ('"ab\\"\\\n    cd"', b'ab"cd'),
     ],
 )
-def test_a_secret_is_the_octets_that_freeradius_takes(tmp_path: Path, written: str, octets: bytes) -> None:
-    """Quotes and their escapes, comments, commas and continuations cut a secret where FreeRADIUS cuts it."""
+def test_a_secret_has_the_octets_that_freeradius_reads(tmp_path: Path, written: str, octets: bytes) -> None:
+    """Quotes and their escapes, comments, commas and continuation lines end a secret where they do in FreeRADIUS."""
     assert only(tmp_path, client(secret=written)).secret.reveal() == octets
 
 
@@ -66,8 +66,8 @@ def test_a_secret_is_the_octets_that_freeradius_takes(tmp_path: Path, written: s
     [
         ('client a {\nsecret = "abc\n}', 2, "a quote is not closed"),
         ("client a {\nsecret = 'abc\\'\n}", 2, "a quote is not closed"),
-        ("\nclient a {\nsecret = abc }\n}", 4, "a } closes nothing"),
-        ("}", 1, "a } closes nothing"),
+        ("\nclient a {\nsecret = abc }\n}", 4, "there is no open section for this }"),
+        ("}", 1, "there is no open section for this }"),
         ("client a {\nipaddr = ::1\n", 1, "the section is not closed in its file"),
         ("client a\n{\n}", 1, "an = or a section is expected"),
         ("client a b {\n}", 1, "an = or a section is expected"),
@@ -96,8 +96,8 @@ def test_a_secret_is_the_octets_that_freeradius_takes(tmp_path: Path, written: s
         ("a {\n" * (MAX_SECTIONS + 1), MAX_SECTIONS + 1, f"more than {MAX_SECTIONS} sections"),
     ],
 )
-def test_what_is_no_configuration_is_told_with_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
-    """A syntax error names the file, the line and the mistake."""
+def test_a_syntax_error_names_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
+    """The error names the file, the line and the mistake."""
     path = write(tmp_path, text)
     with pytest.raises(ClientsFileError, match=re.escape(f"{path}:{line}: ")) as caught:
         read(path)
@@ -106,7 +106,7 @@ def test_what_is_no_configuration_is_told_with_its_line(tmp_path: Path, text: st
 
 @pytest.mark.parametrize(("octets", "what"), [(b"\xef\xbb\xbfclient", "byte order mark"), (b"a\0b", "a NUL octet")])
 def test_octets_that_hide_sections_are_refused(tmp_path: Path, octets: bytes, what: str) -> None:
-    """FreeRADIUS ignores the text after a NUL or at a byte order mark; an import must not guess."""
+    """FreeRADIUS ignores the text after a NUL or at a byte order mark, so such a file is ambiguous."""
     with pytest.raises(ClientsFileError, match=what):
         read(write(tmp_path, octets))
 
@@ -127,7 +127,7 @@ def test_octets_that_hide_sections_are_refused(tmp_path: Path, octets: bytes, wh
     ],
 )
 def test_the_layout_does_not_matter(tmp_path: Path, text: str) -> None:
-    """Braces, commas, comments, other sections and line ends may stand as FreeRADIUS allows them."""
+    """Braces, commas, comments, other sections and line ends may be placed as FreeRADIUS allows."""
     entry = only(tmp_path, text)
     assert (entry.name, str(entry.addresses), entry.secret) == ("a", "::1/128", Secret(b"x"))
 

@@ -1,4 +1,4 @@
-"""References, templates, included files, and the limits against hostile ones."""
+"""References, templates and included files, and limits against hostile ones."""
 
 import os
 from pathlib import Path
@@ -32,8 +32,8 @@ from .conf import GOOD, client, names, only, write
         ("x = first\nx = second", "shortname = ${x}", "", "first"),
     ],
 )
-def test_references(tmp_path: Path, above: str, inside: str, below: str, value: str) -> None:
-    """A reference finds its item where FreeRADIUS finds it: here, at the top, by a path, or further down."""
+def test_references_are_resolved(tmp_path: Path, above: str, inside: str, below: str, value: str) -> None:
+    """A reference is searched for where FreeRADIUS searches: in the section, at the top, by a path and further down."""
     assert only(tmp_path, f"{above}\n{client(more=inside)}{below}\n", SITE="north").name == value
 
 
@@ -47,27 +47,27 @@ def test_references(tmp_path: Path, above: str, inside: str, below: str, value: 
         (client(more="shortname = ${.}"), "names no item"),
     ],
 )
-def test_references_to_nothing(tmp_path: Path, text: str, reason: str) -> None:
-    """A reference that FreeRADIUS cannot replace sets its client aside and is named."""
+def test_an_unresolved_reference_excludes_its_client(tmp_path: Path, text: str, reason: str) -> None:
+    """A client with a reference that FreeRADIUS cannot resolve is not imported and is reported."""
     (bad,) = read(write(tmp_path, text)).unusable
     assert reason in bad.reason
 
 
-def test_environment_keeps_octets(tmp_path: Path) -> None:
-    """An environment variable that is no UTF-8 becomes the same octets of a secret."""
+def test_an_environment_variable_keeps_its_octets(tmp_path: Path) -> None:
+    """A variable that is not UTF-8 gives the same octets in a secret."""
     secret = only(tmp_path, client(secret='"$ENV{S}"'), S=os.fsdecode(b"\xff\xe9 ok")).secret
     assert secret.reveal() == b"\xff\xe9 ok"
 
 
-def test_templates(tmp_path: Path) -> None:
-    """A client takes from its template what it does not say itself."""
+def test_a_client_inherits_from_its_template(tmp_path: Path) -> None:
+    """The template has the items that the client does not set itself."""
     text = f"templates {{\nbranch {{\nsecret = {GOOD}\nnas_type = cisco\n}}\n}}\n"
     entry = only(tmp_path, f"{text}client a {{\n$TEMPLATE branch\nipaddr = ::1\nnas_type = mikrotik\n}}\n")
     assert (entry.secret, entry.product) == (Secret(GOOD.encode()), "MikroTik RouterOS")
 
 
-def test_includes(tmp_path: Path) -> None:
-    """Included files are found from the file that includes them; their clients come in its place."""
+def test_an_included_file_is_read_in_place(tmp_path: Path) -> None:
+    """The path is relative to the including file."""
     write(tmp_path, f"{client('b')}$include 'd e'\n", "sub/b.conf")
     write(tmp_path, client("c"), "sub/d e")
     write(tmp_path, "shortname = e\n", "part")
@@ -79,8 +79,8 @@ def test_includes(tmp_path: Path) -> None:
     assert entries[2].where == f"{tmp_path / 'sub' / 'd e'}:1"
 
 
-def test_included_directories(tmp_path: Path) -> None:
-    """Of a directory, files count whose names are letters, digits, `.`, `-` and `_` and begin with no dot."""
+def test_an_included_directory_is_read(tmp_path: Path) -> None:
+    """Only files whose names consist of letters, digits, `.`, `-` and `_` and do not begin with a dot are read."""
     for name in ("z.conf", "a-b", "c_d.bak", ".hidden", "e~", "#f#", "g h", "i+"):
         write(tmp_path, client(f"'{name}'"), f"clients.d/{name}")
     (tmp_path / "clients.d" / "inner").mkdir()
@@ -90,15 +90,15 @@ def test_included_directories(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["client a {\n$INCLUDE end\n", "$INCLUDE begin\n}\n"], ids=["end", "begin"])
 def test_an_included_file_closes_its_own_sections(tmp_path: Path, text: str) -> None:
-    """A section neither begins in one file and ends in another, nor the other way round."""
+    """A section that begins in one file and ends in another is refused."""
     write(tmp_path, "}\n", "end")
     write(tmp_path, "client a {\n", "begin")
-    with pytest.raises(ClientsFileError, match=r"closes nothing|not closed"):
+    with pytest.raises(ClientsFileError, match=r"no open section|not closed"):
         read(write(tmp_path, text))
 
 
 def test_limits_on_files(tmp_path: Path) -> None:
-    """Depth, number and size of the files are bounded, and only regular files are opened."""
+    """Depth, number and size of the files are limited, and only regular files are opened."""
     for number in range(MAX_INCLUDES + 2):
         write(tmp_path, f"$INCLUDE {number + 1}\n", str(number))
     with pytest.raises(ClientsFileError, match=f"more than {MAX_INCLUDES} files deep"):
@@ -113,8 +113,8 @@ def test_limits_on_files(tmp_path: Path) -> None:
         read(tmp_path / "pipe")
 
 
-def test_limit_on_statements(tmp_path: Path) -> None:
-    """Many tiny statements do not fill the memory."""
+def test_the_number_of_statements_is_limited(tmp_path: Path) -> None:
+    """Many tiny statements cannot fill the memory."""
     path = write(tmp_path, "a{}\n" * 51)
     with pytest.raises(ClientsFileError, match="more than 100 statements"):
         Parser({}, max_statements=100).parse(path)

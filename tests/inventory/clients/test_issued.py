@@ -1,4 +1,4 @@
-"""Which tenant a certificate belongs to, and which certificates a tenant may name."""
+"""Which tenant a certificate belongs to, and which certificates the clients of a tenant may name."""
 
 from typing import Any
 
@@ -18,14 +18,14 @@ FOREIGN = "the installation has several tenants"
 
 @pytest.fixture
 async def other(areas: Areas) -> int:
-    """A second tenant. The first one's proxy has a certificate of the installation."""
+    """A second tenant. The certificate of the first one's proxy was issued for the installation."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     await issued(areas).record(PROXY, PRINT, areas.tenant)
     return other
 
 
 def issued(areas: Areas) -> IssuedCertificates:
-    """The records of the areas."""
+    """Return the records of the areas."""
     return IssuedCertificates(areas.configuration, lambda: areas.clients.table.issued)
 
 
@@ -43,8 +43,8 @@ def issued(areas: Areas) -> IssuedCertificates:
     ids=["name", "fingerprint", "not issued", "wildcard", "print not issued", "own name, their print", "print as name"],
 )
 async def test_a_tenant_cannot_name_a_certificate_of_another(areas: Areas, other: int, fields: dict[str, str]) -> None:
-    """A name or fingerprint that was not issued for the tenant is refused, in the same words whether or not another
-    tenant has it, by adding and by changing a client."""
+    """A name or fingerprint that was not issued for the tenant is refused when a client is added or changed, with the
+    same message whether or not another tenant has it."""
     await issued(areas).record("proxy.b.example.com", "ef" * 32, other)
     client = await areas.client("192.0.2.7/32", tenant=other)
     with pytest.raises(Forbidden, match=FOREIGN):
@@ -54,8 +54,8 @@ async def test_a_tenant_cannot_name_a_certificate_of_another(areas: Areas, other
     assert areas.clients.table.certified(PRINT, [PROXY]) is None
 
 
-async def test_a_name_of_the_same_digits_is_no_fingerprint(areas: Areas, other: int) -> None:
-    """A certificate whose name is another one's fingerprint does not give that fingerprint to its tenant."""
+async def test_a_name_that_looks_like_a_fingerprint_is_not_one(areas: Areas, other: int) -> None:
+    """A certificate whose name equals the fingerprint of another does not give that fingerprint to its tenant."""
     await issued(areas).record(PRINT, OTHER_PRINT, other)
     with pytest.raises(Forbidden, match=FOREIGN):
         await areas.clients.add(other, NewClient("n", "192.0.2.8/32", tls_fingerprint=PRINT), by=Role.ADMIN)
@@ -71,7 +71,7 @@ async def test_a_tenant_names_its_own_certificate(areas: Areas, other: int, fiel
 
 
 @pytest.mark.parametrize("fields", [{"tls_name": PROXY}, {"tls_fingerprint": PRINT}], ids=["name", "fingerprint"])
-async def test_the_installation_names_any_certificate_but_another_tenants(
+async def test_the_installation_names_any_certificate_except_a_tenants(
     areas: Areas, other: int, fields: dict[str, Any]
 ) -> None:
     """The command line adds a name that was not issued; one that was issued for another tenant is a Conflict."""
@@ -97,7 +97,8 @@ async def test_the_only_tenant_names_any_certificate(areas: Areas) -> None:
 
 @pytest.mark.parametrize("form", [PROXY, "Proxy.A.example.COM", f"{PROXY}."])
 async def test_a_name_belongs_to_one_tenant(areas: Areas, other: int, form: str) -> None:
-    """A name in any case, with or without the final dot, is refused to another tenant and renewed for its own."""
+    """A name, in any case and with or without the final dot, is refused to another tenant and can be renewed for its
+    own."""
     certificates = issued(areas)
     with pytest.raises(Conflict, match="another tenant"):
         await certificates.check(form, other)
@@ -110,7 +111,7 @@ async def test_a_name_belongs_to_one_tenant(areas: Areas, other: int, form: str)
 
 
 async def test_the_name_of_a_client_is_not_issued_for_another_tenant(areas: Areas, other: int) -> None:
-    """A client's TLS name of before the certificates had tenants belongs to its tenant."""
+    """The TLS name of a client that is older than the tenants of certificates belongs to the client's tenant."""
     await areas.client("192.0.2.8/32", tls_name="old.example.com")
     with pytest.raises(Conflict, match="another tenant"):
         await issued(areas).check("old.example.com", other)
@@ -118,7 +119,7 @@ async def test_the_name_of_a_client_is_not_issued_for_another_tenant(areas: Area
 
 
 async def test_a_name_is_free_once_all_its_certificates_are_revoked(areas: Areas, other: int) -> None:
-    """After a renewal, revoking one certificate keeps the name, revoking both frees it."""
+    """After a renewal, revoking one certificate keeps the name, and revoking both frees it."""
     certificates = issued(areas)
     await certificates.record(PROXY, OTHER_PRINT, areas.tenant)
     await certificates.forget([PRINT])

@@ -1,4 +1,4 @@
-"""What RADIUS clients learn: that they sign their requests, and that they limit Proxy-State."""
+"""Settings that RADIUS clients learn: that they sign their requests, and that they limit Proxy-State."""
 
 import pytest
 import trio
@@ -6,7 +6,7 @@ import trio
 from sallyport.base.clock import SECOND
 from sallyport.inventory.clients.client import LIMITED, SIGNED
 from sallyport.inventory.clients.service import LATCHES, NewClient
-from tests.areas import SECRET, Areas
+from tests.areas import SECRET, Areas, only_sqlite
 
 
 async def history(areas: Areas) -> list[tuple[str, str, int]]:
@@ -20,8 +20,8 @@ async def history(areas: Areas) -> list[tuple[str, str, int]]:
     )
 
 
-async def test_what_was_learned_is_kept(areas: Areas) -> None:
-    """Since when, in the client's history, and for every later start."""
+async def test_a_learned_setting_is_stored(areas: Areas) -> None:
+    """The client's history has its time, and the setting holds after a restart."""
     client = await areas.client(name="nps")
     areas.clock.pass_by(5)
     areas.clients.latch(client, SIGNED)
@@ -36,7 +36,8 @@ async def test_what_was_learned_is_kept(areas: Areas) -> None:
     assert await history(areas) == [("nps", "signed_since", 5), ("nps", "proxy_state_limited_since", 5)]
 
 
-async def test_many_latches_at_once(areas: Areas) -> None:
+@only_sqlite
+async def test_many_latches_are_written_in_batches(areas: Areas) -> None:
     """A transaction writes LATCHES of them. A client that is unlatched before its turn is not latched."""
     new = [NewClient(f"nps{number}", f"192.0.2.{number}/32", SECRET) for number in range(2 * LATCHES + 1)]
     clients = [areas.clients.table.by_id[each] for each, _ in await areas.clients.add_all(areas.tenant, new)]
@@ -52,15 +53,15 @@ async def test_many_latches_at_once(areas: Areas) -> None:
     for each in seen:
         if each in {"begin immediate", "savepoint item"}:
             written.append(set())
-        elif "history" in each and f"'{SIGNED}'" in each:  # traced once more for each row of a trigger
+        elif "history" in each and f"'{SIGNED}'" in each:  # the trace has one more statement for each row of a trigger
             written[-1].add(each)
     assert max(map(len, written)) == LATCHES
     events = [(name, event) for name, event, _ in await history(areas) if event in {SIGNED, "unlatched"}]
     assert sorted(events) == sorted([*((each.name, SIGNED) for each in clients[:-1]), (clients[-1].name, "unlatched")])
 
 
-async def test_unlatching_forgets_both(areas: Areas) -> None:
-    """It may learn again; that is an event too."""
+async def test_unlatching_resets_both_settings(areas: Areas) -> None:
+    """The client may learn them again; the history has the event."""
     client = await areas.client(name="nps")
     areas.clients.latch(client, SIGNED)
     await areas.clients.keep_learned()
@@ -84,11 +85,11 @@ async def test_unlatching_forgets_both(areas: Areas) -> None:
         ({"limit_proxy_state": "no"}, True, False),
     ],
 )
-async def test_what_makes_a_client_forget(
+async def test_only_another_setting_resets_a_latch(
     areas: Areas, changes: dict[str, str | int | float | bytes | None], signed: bool, limited: bool
 ) -> None:
-    """Another setting; the same values once more, and another address, forget nothing: a new address is given by an
-    operator, and only an admin may loosen what is trusted."""
+    """Setting a value to `no` resets its latch. The same values again and another address do not: an operator may
+    change an address, but only an admin may relax trust."""
     client = await areas.client("192.0.2.1/32")
     areas.clients.latch(client, SIGNED)
     await areas.clients.keep_learned()
@@ -100,8 +101,8 @@ async def test_what_makes_a_client_forget(
 
 
 @pytest.mark.parametrize("written", [True, False])
-async def test_what_was_forgotten_is_not_remembered_by_the_next_reload(areas: Areas, written: bool) -> None:
-    """A setting that was changed and changed back is learned again, in memory and in the store."""
+async def test_a_reset_latch_stays_reset_after_a_reload(areas: Areas, written: bool) -> None:
+    """A setting that was changed and changed back must be learned again, in memory and in the store."""
     client = await areas.client("192.0.2.1/32")
     for what, setting in ((SIGNED, "require_message_authenticator"), (LIMITED, "limit_proxy_state")):
         areas.clients.latch(areas.clients.table.by_id[client.id], what)
@@ -115,8 +116,8 @@ async def test_what_was_forgotten_is_not_remembered_by_the_next_reload(areas: Ar
     assert (again.signature_required, again.proxy_state_limited) == (False, False)
 
 
-async def test_what_is_learned_of_a_deleted_client_is_harmless(areas: Areas) -> None:
-    """A latch after the deletion changes no client."""
+async def test_a_latch_of_a_deleted_client_is_ignored(areas: Areas) -> None:
+    """A latch after the deletion changes no other client."""
     client, other = await areas.client("192.0.2.1/32"), await areas.client("192.0.2.2/32")
     await areas.clients.delete(areas.tenant, client.id)
     areas.clients.latch(client, SIGNED)
@@ -124,9 +125,9 @@ async def test_what_is_learned_of_a_deleted_client_is_harmless(areas: Areas) -> 
     assert not areas.clients.table.by_id[other.id].signature_required
 
 
-async def test_a_latch_holds_through_every_reload(areas: Areas) -> None:
-    """From the moment it is set, before it is written, whatever else is changed or read meanwhile; also for a client
-    that has another address, or a range, by then, in memory and in the store."""
+async def test_a_latch_survives_every_reload(areas: Areas) -> None:
+    """A latch holds from the moment it is set, before it is written, whatever else is changed; also if the client gets
+    another address or a range meanwhile."""
     client, moved = await areas.client("192.0.2.1/32"), await areas.client("192.0.2.2/32")
     for each, what in ((each, what) for each in (client, moved) for what in (SIGNED, LIMITED)):
         areas.clients.latch(each, what)

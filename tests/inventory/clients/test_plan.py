@@ -1,4 +1,4 @@
-"""What an import would do: nothing is changed by planning, and nothing but what differs is a change."""
+"""The plan of an import: it changes nothing itself and contains only differences."""
 
 from sallyport.inventory.clients.client import Client, ClientTable
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
@@ -7,8 +7,8 @@ SECRET = b"a-Secret-of-22-octets!"
 MINE, THEIRS = 1, 2
 
 
-def there(client_id: int, name: str, network: str, *, tenant: int = MINE, product: str = "") -> Client:
-    """A client that is there."""
+def existing(client_id: int, name: str, network: str, *, tenant: int = MINE, product: str = "") -> Client:
+    """Return an existing client."""
     return Client(
         id=client_id,
         tenant_id=tenant,
@@ -27,7 +27,7 @@ def there(client_id: int, name: str, network: str, *, tenant: int = MINE, produc
 
 
 def wanted(name: str, network: str, **more: object) -> Wanted:
-    """A client of a file that says nothing special."""
+    """Return a client of a file, with defaults."""
     fields: dict[str, object] = {
         "secret": SECRET,
         "product": None,
@@ -39,36 +39,37 @@ def wanted(name: str, network: str, **more: object) -> Wanted:
 
 
 def steps(*files: Wanted, clients: tuple[Client, ...] = ()) -> list[Step]:
-    """The plan of the first tenant."""
+    """Return the plan of the first tenant."""
     return plan(files, MINE, ClientTable(clients))
 
 
-def test_a_name_that_is_not_there_is_new() -> None:
-    """Another tenant's client of the same name does not count."""
-    (step,) = steps(wanted("gate", "192.0.2.1/32"), clients=(there(1, "gate", "198.51.100.1/32", tenant=THEIRS),))
+def test_an_unknown_name_is_added() -> None:
+    """A client of another tenant with the same name does not matter."""
+    (step,) = steps(wanted("gate", "192.0.2.1/32"), clients=(existing(1, "gate", "198.51.100.1/32", tenant=THEIRS),))
     assert step.action is Action.NEW
 
 
-def test_what_is_the_same_is_unchanged() -> None:
-    """What the file does not say is no difference: product and domains stay."""
-    (step,) = steps(wanted("gate", "192.0.2.1/32"), clients=(there(1, "gate", "192.0.2.1/32", product="Cisco ISE"),))
+def test_an_equal_client_is_unchanged() -> None:
+    """Fields that the file does not have, such as product and domains, are no difference."""
+    (step,) = steps(wanted("gate", "192.0.2.1/32"), clients=(existing(1, "gate", "192.0.2.1/32", product="Cisco ISE"),))
     assert (step.action, step.changes()) == (Action.UNCHANGED, [])
 
 
-def test_only_what_differs_is_changed() -> None:
-    """A setting that stays is not written again: writing it would forget what the client has shown."""
+def test_only_different_fields_are_changed() -> None:
+    """Writing an equal setting again would reset what the client has learned."""
     change = wanted("Gate", "192.0.2.9/32", secret=b"another", product="Cisco IOS", domain_ids=(6,))
-    (step,) = steps(change, clients=(there(1, "gate", "192.0.2.1/32"),))
+    (step,) = steps(change, clients=(existing(1, "gate", "192.0.2.1/32"),))
     assert (step.action, step.client_id) == (Action.CHANGED, 1)
     assert step.changes() == ["name", "address", "product", "secret", "domains"]
     assert (step.secret, step.domain_ids) == (b"another", (6,))
-    (step,) = steps(wanted("gate", "192.0.2.1/32", secret=b"another"), clients=(there(1, "gate", "192.0.2.1/32"),))
+    (step,) = steps(wanted("gate", "192.0.2.1/32", secret=b"another"), clients=(existing(1, "gate", "192.0.2.1/32"),))
     assert step.columns == {}
 
 
-def test_what_cannot_be_is_refused_with_its_reason() -> None:
-    """Names and addresses that are used twice or taken, other tenants' ranges, impossible names and secrets."""
-    clients = (there(1, "owner", "192.0.2.1/32"), there(2, "foreign", "198.51.100.0/24", tenant=THEIRS))
+def test_an_impossible_client_is_refused_with_its_reason() -> None:
+    """Names and addresses that are repeated or taken, ranges of other tenants, and invalid names and secrets are
+    refused."""
+    clients = (existing(1, "owner", "192.0.2.1/32"), existing(2, "foreign", "198.51.100.0/24", tenant=THEIRS))
     found = steps(
         wanted("first", "192.0.2.2/32"),
         wanted("FIRST", "192.0.2.3/32"),

@@ -1,4 +1,4 @@
-"""The rules of RADIUS clients."""
+"""Adding, changing, searching and deleting RADIUS clients."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from sallyport.inventory.clients.repo import Change, update_all
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.store.vault import Vault
 from sallyport.web.scope import Role
-from tests.areas import SECRET, Areas
+from tests.areas import SECRET, Areas, only_sqlite, stored
 from tests.plans import statements
 
 
-async def test_a_client_is_there_at_once(areas: Areas) -> None:
-    """It is found by its address when `add` returns, with its secret, its settings' defaults and its domains."""
+async def test_a_client_is_found_at_once(areas: Areas) -> None:
+    """When `add` returns, the client is found by its address, with its secret, default settings and domains."""
     client_id, secret = await areas.clients.add(areas.tenant, NewClient("nps", "192.0.2.1/32", SECRET))
     client = areas.clients.table.find("192.0.2.1")
     assert client is areas.clients.table.by_id[client_id]
@@ -26,8 +26,8 @@ async def test_a_client_is_there_at_once(areas: Areas) -> None:
     assert (client.signature_required, client.proxy_state_limited) == (False, False)
 
 
-async def test_a_secret_is_made_where_none_is_given(areas: Areas) -> None:
-    """32 letters and digits, another one each time."""
+async def test_a_missing_secret_is_generated(areas: Areas) -> None:
+    """A generated secret has 32 random letters and digits."""
     made = [await areas.clients.add(areas.tenant, NewClient(f"c{n}", f"192.0.2.{n}/32")) for n in (1, 2)]
     secrets = {secret for _, secret in made}
     assert len(secrets) == 2
@@ -35,11 +35,11 @@ async def test_a_secret_is_made_where_none_is_given(areas: Areas) -> None:
     assert areas.clients.table.by_id[made[0][0]].secret.octets == made[0][1]
 
 
-async def test_the_store_holds_no_secret(areas: Areas) -> None:
-    """Neither the database nor its log has the octets, and moved to another row they do not open."""
+async def test_the_store_contains_no_secret(areas: Areas) -> None:
+    """Neither the database nor its log has the octets; an encrypted secret does not open in another row."""
     await areas.client("192.0.2.1/32")
     await areas.client("192.0.2.2/32")
-    assert not [file for file in areas.store.path.parent.iterdir() if SECRET in file.read_bytes()]
+    assert SECRET not in stored(areas.store)
     await areas.store.write(
         lambda tx: tx.execute("update radius_clients set secret = (select secret from radius_clients where id = 1)")
     )
@@ -47,8 +47,8 @@ async def test_the_store_holds_no_secret(areas: Areas) -> None:
         await Areas(areas.store, areas.clock).configuration.reload()
 
 
-async def test_another_master_key_opens_nothing(areas: Areas) -> None:
-    """A store under another key is refused before it could take this one's place."""
+async def test_a_store_of_another_master_key_is_refused(areas: Areas) -> None:
+    """A restore refuses it before it replaces the present store."""
     await areas.client()
     other = Clients(areas.configuration, Vault(Secret(b"1" * 32)), areas.domains.tenant_of, areas.clock)
     with pytest.raises(SecretError):
@@ -56,8 +56,8 @@ async def test_another_master_key_opens_nothing(areas: Areas) -> None:
     await areas.store.read(areas.clients.check_key)
 
 
-async def test_names_and_addresses_are_taken_once(areas: Areas) -> None:
-    """A name once in a tenant, without case; an address once in the installation."""
+async def test_names_and_addresses_are_unique(areas: Areas) -> None:
+    """A name is unique in its tenant, without case; an address is unique in the installation."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     await areas.client("192.0.2.1/32", name="NPS")
     for new in (NewClient("nps", "192.0.2.2/32"), NewClient("other", "192.0.2.1/32")):
@@ -70,8 +70,8 @@ async def test_names_and_addresses_are_taken_once(areas: Areas) -> None:
 
 
 @pytest.mark.parametrize("network", ["10.1.2.3/32", "10.0.0.0/8", "0.0.0.0/0"], ids=["inside", "around", "all"])
-async def test_ranges_of_tenants_do_not_touch(areas: Areas, network: str) -> None:
-    """A range inside or around another tenant's range is refused; the message does not repeat an address."""
+async def test_overlapping_ranges_of_tenants_are_refused(areas: Areas, network: str) -> None:
+    """A range inside or around another tenant's range is refused; the message does not contain an address."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     await areas.client("10.1.0.0/16", tenant=other)
     mine = await areas.client("192.0.2.1/32")
@@ -83,8 +83,8 @@ async def test_ranges_of_tenants_do_not_touch(areas: Areas, network: str) -> Non
     assert areas.clients.table.by_id[mine.id].address == "192.0.2.1"
 
 
-async def test_an_address_without_its_prefix(areas: Areas) -> None:
-    """It is kept with it, as one that was given with it, and is the same client's."""
+async def test_an_address_is_stored_with_its_prefix_length(areas: Areas) -> None:
+    """An address with and without /32 is the same client's."""
     client = await areas.client("192.0.2.9")
     assert areas.clients.find(("192.0.2.9", 1)) is client
     assert await areas.store.read(lambda tx: tx.value(str, "select network from radius_clients")) == "192.0.2.9/32"
@@ -109,20 +109,20 @@ async def test_a_wide_range_is_refused_if_there_are_several_tenants(areas: Areas
 
 
 @pytest.mark.parametrize("network", ["198.51.100.0/24", "2001:db8::/64", "2001:db8::7/128"])
-async def test_the_widest_range_of_a_tenant(areas: Areas, network: str) -> None:
-    """A tenant adds a /24 or an IPv6 /64 if there are several tenants."""
+async def test_a_tenant_may_add_a_24_or_an_ipv6_64(areas: Areas, network: str) -> None:
+    """A tenant may add a /24 or an IPv6 /64 if there are several tenants."""
     await areas.tenancy.ensure_tenant(2, 1)
     await areas.clients.add(areas.tenant, NewClient("n", network), by=Role.ADMIN)
 
 
 @pytest.mark.parametrize("network", WIDE)
-async def test_the_installation_gives_a_wide_range(areas: Areas, network: str) -> None:
+async def test_the_installation_may_add_any_range(areas: Areas, network: str) -> None:
     """The command line adds any range, also if there are several tenants."""
     await areas.tenancy.ensure_tenant(2, 1)
     await areas.clients.add(areas.tenant, NewClient("n", network))
 
 
-async def test_the_only_tenant_has_any_range(areas: Areas) -> None:
+async def test_the_only_tenant_may_add_any_range(areas: Areas) -> None:
     """A wide range of the only tenant keeps working after a second tenant is added, and its client can be changed."""
     client_id, _ = await areas.clients.add(areas.tenant, NewClient("all", "10.0.0.0/8"), by=Role.ADMIN)
     await areas.tenancy.ensure_tenant(2, 1)
@@ -132,15 +132,15 @@ async def test_the_only_tenant_has_any_range(areas: Areas) -> None:
     assert found is not None and (found.id, found.product) == (client_id, "x")
 
 
-async def test_a_wide_range_tells_nothing_about_other_tenants(areas: Areas) -> None:
-    """The refusal of a wide range is the same whether or not another tenant has an address in it."""
+async def test_a_refused_wide_range_reveals_no_other_tenant(areas: Areas) -> None:
+    """The message is the same whether or not another tenant has an address in the range."""
     await areas.client("10.1.2.3/32", tenant=await areas.tenancy.ensure_tenant(2, 1))
-    told = []
+    messages = []
     for network in ("10.1.0.0/16", "10.2.0.0/16"):
         with pytest.raises(Forbidden) as refused:
             await areas.clients.add(areas.tenant, NewClient("n", network), by=Role.ADMIN)
-        told.append(str(refused.value))
-    assert told[0] == told[1]
+        messages.append(str(refused.value))
+    assert messages[0] == messages[1]
 
 
 TRUSTED: list[tuple[str, dict[str, Any]]] = [
@@ -156,8 +156,8 @@ TRUSTED: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("change", [each for _, each in TRUSTED], ids=[name for name, _ in TRUSTED])
-async def test_trust_is_changed_by_an_admin(areas: Areas, change: dict[str, Any]) -> None:
-    """An operator cannot change a field that decides which packets are trusted; an admin can."""
+async def test_only_an_admin_changes_trust(areas: Areas, change: dict[str, Any]) -> None:
+    """An operator cannot change a field that decides which packets are trusted."""
     trusted = {"tls_name": "nas.example.org", "tls_fingerprint": "ab" * 32, "password_verified": True}
     client = await areas.client(domain_ids=(areas.domain,), require_message_authenticator="yes", **trusted)
     with pytest.raises(Forbidden, match="role not allowed"):
@@ -166,8 +166,7 @@ async def test_trust_is_changed_by_an_admin(areas: Areas, change: dict[str, Any]
     await areas.clients.update(areas.tenant, client.id, **change, by=Role.ADMIN)
 
 
-async def test_an_operator_sends_trust_as_it_is(areas: Areas) -> None:
-    """An operator's update may contain the fields that decide trust if their values stay the same."""
+async def test_an_operator_may_send_unchanged_trust_fields(areas: Areas) -> None:
     client = await areas.client(domain_ids=(areas.domain,), tls_name="nas.example.org", password_verified=True)
     same = {
         "tls_name": "nas.example.org", "tls_fingerprint": "", "password_verified": 1,
@@ -178,8 +177,8 @@ async def test_an_operator_sends_trust_as_it_is(areas: Areas) -> None:
     assert areas.clients.table.by_id[client.id].address == "198.51.100.9"
 
 
-async def test_tenants_that_race_for_a_range(areas: Areas) -> None:
-    """Of two tenants that add ranges that touch at the same moment, one gets its range and the other a Conflict."""
+async def test_concurrent_overlapping_ranges_of_two_tenants(areas: Areas) -> None:
+    """One of the tenants gets its range and the other a Conflict."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     refused = []
 
@@ -205,15 +204,15 @@ async def test_tenants_that_race_for_a_range(areas: Areas) -> None:
     ],
     ids=["name", "address", "tlsName"],
 )
-async def test_none_is_added_if_one_cannot_be(areas: Areas, third: NewClient, taken: str) -> None:
-    """A client whose name, address or TLS name is taken by another one of the same request refuses all."""
+async def test_one_refused_client_refuses_all(areas: Areas, third: NewClient, taken: str) -> None:
+    """If a name, address or TLS name occurs twice in a request, no client is added."""
     first, second = NewClient("a", "192.0.2.1/32", tls_name="nas"), NewClient("b", "192.0.2.2/32")
     with pytest.raises(Conflict, match=f"a RADIUS client with this {taken} exists"):
         await areas.clients.add_all(areas.tenant, [first, second, third])
     assert not areas.clients.table.by_id
 
 
-async def test_many_are_added_at_once(areas: Areas) -> None:
+async def test_many_clients_are_added_at_once(areas: Areas) -> None:
     """Each of them gets its own secret and domains."""
     branch = await areas.domains.add(areas.tenant, "branch")
     added = await areas.clients.add_all(
@@ -226,8 +225,9 @@ async def test_many_are_added_at_once(areas: Areas) -> None:
     assert [client.all_domains for client in clients[:3]] == [True, False, False]
 
 
-async def test_many_are_changed_with_a_statement_each(areas: Areas) -> None:
-    """They are read by one query: no other answer is written meanwhile."""
+@only_sqlite
+async def test_many_clients_are_changed_with_one_statement_each(areas: Areas) -> None:
+    """All clients are read by one query, so that the transaction is short."""
     await areas.clients.add_all(areas.tenant, [NewClient(f"c{n}", f"10.0.0.{n}") for n in range(100)])
     own = areas.clients.of_tenant(areas.tenant)
     changes = [Change(client.id, {"product": "Cisco ISE"}, b"another", [areas.domain]) for client in own]
@@ -238,7 +238,8 @@ async def test_many_are_changed_with_a_statement_each(areas: Areas) -> None:
 
 
 async def test_domains_of_a_client(areas: Areas) -> None:
-    """Kept in the order given, each once; none means all; a foreign one is Forbidden and nothing changes."""
+    """Domains are stored in the given order without duplicates; none means all. A domain of another tenant is
+    Forbidden, and nothing changes."""
     branch = await areas.domains.add(areas.tenant, "branch")
     foreign = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "theirs")
     client = await areas.client(domain_ids=(branch, areas.domain, branch))
@@ -254,8 +255,8 @@ async def test_domains_of_a_client(areas: Areas) -> None:
     assert (changed.domain_ids, changed.all_domains) == ((), True)
 
 
-async def test_an_update_keeps_what_is_not_given(areas: Areas) -> None:
-    """Each field by itself; a new secret holds at once."""
+async def test_an_update_keeps_other_fields(areas: Areas) -> None:
+    """Each field can be changed by itself; a new secret applies at once."""
     client = await areas.client("192.0.2.1/32", name="nps", product="Cisco ISE", domain_ids=(areas.domain,))
     await areas.clients.update(areas.tenant, client.id, {"name": "ise"})
     await areas.clients.update(areas.tenant, client.id, {}, secret=b"another secret")
@@ -268,8 +269,8 @@ async def test_an_update_keeps_what_is_not_given(areas: Areas) -> None:
     assert areas.clients.table.find("192.0.2.1") is None
 
 
-async def test_a_client_of_another_tenant_does_not_exist(areas: Areas) -> None:
-    """Changing and deleting it is NotFound, with the message for an unknown id."""
+async def test_a_client_of_another_tenant_is_not_found(areas: Areas) -> None:
+    """Changing and deleting it fails with the message for an unknown ID."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     client = await areas.client(tenant=other)
     for client_id in (client.id, 99, 0, -1):
@@ -281,8 +282,8 @@ async def test_a_client_of_another_tenant_does_not_exist(areas: Areas) -> None:
     assert areas.clients.of_tenant(other) == [areas.clients.table.by_id[client.id]]
 
 
-async def test_a_deleted_client_is_a_stranger_at_once(areas: Areas) -> None:
-    """Its address belongs to no client, or to the range around it; its name and address are free again."""
+async def test_a_deleted_client_is_unknown_at_once(areas: Areas) -> None:
+    """The address of a deleted client belongs to no client or to the range around it; name and address are free."""
     wide = await areas.client("192.0.2.0/24")
     client = await areas.client("192.0.2.1/32", domain_ids=(areas.domain,))
     await areas.clients.delete(areas.tenant, client.id)
@@ -298,7 +299,7 @@ async def test_a_deleted_client_is_a_stranger_at_once(areas: Areas) -> None:
     [("", ["NPS-1", "Zürich"]), ("microsoft", ["NPS-1"]), ("51.100", ["Zürich"]), ("ZÜ", ["Zürich"])],
     ids=["all", "product", "address", "name"],
 )
-async def test_a_text_finds_clients(areas: Areas, text: str, names: list[str]) -> None:
+async def test_a_search_finds_clients(areas: Areas, text: str, names: list[str]) -> None:
     """A search compares name, address and product, in upper or lower case."""
     await areas.client("192.0.2.1/32", name="NPS-1", product="Microsoft NPS")
     await areas.client("198.51.100.0/24", name="Zürich")

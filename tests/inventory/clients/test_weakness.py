@@ -1,4 +1,4 @@
-"""The weaknesses of clients, without a part of their secrets; and overlapping networks."""
+"""Weaknesses of clients, reported without a part of their secrets, and overlapping networks."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
@@ -11,7 +11,7 @@ from sallyport.inventory.clients.client import Client, Ranges
 
 
 def client(network: str = "192.0.2.1/32", secret: bytes = b"a-Secret-of-22-octets!", **more: str) -> Client:
-    """A client with the defaults of `add`."""
+    """Return a client with the defaults of `add`."""
     settings = {"require_message_authenticator": "auto", "limit_proxy_state": "auto", **more}
     return Client(
         id=1,
@@ -30,7 +30,7 @@ def client(network: str = "192.0.2.1/32", secret: bytes = b"a-Secret-of-22-octet
 
 
 @pytest.mark.parametrize(
-    ("secret", "told"),
+    ("secret", "problem"),
     [
         (b"testing123", "everybody knows"),
         (b"TESTING123", "everybody knows"),
@@ -41,11 +41,11 @@ def client(network: str = "192.0.2.1/32", secret: bytes = b"a-Secret-of-22-octet
         (b"a-Secret-of-22-octets!", ""),
     ],
 )
-def test_secrets_are_judged(secret: bytes, told: str) -> None:
-    """Known, short or repetitive secrets are reported without showing them."""
+def test_weak_secrets_are_reported(secret: bytes, problem: str) -> None:
+    """Known, short and repetitive secrets are reported without being shown."""
     found = weakness.of_secret(secret)
-    assert told in found
-    assert bool(told) == bool(found)
+    assert problem in found
+    assert bool(problem) == bool(found)
     assert secret.decode() not in found
 
 
@@ -63,15 +63,15 @@ def test_secrets_are_judged(secret: bytes, told: str) -> None:
         (client(secret=b"radius"), ["everybody knows"]),
     ],
 )
-def test_clients_are_judged(made: Client, parts: list[str]) -> None:
-    """One line for each thing that is weak."""
+def test_weak_clients_are_reported(made: Client, parts: list[str]) -> None:
+    """The report has one line for each weakness."""
     found = weakness.of_client(made)
     assert len(found) == len(parts)
     assert all(part in text for part, text in zip(parts, found, strict=True))
 
 
-def test_the_closest_range_contains_a_network() -> None:
-    """A network belongs to the next one around it, not to all."""
+def test_a_network_belongs_to_the_closest_range() -> None:
+    """A network is reported with the narrowest range that contains it."""
     names = ["10.0.0.0/8", "10.1.0.0/16", "10.1.2.3/32", "10.1.2.4/32", "192.0.2.1/32"]
     wide, middle, one, other, alone = map(ip_network, names)
     assert weakness.enclosing([wide, middle, one, other, alone]) == {wide: [middle], middle: [one, other]}
@@ -79,14 +79,14 @@ def test_the_closest_range_contains_a_network() -> None:
 
 @st.composite
 def networks(draw: st.DrawFn) -> IPv4Network | IPv6Network:
-    """Networks close enough to each other to touch."""
+    """Draw networks that are likely to overlap."""
     if draw(st.booleans()):
         return IPv4Network((draw(st.integers(0, 255)), draw(st.integers(24, 32))), strict=False)
     return IPv6Network((draw(st.integers(0, 255)), draw(st.integers(120, 128))), strict=False)
 
 
 @given(st.lists(networks(), max_size=8), networks())
-def test_touching_is_what_ipaddress_calls_overlapping(known: list[IPv4Network | IPv6Network], one: IPv4Network) -> None:
-    """The bisection agrees with comparing each pair."""
+def test_the_overlap_search_agrees_with_ipaddress(known: list[IPv4Network | IPv6Network], one: IPv4Network) -> None:
+    """The bisection finds the same overlaps as comparing each pair."""
     wanted = any(each.version == one.version and each.overlaps(one) for each in known)
     assert Ranges(known).touch(one) is wanted

@@ -1,4 +1,4 @@
-"""What the inventory does in the background: counts are flushed, and a store that fails is waited for."""
+"""Background work of the inventory: counts are flushed, also after failures of the store."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ from tests.inventory.devices.conftest import Seen
 
 
 class FailingStore:
-    """A store in front of another whose reads, or writes, fail when asked to."""
+    """A store whose reads or writes fail on demand."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -72,8 +72,8 @@ async def test_counts_are_flushed_every_second_and_at_the_end(
     assert await areas.store.read(lambda tx: tx.value(int, count)) == 2
 
 
-async def test_nothing_is_counted_while_nothing_changes(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
-    """An idle service does not read the store; written devices are counted with the next flush."""
+async def test_an_idle_service_does_not_read_the_store(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
+    """The devices of a transaction are counted with the next flush."""
     watched = FailingStore(areas.store)
     areas.devices = Devices(watched, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
 
@@ -101,7 +101,7 @@ async def test_nothing_is_counted_while_nothing_changes(areas: Areas, mock_clock
 async def test_a_failing_store_does_not_end_the_flushes(
     areas: Areas, seen: Seen, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """While the store neither reads nor writes, the inventory waits; then it continues."""
+    """While the store can neither be read nor written, the inventory waits; then it continues."""
     failing = FailingStore(areas.store)
     areas.devices = Devices(failing, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
     await seen.device("a")
@@ -116,8 +116,8 @@ async def test_a_failing_store_does_not_end_the_flushes(
     assert row.request_count == 1
 
 
-async def test_the_inventory_is_read_while_nothing_can_be_written(areas: Areas, seen: Seen) -> None:
-    """A list on a full disk shows the stored counts plus those in memory."""
+async def test_the_inventory_is_listed_while_writes_fail(areas: Areas, seen: Seen) -> None:
+    """A list on a full disk has the stored counts plus those in memory."""
 
     class NoWrites(FailingStore):
         async def read(self, work: Work[T]) -> T:
@@ -134,7 +134,7 @@ async def test_the_inventory_is_read_while_nothing_can_be_written(areas: Areas, 
 
 
 class HeldWrites(FailingStore):
-    """A store whose next write returns when the test allows it: its rows are committed before."""
+    """A store whose next write commits, but returns only when the test allows it."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -148,7 +148,7 @@ class HeldWrites(FailingStore):
 
 
 async def test_a_list_writes_nothing(areas: Areas, seen: Seen) -> None:
-    """A page, or one device, shows the stored counts plus those in memory, and writes nothing."""
+    """A page and a single device have the stored counts plus those in memory, and write nothing."""
     device = await seen.device("a")
     await areas.devices.flush()
     before = areas.store.changes
@@ -167,7 +167,7 @@ async def test_a_list_writes_nothing(areas: Areas, seen: Seen) -> None:
 
 
 async def test_no_request_is_counted_twice_in_a_list(areas: Areas, seen: Seen) -> None:
-    """A list that comes while the counts of its devices are being written waits for them."""
+    """A list that is read while the counts of its devices are being written waits for that."""
     held = HeldWrites(areas.store)
     areas.devices = Devices(held, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
     await seen.device("a")

@@ -1,4 +1,4 @@
-"""The limits of devices and stations: those beyond a limit get no row, and nothing else is refused."""
+"""Limits of devices and stations: those beyond a limit get no row, and all else works."""
 
 from structlog.testing import capture_logs
 
@@ -20,13 +20,13 @@ async def limit(areas: Areas, **limits: int) -> None:
 
 
 async def stations(seen: Seen) -> list[tuple[str, int]]:
-    """The names of the domain's stations, with their counted requests."""
+    """Return the names of the domain's stations, with their counted requests."""
     rows, _ = await seen.areas.devices.stations(seen.areas.domain, 0, "", offset=0, limit=100)
     return [(row.station, row.request_count) for row in rows]
 
 
 async def test_a_device_beyond_the_limit_gets_no_row(seen: Seen) -> None:
-    """Devices that have their row are found again, and those of another tenant are registered."""
+    """Devices that have a row are still found, and those of another tenant are registered."""
     await seen.device("a")
     await limit(seen.areas, devices=1)
     beyond = seen.note(NAS_IDENTIFIER=b"b")
@@ -44,14 +44,14 @@ async def test_a_device_beyond_the_limit_gets_no_row(seen: Seen) -> None:
 
 
 async def test_a_limit_of_zero_devices(seen: Seen) -> None:
-    """A tenant without a single device has as many as the limit says, too."""
+    """A tenant without a device is limited too."""
     await limit(seen.areas, devices=0)
     assert await seen.write(seen.note(NAS_IDENTIFIER=b"a")) == []
     assert await seen.names() == []
 
 
 async def test_a_deleted_device_makes_room(seen: Seen) -> None:
-    """The next request of a device beyond the limit registers it, and counts from then on."""
+    """The next request of a device beyond the limit registers it, and is the first one counted."""
     first = await seen.device("a")
     await limit(seen.areas, devices=1)
     beyond = seen.note(NAS_IDENTIFIER=b"b")
@@ -64,8 +64,8 @@ async def test_a_deleted_device_makes_room(seen: Seen) -> None:
     assert (row.device_name, row.request_count) == ("b", 1)
 
 
-async def test_a_device_beyond_the_limit_does_not_come_back(seen: Seen) -> None:
-    """A device that another node deleted while it talks gets no new row by the flush of its counters."""
+async def test_a_flush_does_not_restore_a_device_beyond_the_limit(seen: Seen) -> None:
+    """A device that another node deleted gets no new row by the flush of its counts."""
     device = await seen.device("a")
     await seen.areas.devices.flush()
     await seen.areas.store.write(lambda tx: tx.execute("delete from devices"))
@@ -78,7 +78,7 @@ async def test_a_device_beyond_the_limit_does_not_come_back(seen: Seen) -> None:
 
 
 async def test_a_station_beyond_the_limit_gets_no_row(seen: Seen) -> None:
-    """Neither by its login nor by a flush; known stations count on."""
+    """Neither its login nor a flush adds it; requests of known stations are counted."""
     device = await seen.device("a")
     await seen.write(device, station=seen.station(device, "02-01"))
     await limit(seen.areas, stations=1)
@@ -93,8 +93,8 @@ async def test_a_station_beyond_the_limit_gets_no_row(seen: Seen) -> None:
     assert await stations(seen) == [("02-01", 2), ("02-03", 1)]
 
 
-async def test_what_is_beyond_a_limit_is_told(seen: Seen) -> None:
-    """The metric counts each sighting; the log has one line for each tenant, limit and hour."""
+async def test_devices_and_stations_beyond_a_limit_are_reported(seen: Seen) -> None:
+    """The metric counts each request; the log has one line for each tenant, limit and hour."""
     device = await seen.device("a")
     await limit(seen.areas, devices=1, stations=0)
 
@@ -105,9 +105,9 @@ async def test_what_is_beyond_a_limit_is_told(seen: Seen) -> None:
             await seen.write(device, station=seen.station(device, f"02-{number}"))
         return [line["setting"] for line in logged if line["event"] == "inventory_limit_reached"]
 
-    told = [await turned_away(1), await turned_away(2)]
+    refused = [await turned_away(1), await turned_away(2)]
     seen.areas.clock.pass_by(WARN_AGAIN_US / SECOND)
-    assert [*told, await turned_away(3)] == [
+    assert [*refused, await turned_away(3)] == [
         ["limits.devices", "limits.stations"],
         [],
         ["limits.devices", "limits.stations"],
@@ -116,8 +116,8 @@ async def test_what_is_beyond_a_limit_is_told(seen: Seen) -> None:
     assert counted == [6, 3]
 
 
-async def test_nothing_is_counted_of_a_device_without_a_row(seen: Seen) -> None:
-    """It is no part of a flush: the flushes of one that is always refused would take longer and longer."""
+async def test_a_device_without_a_row_is_not_flushed(seen: Seen) -> None:
+    """Otherwise the flushes of a device that stays refused would take longer and longer."""
     await limit(seen.areas, devices=0)
     device = seen.note(NAS_IDENTIFIER=b"a")
     await seen.write(device, station=seen.station(device, "02-01"))

@@ -1,4 +1,4 @@
-"""A device's posture: the counts of its logins, and the times measured while it waits."""
+"""A device's posture: counts of its logins, and times that are measured while it waits."""
 
 import pytest
 
@@ -13,7 +13,7 @@ DAY = 86_400 * SECOND
 
 
 def entry(*arrivals: float) -> Entry:
-    """A request that came at these moments, in seconds."""
+    """Return a request that was received at these times, in seconds."""
     known = Entry((("192.0.2.1", 1), 0), bytes(16), arrivals[0])
     for at in arrivals[1:]:
         known.again(at)
@@ -23,7 +23,7 @@ def entry(*arrivals: float) -> Entry:
 def row(
     *, signed: int = 0, unsigned: int = 0, last_unsigned: int | None = None, challenges: int = 0, answers: int = 0
 ) -> DeviceRow:
-    """A device in the store with these counts."""
+    """Return a stored device with these counts."""
     return DeviceRow(
         *(1, 1, "192.0.2.1", "192.0.2.1", "gate", "gate", "Unknown", "", "Unknown", "{}", "Unknown", 0, 0, 0, 1),
         *(signed, unsigned, 0, last_unsigned, challenges, answers, None, None),
@@ -41,17 +41,17 @@ def row(
         ((0, 0.5), 3, 500, 1000),
     ],
 )
-def test_waiting_is_measured(
+def test_the_retransmission_interval_is_measured(
     arrivals: tuple[float, ...], answered: float, retransmit_ms: int | None, give_up_ms: int | None
 ) -> None:
-    """The interval is the last one; a device gave up when it was silent for clearly longer than that. One that never
-    repeats itself tells nothing."""
+    """The interval is the last one. A device gave up if it was silent for clearly longer than that; one that never
+    retransmits gives no measurement."""
     posture = Posture()
     posture.measure(entry(*arrivals), answered)
     assert (posture.retransmit_ms, posture.give_up_ms) == (retransmit_ms, give_up_ms)
 
 
-def test_a_new_identifier_is_a_repetition_too() -> None:
+def test_a_retransmission_may_have_a_new_identifier() -> None:
     """A device that repeats with another identifier is measured from its first packet."""
     first, second = entry(0), entry(5)
     second.follows(first)
@@ -61,8 +61,8 @@ def test_a_new_identifier_is_a_repetition_too() -> None:
     assert (posture.retransmit_ms, posture.give_up_ms) == (5000, 15_000)
 
 
-def test_what_is_flushed_is_counted_once() -> None:
-    """Taking returns the counts and begins at 0; counts that could not be written are added again; measurements
+def test_flushed_counts_are_counted_once() -> None:
+    """`take` returns the counts and resets them; `put_back` adds counts that could not be written. Measurements
     stay."""
     posture = Posture(retransmit_ms=5000)
     signed, bare = opened(access_request(b"")), opened(access_request(attributes(PROXY_STATE=b"1"), signed=False))
@@ -77,7 +77,7 @@ def test_what_is_flushed_is_counted_once() -> None:
 
 
 def test_when_signatures_can_be_required() -> None:
-    """Of a device that signs, and has sent nothing unsigned for a week."""
+    """Signatures can be required of a device that signs and has sent no unsigned packet for a week."""
     now = 100 * DAY
     assert not row().safe_to_require(now)
     assert row(signed=1).safe_to_require(now)
@@ -88,15 +88,14 @@ def test_when_signatures_can_be_required() -> None:
 
 
 def test_whether_a_device_shows_challenges() -> None:
-    """One answer is proof; some challenges without any are too; else it is not known."""
+    """A device shows challenges if it answered one. It does not if several had no answer. Otherwise it is unknown."""
     assert row(challenges=9, answers=1).challenge_support == "yes"
     assert row(challenges=UNANSWERED).challenge_support == "no"
     assert row(challenges=UNANSWERED - 1).challenge_support == "unknown"
 
 
-async def test_a_posture_is_kept(areas: Areas, seen: Seen) -> None:
-    """It is in the inventory after the flush, adds up over flushes, is known again after a restart, and goes with its
-    device."""
+async def test_a_posture_is_stored(areas: Areas, seen: Seen) -> None:
+    """Flushes add to the stored counts. The posture is read after a restart and deleted with its device."""
     device = await seen.device("gate")
     for _ in range(2):
         device.posture.signed, device.posture.give_up_ms = 2, 15_000
@@ -112,8 +111,8 @@ async def test_a_posture_is_kept(areas: Areas, seen: Seen) -> None:
     assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from device_posture")) == 0
 
 
-async def test_what_is_learned_late_brings_no_device_back(areas: Areas, seen: Seen) -> None:
-    """A login that waited during the deletion of its device does not bring the device back."""
+async def test_a_late_measurement_does_not_restore_a_deleted_device(areas: Areas, seen: Seen) -> None:
+    """A login may wait during the deletion of its device."""
     device = await seen.device("gate")
     await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="admin")
     device.posture.give_up_ms = 15_000

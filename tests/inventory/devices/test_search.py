@@ -1,4 +1,4 @@
-"""What a search, a filter and a page of devices give is what a list of devices in plain Python gives."""
+"""Searches, filters and pages of devices agree with a model in plain Python."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ TEXTS = st.text(LETTERS, max_size=12)
 
 @cache
 def schema() -> bytes:
-    """An empty store; making its tables takes 30 ms."""
+    """An empty store, created once since that takes 30 ms."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, Path("memory"))
         return connection.serialize()
@@ -60,7 +60,7 @@ def schema() -> bytes:
 
 @contextmanager
 def empty_store() -> Iterator[Tx]:
-    """A transaction on a store in memory."""
+    """Return a transaction on a store in memory."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.deserialize(schema())
         yield SqliteTx(connection)
@@ -68,13 +68,13 @@ def empty_store() -> Iterator[Tx]:
 
 @pytest.fixture
 def tx() -> Iterator[Tx]:
-    """The same, for one test."""
+    """A transaction on an empty store, for one test."""
     with empty_store() as tx:
         yield tx
 
 
 def new_device(domain_id: int, name: str, product: str = "Unknown", *addresses: str, medium: str = "Unknown") -> Device:
-    """A device as a request shows it: its name is its NAS-Identifier, else its product."""
+    """Return a device as a request shows it: its name is its NAS-Identifier, or else its product."""
     source, client_ip = addresses or ("192.0.2.1", "192.0.2.1")
     device = Device(domain_id, source, client_ip, name, 1)
     device.device_type, device.nas_port_type = product, medium
@@ -83,7 +83,7 @@ def new_device(domain_id: int, name: str, product: str = "Unknown", *addresses: 
 
 
 def meant(devices: list[Device], query: DeviceQuery) -> list[int]:
-    """The ids that a query means, by the rules and nothing else."""
+    """Return the IDs that a query selects in the model."""
 
     def holds(device: Device) -> bool:
         texts = (device.device_name, device.device_type, device.ip_address, device.client_ip)
@@ -100,14 +100,14 @@ def meant(devices: list[Device], query: DeviceQuery) -> list[int]:
 
 
 def ask(tx: Tx, query: DeviceQuery) -> tuple[list[int], int]:
-    """The ids and the total that the store gives."""
+    """Return the IDs and the total that the store gives."""
     rows, total = repo.page(tx, query)
     assert {row.domain_id for row in rows} <= {query.domain_id}
     return [row.id for row in rows], total
 
 
 def agrees(tx: Tx, devices: list[Device], search: str = "", column: str = "", value: str = "") -> list[int]:
-    """Assert that the answers for both domains are those of the model; return the ids of ours."""
+    """Assert that the results for both domains are those of the model, and return the IDs of the first domain."""
     for domain_id in (THEIRS, OURS):
         query = DeviceQuery(domain_id, search=search, column=column, value=value, limit=1000)
         ids = meant(devices, query)
@@ -116,7 +116,7 @@ def agrees(tx: Tx, devices: list[Device], search: str = "", column: str = "", va
 
 
 def register_all(tx: Tx) -> list[Device]:
-    """Every name once in each domain, with products, addresses and media by turns."""
+    """Register each name in each domain, with varying products, addresses and media."""
     devices = []
     for number, name in enumerate(NAMES):
         for domain_id in (OURS, THEIRS):
@@ -128,7 +128,8 @@ def register_all(tx: Tx) -> list[Device]:
 
 
 def test_every_part_of_a_name_finds_it(tx: Tx) -> None:
-    """Any length, any place, any letter: quotes and operators of the index's language are letters like others."""
+    """A substring of any length finds the name; quotes and operators of the index's query language are plain
+    letters."""
     devices = register_all(tx)
     for device in devices[::2]:
         name = device.device_name
@@ -147,8 +148,8 @@ def test_addresses_and_products_are_searched(tx: Tx, search: str) -> None:
 
 
 @pytest.mark.parametrize("search", ["frontdoor", "front door", "tdoor", "td", "ab", "a b", "unknown1", "b1", "1192"])
-def test_a_search_does_not_run_from_one_text_into_the_next(tx: Tx, search: str) -> None:
-    """The end of a name and the beginning of its product are no text."""
+def test_a_search_does_not_span_two_fields(tx: Tx, search: str) -> None:
+    """The end of a name together with the beginning of the product matches nothing."""
     devices = [new_device(OURS, "front", "door"), new_device(OURS, "a", "b"), new_device(THEIRS, "frontdoor", "ab")]
     for device in devices:
         repo.register(tx, device)
@@ -156,8 +157,8 @@ def test_a_search_does_not_run_from_one_text_into_the_next(tx: Tx, search: str) 
 
 
 @pytest.mark.parametrize("search", ["1", "2", "21", "12", "12-sw", "2-sw"])
-def test_domains_with_alike_numbers_are_apart(tx: Tx, search: str) -> None:
-    """A domain's number and the beginning of a name are never taken for the number of another domain."""
+def test_domains_with_similar_numbers_are_separate(tx: Tx, search: str) -> None:
+    """A domain's number followed by a name never matches the number of another domain."""
     devices = [new_device(domain_id, name) for domain_id in (1, 12, 121) for name in ("2", "21", "1", "12-sw")]
     for device in devices:
         repo.register(tx, device)
@@ -166,8 +167,8 @@ def test_domains_with_alike_numbers_are_apart(tx: Tx, search: str) -> None:
 
 @pytest.mark.parametrize("column", FILTERS)
 @pytest.mark.parametrize("search", ["", "o", "192.0.2"])
-def test_filters_compare_without_case_beside_a_search(tx: Tx, column: str, search: str) -> None:
-    """Each existing value in upper and lower case, and an unknown value."""
+def test_a_filter_with_a_search_compares_without_case(tx: Tx, column: str, search: str) -> None:
+    """Each existing value is filtered for in upper and lower case, and an unknown value."""
     devices = register_all(tx)
     values = {str(getattr(device, column)) for device in devices}
     for value in {*values, *map(str.upper, values), *map(str.lower, values), "nobody's"}:
@@ -187,7 +188,7 @@ def test_filters_compare_without_case_beside_a_search(tx: Tx, column: str, searc
     ],
 )
 def test_pages_have_each_device_once(tx: Tx, search: str, column: str, value: str) -> None:
-    """In the order of their ids, each page with the same total, and nothing behind the last."""
+    """Pages are in order of ID, each with the same total; a page after the last is empty."""
     devices = register_all(tx)
     for size in (1, 3, 100):
         found: list[int] = []
@@ -200,8 +201,8 @@ def test_pages_have_each_device_once(tx: Tx, search: str, column: str, value: st
         assert found == whole
 
 
-def test_a_page_far_behind(tx: Tx) -> None:
-    """A page is the same part of the whole list, also after deletions and between rows of another domain."""
+def test_a_late_page_is_a_part_of_the_whole_list(tx: Tx) -> None:
+    """A late page is right after deletions and if rows of another domain are between."""
     for number in range(2 * PART):
         repo.register(tx, new_device(THEIRS if number % 3 else OURS, f"sw-{number}"))
     every = [row for (row,) in tx.rows("select id from devices where domain_id = :d order by id", d=THEIRS)]
@@ -215,8 +216,8 @@ def test_a_page_far_behind(tx: Tx) -> None:
 
 @settings(deadline=None)
 @given(names=st.lists(TEXTS, min_size=1, max_size=6), search=TEXTS, data=st.data())
-def test_any_text_is_found_in_any_other(names: list[str], search: str, data: st.DataObject) -> None:
-    """Whatever the letters are: a random text, and a part of one of the names in a random case."""
+def test_any_substring_is_found(names: list[str], search: str, data: st.DataObject) -> None:
+    """A random text and a random part of a name, in random case, are found as in the model."""
     part = data.draw(st.sampled_from(names))[data.draw(st.integers(0, 6)) :][: data.draw(st.integers(1, 8))]
     with empty_store() as tx:
         devices = [new_device(OURS, name, client) for name, client in zip(names, reversed(names), strict=True)]
@@ -227,7 +228,7 @@ def test_any_text_is_found_in_any_other(names: list[str], search: str, data: st.
 
 
 class Inventory(RuleBasedStateMachine):
-    """Devices come, change their product, go and come back; the index follows each step."""
+    """Random registrations, product changes, deletions and returns of devices; the index follows each step."""
 
     devices = Bundle("devices")
 

@@ -1,4 +1,4 @@
-"""The inventory: lists, searches, deletion and coming back, history."""
+"""The inventory: lists, searches, deletion, registration after a deletion, and history."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from sallyport.metrics import InventoryMetrics
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Store, Tx, Value
 from sallyport.store.slices import SLICE
-from tests.areas import Areas
+from tests.areas import Areas, only_sqlite
 from tests.inventory.devices.conftest import Seen
 from tests.slices import OneSlice, Stopped
 
@@ -30,8 +30,8 @@ WIRELESS, ETHERNET = (number.to_bytes(4) for number in (19, 15))
 # --- lists ------------------------------------------------------------------------------------------------------
 
 
-async def test_pages_follow_the_ids(areas: Areas, seen: Seen) -> None:
-    """Pages of one list hold each device once, in the order of their ids; the total is that of the list."""
+async def test_pages_are_in_order_of_id(areas: Areas, seen: Seen) -> None:
+    """Pages of a list have each device once; the total is that of the list."""
     for number in range(25):
         await seen.device(f"d{number}")
     listed = []
@@ -55,8 +55,9 @@ class CountedStatements:
         return self._connection.execute(sql, parameters)
 
 
-async def test_a_page_takes_as_many_statements_as_a_device(areas: Areas, seen: Seen) -> None:
-    """The posture of each device comes with its row."""
+@only_sqlite
+async def test_a_page_takes_as_many_statements_as_one_device(areas: Areas, seen: Seen) -> None:
+    """The posture of each device is read with its row."""
     for number in range(20):
         await seen.device(f"d{number}")
     statements = []
@@ -69,8 +70,8 @@ async def test_a_page_takes_as_many_statements_as_a_device(areas: Areas, seen: S
     assert statements[0] == statements[1] <= 2
 
 
-async def test_a_domain_sees_its_own(areas: Areas, seen: Seen) -> None:
-    """Lists, searches, filters, stations and history never show another domain's."""
+async def test_a_domain_sees_only_its_own_devices(areas: Areas, seen: Seen) -> None:
+    """Lists, searches, filters, stations and history never have those of another domain."""
     other = await areas.domains.add(areas.tenant, "branch")
     own = await seen.device("switch")
     foreign = seen.note("192.0.2.1", NAS_IDENTIFIER=b"switch", domain=other)
@@ -135,8 +136,8 @@ SEARCHES = {
 
 
 async def test_a_search_finds_parts_of_any_length(seen: Seen) -> None:
-    """Substrings in upper or lower case, of one, two or more characters; operators of the search language are plain
-    text."""
+    """Substrings of one, two or more characters are found in upper or lower case; operators of the search language are
+    plain text."""
     for name in NAMES:
         await seen.device(name)
     assert {search: await seen.names(search) for search in SEARCHES} == SEARCHES
@@ -148,7 +149,7 @@ async def test_a_search_finds_parts_of_any_length(seen: Seen) -> None:
     ids=["name", "product", "ip_address", "client_ip", "one digit", "medium"],
 )
 async def test_a_search_looks_at_names_products_and_addresses(areas: Areas, seen: Seen, part: str, found: bool) -> None:
-    """Device name, product, ip_address and client_ip; not the medium."""
+    """A search compares device name, product, ip_address and client_ip, not the medium."""
     client = await areas.client("198.51.100.7/32", product="Cisco ISE")
     device = seen.note(
         "198.51.100.7", client, NAS_IDENTIFIER=b"gate", NAS_IP_ADDRESS=bytes((10, 9, 8, 7)), NAS_PORT_TYPE=WIRELESS
@@ -168,10 +169,10 @@ async def test_a_search_looks_at_names_products_and_addresses(areas: Areas, seen
     ],
     ids=["search", "two letters", "search and filter", "filter"],
 )
-async def test_a_search_counts_all_and_pages(
+async def test_the_total_of_a_search_is_that_of_all_pages(
     areas: Areas, seen: Seen, search: str, column: str, value: str, total: int
 ) -> None:
-    """The total of a search is that of all its pages, with and without a filter."""
+    """The total of a search is the number of devices on all its pages, with and without a filter."""
     for number in range(30):
         await seen.device(
             f"{'even' if number % 2 == 0 else 'odd'}-{number}", NAS_PORT_TYPE=WIRELESS if number < 10 else ETHERNET
@@ -202,7 +203,7 @@ FILTERS = {
 
 
 async def test_a_filter_is_equality_without_case(areas: Areas, seen: Seen) -> None:
-    """By each column; DEVICE_NAME by the name or the product."""
+    """Each column can be filtered by; DEVICE_NAME compares the name or the product."""
     await seen.device("switch-1", "192.0.2.5", NAS_IP_ADDRESS=bytes((10, 0, 0, 5)), NAS_PORT_TYPE=WIRELESS)
     client = await areas.client("198.51.100.7/32", product="Cisco ISE")
     await seen.write(seen.note("198.51.100.7", client, NAS_IDENTIFIER=b"ise"))
@@ -214,13 +215,12 @@ async def test_a_filter_is_equality_without_case(areas: Areas, seen: Seen) -> No
     "name", ["", "DEVICE_NAME", "DEVICE_TYPE", "IP_ADDRESS", "CLIENT_IP", "NAS_PORT_TYPE", "NAS_IDENTIFIER"]
 )
 def test_a_filter_names_a_column(name: str) -> None:
-    """Six columns in upper or lower case; an empty name is no filter."""
+    """Six columns are accepted in upper or lower case; an empty name means no filter."""
     assert filter_column(name) == filter_column(name.lower()) == name.lower()
 
 
 @pytest.mark.parametrize("name", ["id", "EVIDENCE", "DEVICE_NAME ", "1=1", "device_name; drop table devices"])
-def test_other_filters_are_refused(name: str) -> None:
-    """The set of columns is closed."""
+def test_an_unknown_filter_column_is_refused(name: str) -> None:
     with pytest.raises(Invalid, match=r"^invalid filterBy$"):
         filter_column(name)
 
@@ -228,8 +228,9 @@ def test_other_filters_are_refused(name: str) -> None:
 # --- deletion ---------------------------------------------------------------------------------------------------
 
 
-async def test_a_deleted_device_is_gone_until_it_talks(areas: Areas, seen: Seen) -> None:
-    """Its row, its stations and its place in the search go; its next request is a new row, one registration more."""
+async def test_a_deleted_device_is_registered_again_by_its_next_request(areas: Areas, seen: Seen) -> None:
+    """Row, stations and search entries of a deleted device are removed; its next request adds a new row and another
+    registration."""
     device = await seen.device("switch")
     await seen.write(device, station=seen.station(device, "02-01"))
     assert await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="ann") == 1
@@ -247,8 +248,8 @@ async def test_a_deleted_device_is_gone_until_it_talks(areas: Areas, seen: Seen)
     assert areas.sample("sallyport_devices_deleted_total", domain=str(areas.domain)) == 1
 
 
-async def test_a_device_with_many_stations(areas: Areas, seen: Seen) -> None:
-    """Its stations go in slices, then the device; a deletion that was stopped is completed by the next."""
+async def test_a_device_with_many_stations_is_deleted_in_slices(areas: Areas, seen: Seen) -> None:
+    """Stations are deleted in slices, then their device; another call completes an interrupted deletion."""
     device = await seen.device("switch")
     rows = [(areas.domain, device.id, str(number), "ann", 1, 1, 1) for number in range(2 * SLICE + 1)]
     columns = ("domain_id", "device_id", "station", "user_name", "first_seen", "last_seen", "request_count")
@@ -267,7 +268,8 @@ async def test_a_device_with_many_stations(areas: Areas, seen: Seen) -> None:
 
 
 async def test_the_history_is_kept(areas: Areas, seen: Seen) -> None:
-    """Registrations and deletions with their actors, newest first, of one device or of all, also of deleted devices."""
+    """Registrations and deletions with their actors are listed newest first, for one device or all, also for deleted
+    devices."""
     device = await seen.device("a")
     await seen.device("b")
     areas.clock.pass_by(1)
@@ -288,7 +290,7 @@ async def test_the_history_is_kept(areas: Areas, seen: Seen) -> None:
 
 
 async def test_deletion_is_all_or_nothing(areas: Areas, seen: Seen) -> None:
-    """One unknown id, or one of another domain, and none is deleted; the same id twice is one device."""
+    """One unknown ID, or one of another domain, refuses the deletion of all; a repeated ID is one device."""
     other = await areas.domains.add(areas.tenant, "branch")
     first, second = await seen.device("a"), await seen.device("b")
     foreign = seen.note(NAS_IDENTIFIER=b"c", domain=other)
@@ -304,7 +306,7 @@ async def test_deletion_is_all_or_nothing(areas: Areas, seen: Seen) -> None:
 
 
 @pytest.mark.parametrize("addresses", [("192.0.2.1", "192.0.2.2"), ("192.0.2.9", "192.0.2.9"), ("", "")])
-async def test_deletion_by_other_addresses_is_refused(areas: Areas, seen: Seen, addresses: tuple[str, str]) -> None:
+async def test_deletion_by_addresses_needs_both(areas: Areas, seen: Seen, addresses: tuple[str, str]) -> None:
     """Both addresses must be those of a device."""
     await seen.device("a")
     with pytest.raises(NotFound):
@@ -312,8 +314,8 @@ async def test_deletion_by_other_addresses_is_refused(areas: Areas, seen: Seen, 
     assert await seen.names() == ["a"]
 
 
-async def test_deletion_by_addresses_takes_all_that_match(areas: Areas, seen: Seen) -> None:
-    """Every device of that pair of addresses, and no other."""
+async def test_deletion_by_addresses_deletes_all_matches(areas: Areas, seen: Seen) -> None:
+    """Every device with that pair of addresses is deleted, and no other."""
     for name in "abc":
         await seen.device(name)
     await seen.device("d", "192.0.2.2")
@@ -323,7 +325,7 @@ async def test_deletion_by_addresses_takes_all_that_match(areas: Areas, seen: Se
 
 
 async def test_deletion_by_addresses_is_bounded(areas: Areas, seen: Seen) -> None:
-    """More than MAX_DELETED devices of a pair of addresses are deleted by their ids."""
+    """More than MAX_DELETED devices with a pair of addresses must be deleted by their IDs."""
     for number in range(MAX_DELETED + 1):
         last = await seen.device(f"n{number}")
     delete = partial(areas.devices.delete, areas.domain, actor="n")
@@ -334,8 +336,8 @@ async def test_deletion_by_addresses_is_bounded(areas: Areas, seen: Seen) -> Non
     assert await delete(device_ids=[], addresses=both) == MAX_DELETED
 
 
-async def test_a_waiting_request_does_not_bring_a_device_back(areas: Areas, seen: Seen) -> None:
-    """A request that was seen before the deletion and is written after it leaves no device and no station."""
+async def test_an_earlier_request_does_not_restore_a_deleted_device(areas: Areas, seen: Seen) -> None:
+    """A request that was recorded before the deletion and is written after it adds no device and no station."""
     device = await seen.device("a")
     station = seen.station(device, "02-01")
     await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="n")
@@ -345,8 +347,8 @@ async def test_a_waiting_request_does_not_bring_a_device_back(areas: Areas, seen
     assert await areas.devices.stations(areas.domain, 0, "", offset=0, limit=9) == ([], 0)
 
 
-async def test_a_device_that_another_node_deleted_comes_back(areas: Areas, seen: Seen) -> None:
-    """While it talks, the next flush registers it again; its stations come along with their next request."""
+async def test_a_device_deleted_by_another_node_is_registered_again(areas: Areas, seen: Seen) -> None:
+    """While it sends requests, the next flush registers it again, and its next request adds its stations."""
     device = await seen.device("a")
     await areas.devices.flush()
 
@@ -361,8 +363,8 @@ async def test_a_device_that_another_node_deleted_comes_back(areas: Areas, seen:
     assert (row.id, row.registrations, row.request_count) == (device.id, 2, 1)
 
 
-async def test_the_total_is_exact_through_it_all(areas: Areas, seen: Seen) -> None:
-    """The kept total of a domain is the number of its rows after any mixture of sightings and deletions."""
+async def test_the_stored_total_is_exact(areas: Areas, seen: Seen) -> None:
+    """The stored total of a domain is the number of its rows after any mixture of requests and deletions."""
     for step in range(60):
         await seen.device(f"d{step * 7 % 20}")
         if step % 3 == 0:
@@ -371,8 +373,8 @@ async def test_the_total_is_exact_through_it_all(areas: Areas, seen: Seen) -> No
     await seen.rows()
 
 
-async def test_a_sighting_is_undone_with_its_transaction(areas: Areas, seen: Seen) -> None:
-    """What a failed transaction registered is not in the inventory, nor in its total, history or search."""
+async def test_a_registration_is_undone_with_its_transaction(areas: Areas, seen: Seen) -> None:
+    """A failed transaction leaves no device in the inventory, its total, history or search."""
     device = seen.note(NAS_IDENTIFIER=b"switch")
 
     def fails(tx: Tx) -> None:

@@ -1,4 +1,4 @@
-"""Devices and stations in memory, and how they come into the store."""
+"""Devices and stations in memory, and how they are written to the store."""
 
 import copy
 import ipaddress
@@ -16,15 +16,15 @@ from sallyport.inventory.devices.sightings import STATIONS, Sightings
 from sallyport.metrics import InventoryMetrics
 from sallyport.radius.attributes import push_vendor_attribute
 from sallyport.store.model import Tx
-from tests.areas import Areas
+from tests.areas import Areas, allow, refuse
 from tests.inventory.devices.conftest import Seen
 from tests.packets import access_request, opened
 
 WIRELESS, ETHERNET, VIRTUAL = (number.to_bytes(4) for number in (19, 15, 5))
 
 
-async def test_a_first_sighting_becomes_a_row(seen: Seen) -> None:
-    """With what its request has shown: addresses, name, medium, times, and a first registration."""
+async def test_the_first_request_of_a_device_adds_a_row(seen: Seen) -> None:
+    """The row has what the request shows: addresses, name, medium and times; the history has a first registration."""
     nas = ipaddress.ip_address("10.1.2.3").packed
     device = seen.note("192.0.2.7", NAS_IP_ADDRESS=nas, NAS_IDENTIFIER=b"wlc-1", NAS_PORT_TYPE=WIRELESS)
     assert device.id is None
@@ -49,13 +49,14 @@ async def test_a_first_sighting_becomes_a_row(seen: Seen) -> None:
         ({"NAS_IP_ADDRESS": b""}, "192.0.2.1"),
     ],
 )
-async def test_the_client_address(seen: Seen, values: dict[str, bytes], client_ip: str) -> None:
-    """NAS-IP-Address, else NAS-IPv6-Address, else the packet's source; a malformed one does not count."""
+async def test_the_address_of_a_device(seen: Seen, values: dict[str, bytes], client_ip: str) -> None:
+    """The address is NAS-IP-Address, else NAS-IPv6-Address, else the packet's source; a malformed attribute is
+    ignored."""
     assert seen.note(**values).client_ip == client_ip
 
 
-async def test_what_tells_devices_apart(seen: Seen) -> None:
-    """Domain, source, client address and NAS-Identifier; nothing else."""
+async def test_the_identity_of_a_device(seen: Seen) -> None:
+    """A device is identified by domain, source, client address and NAS-Identifier only."""
     other = await seen.areas.domains.add(seen.areas.tenant, "branch")
     same = [
         seen.note(NAS_IDENTIFIER=b"a"),
@@ -74,8 +75,8 @@ async def test_what_tells_devices_apart(seen: Seen) -> None:
     assert len({device.id for device in (*same, *different)}) == 6
 
 
-async def test_two_in_memory_can_be_one_row(seen: Seen) -> None:
-    """Requests that spell the same device differently (its address left out, or sent) share a row and its counts."""
+async def test_two_spellings_of_a_device_share_a_row(seen: Seen) -> None:
+    """A device with and without its own address in NAS-IP-Address has one row, with the counts of both."""
     plain, spelled = seen.note(), seen.note(NAS_IP_ADDRESS=bytes((192, 0, 2, 1)), NAS_IDENTIFIER=b"")
     registered = await seen.write(plain, spelled)
     assert (len(registered), plain.id) == (1, spelled.id)
@@ -83,8 +84,8 @@ async def test_two_in_memory_can_be_one_row(seen: Seen) -> None:
     assert row.request_count == 2
 
 
-async def test_the_last_medium_stands(seen: Seen) -> None:
-    """A request that names none changes nothing; one that names another one counts."""
+async def test_the_last_medium_is_stored(seen: Seen) -> None:
+    """A request without a medium changes nothing; one with another medium replaces it."""
     device = await seen.device("a", NAS_PORT_TYPE=ETHERNET)
     for value, medium in ((b"", "Ethernet"), (VIRTUAL, "Virtual"), (b"", "Virtual")):
         seen.note(NAS_IDENTIFIER=b"a", **({"NAS_PORT_TYPE": value} if value else {}))
@@ -92,9 +93,9 @@ async def test_the_last_medium_stands(seen: Seen) -> None:
         assert row.nas_port_type == device.nas_port_type == medium
 
 
-async def test_the_product_is_that_of_the_client(seen: Seen) -> None:
-    """What a RADIUS client was registered with is the product, whatever its packets look like, and for certain; the
-    device is called after it where it has no name."""
+async def test_the_product_of_the_client_is_certain(seen: Seen) -> None:
+    """The product with which a RADIUS client is registered takes precedence over its packets; it is the name of a
+    device without one."""
     cisco = push_vendor_attribute(9, 1, b"audit-session-id=1")
     client = await seen.areas.client("192.0.2.9/32", product="Aruba ClearPass")
     request = opened(access_request(cisco))
@@ -106,8 +107,8 @@ async def test_the_product_is_that_of_the_client(seen: Seen) -> None:
     )
 
 
-async def test_another_product_of_the_client_holds_with_the_next_request(seen: Seen) -> None:
-    """A changed registration is seen at once, in memory, in the row, and in the search."""
+async def test_a_changed_product_applies_with_the_next_request(seen: Seen) -> None:
+    """The change is seen in memory, in the row and in the search."""
     client = await seen.areas.client("192.0.2.9/32", product="Cisco ISE")
     await seen.write(seen.note("192.0.2.9", client))
     assert await seen.names("cisco") == ["Cisco ISE"]
@@ -119,7 +120,7 @@ async def test_another_product_of_the_client_holds_with_the_next_request(seen: S
 
 
 async def test_requests_are_counted(seen: Seen) -> None:
-    """request_count and last_seen follow with each flush, also those noted while a flush ran."""
+    """request_count and last_seen change with each flush, including requests during a flush."""
     start = seen.areas.clock()
     await seen.device("a")
     for number in range(1, 6):
@@ -132,7 +133,7 @@ async def test_requests_are_counted(seen: Seen) -> None:
 
 
 async def test_a_count_waits_for_its_row(seen: Seen) -> None:
-    """A flush between a request and the transaction that registers its device loses no count, of the device or of its
+    """A flush between a request and the transaction that registers its device loses no count of the device or of its
     station."""
     device = seen.note(NAS_IDENTIFIER=b"a")
     station = seen.station(device, "02:00:00:00:00:01")
@@ -145,7 +146,7 @@ async def test_a_count_waits_for_its_row(seen: Seen) -> None:
 
 
 async def test_a_count_survives_a_failing_store(areas: Areas, seen: Seen) -> None:
-    """What could not be flushed is counted again with what came meanwhile."""
+    """Counts that could not be flushed are flushed later, with newer ones."""
     device = await seen.device("a")
     station = seen.station(device, "s")
     parts = list(areas.devices.sightings.take_changes())
@@ -161,8 +162,8 @@ def _stations(tx: Tx) -> int:
     return tx.value(int, "select count(*) from stations") or 0
 
 
-async def test_others_write_while_many_are_flushed(areas: Areas, seen: Seen) -> None:
-    """Who wants to write does not wait for a thousand stations, but for a few."""
+async def test_other_writers_run_during_a_flush(areas: Areas, seen: Seen) -> None:
+    """Another writer waits for a batch of stations, not for all of them."""
     device = await seen.device("a")
     for number in range(10 * STATIONS):
         seen.station(device, f"s{number}")
@@ -173,8 +174,8 @@ async def test_others_write_while_many_are_flushed(areas: Areas, seen: Seen) -> 
     assert meanwhile < await areas.store.read(_stations) == 10 * STATIONS
 
 
-async def test_stations_are_told_by_their_device(areas: Areas, seen: Seen) -> None:
-    """Many are written together: one that two of them in memory are, and none of a device that is gone."""
+async def test_stations_are_identified_by_their_device(areas: Areas, seen: Seen) -> None:
+    """A flush of many stations writes one row for two objects of the same station, and none for a deleted device."""
     device, gone, same = await seen.device("a"), await seen.device("b"), seen.note(NAS_IDENTIFIER=b"c")
     same.id = device.id
     await areas.devices.flush()
@@ -187,16 +188,15 @@ async def test_stations_are_told_by_their_device(areas: Areas, seen: Seen) -> No
     assert total == 1
 
 
-async def test_a_flush_that_breaks_off_loses_nothing(areas: Areas, seen: Seen) -> None:
-    """Counts that were written before the store failed are not counted twice; the others are counted again."""
+async def test_an_interrupted_flush_loses_no_counts(areas: Areas, seen: Seen) -> None:
+    """Counts that were written before the store failed are not counted twice; the others are written later."""
     device = await seen.device("a")
     for number in range(3 * STATIONS):
         seen.station(device, f"s{number}")
-    fail = "create trigger fail before insert on stations when new.station = :name begin select raise(abort, ''); end"
-    await areas.store.write(lambda tx: tx.execute(fail.replace(":name", f"'s{STATIONS + 1}'")))
+    await refuse(areas.store, "before insert on stations", f"new.station = 's{STATIONS + 1}'")
     with pytest.raises(StoreError):
         await areas.devices.flush()
-    await areas.store.write(lambda tx: tx.execute("drop trigger fail"))
+    await allow(areas.store, "stations")
     await areas.devices.flush()
     rows, total = await areas.devices.stations(areas.domain, 0, "", offset=0, limit=1000)
     assert total == 3 * STATIONS
@@ -204,7 +204,7 @@ async def test_a_flush_that_breaks_off_loses_nothing(areas: Areas, seen: Seen) -
 
 
 async def test_a_station_has_its_last_user(seen: Seen) -> None:
-    """A station is one of its device: first and last seen, how often, and who came last."""
+    """A station belongs to its device, and has its first and last time, its count and its last user."""
     device, other = await seen.device("a"), await seen.device("b")
     start = seen.areas.clock()
     for user in ("ann", "bob"):
@@ -221,7 +221,7 @@ async def test_a_station_has_its_last_user(seen: Seen) -> None:
 
 
 async def test_the_memory_is_bounded(areas: Areas, seen: Seen) -> None:
-    """Past the limits everything that is flushed is forgotten, found again in the store, and no count is lost."""
+    """Past the limits, flushed entries are evicted from memory and found again in the store; no count is lost."""
     small = Sightings(max_devices=3, max_stations=5)
     areas.devices = Devices(areas.store, small, InventoryMetrics(CollectorRegistry()), areas.clock)
     for _ in range(3):
@@ -235,8 +235,8 @@ async def test_the_memory_is_bounded(areas: Areas, seen: Seen) -> None:
     assert [row.request_count for row in stations] == [3] * 10
 
 
-async def test_what_a_forgotten_device_was_known_for_stays(areas: Areas, seen: Seen) -> None:
-    """After a restart of the memory, a request that shows less does not take product and medium away."""
+async def test_an_evicted_device_keeps_product_and_medium(areas: Areas, seen: Seen) -> None:
+    """After the memory is cleared, a request that shows less does not delete them."""
     first = seen.note("192.0.2.5", NAS_PORT_TYPE=WIRELESS, CALLED_STATION_ID=b"x")
     first.device_type, first.certainty, first.device_name = "Cisco ISE", "certain", "Cisco ISE"
     await seen.write(first)
@@ -260,15 +260,15 @@ async def test_what_a_forgotten_device_was_known_for_stays(areas: Areas, seen: S
     ],
     ids=["UTF-8", "Latin-1", "NUL", "longest", "empty"],
 )
-async def test_attributes_do_not_have_to_be_text(seen: Seen, octets: bytes, name: str) -> None:
-    """A NAS-Identifier of any octets is a name: UTF-8 if it is valid, otherwise Latin-1, without NUL."""
+async def test_a_nas_identifier_may_have_any_octets(seen: Seen, octets: bytes, name: str) -> None:
+    """A NAS-Identifier is decoded as UTF-8 if it is valid, otherwise as Latin-1, without NUL."""
     device = seen.note(NAS_IDENTIFIER=octets)
     await seen.write(device)
     assert device.device_name == name
 
 
-async def test_a_store_that_fails_is_told_to_who_flushes(areas: Areas, seen: Seen) -> None:
-    """A flush raises StoreError, and counts again."""
+async def test_a_failed_flush_raises_store_error(areas: Areas, seen: Seen) -> None:
+    """The counts are flushed later."""
     device = await seen.device("a")
     await areas.devices.flush()
     seen.note(NAS_IDENTIFIER=b"a")
@@ -293,8 +293,8 @@ async def test_each_tenant_has_a_share_of_the_memory(areas: Areas, seen: Seen) -
     assert seen.station(device, "s") is station
 
 
-async def test_a_device_that_made_room_and_was_deleted_stays_deleted(areas: Areas, seen: Seen) -> None:
-    """The counts of a forgotten device are not written."""
+async def test_an_evicted_and_deleted_device_stays_deleted(areas: Areas, seen: Seen) -> None:
+    """The counts of an evicted and deleted device are not written."""
     areas.devices = Devices(areas.store, Sightings(max_devices=1), InventoryMetrics(CollectorRegistry()), areas.clock)
     device = await seen.device("a")
     seen.note(NAS_IDENTIFIER=b"a")

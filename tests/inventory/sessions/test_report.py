@@ -1,4 +1,4 @@
-"""What an Accounting-Request tells: times, counters and addresses, from any octets."""
+"""Reports of Accounting-Requests: times, counters and addresses, from any octets."""
 
 import pytest
 from hypothesis import given
@@ -27,19 +27,19 @@ NUMBERS = (
 )  # fmt: skip
 
 
-def facts(told: Report) -> dict[str, object]:
+def facts(found: Report) -> dict[str, object]:
     """Return the facts by name."""
-    return {name: value for name, value in zip(FACTS, told.facts, strict=True) if value is not None}
+    return {name: value for name, value in zip(FACTS, found.facts, strict=True) if value is not None}
 
 
-def counts(told: Report) -> dict[str, int]:
+def counts(found: Report) -> dict[str, int]:
     """Return the counters by name."""
-    return dict(zip(COUNTS, told.counts, strict=True))
+    return dict(zip(COUNTS, found.counts, strict=True))
 
 
-def test_what_a_record_tells() -> None:
-    """Names as text, Class as it is, addresses of both families, numbers."""
-    told = report(
+def test_a_record_is_parsed() -> None:
+    """Names become text, addresses of both families are read, and Class is kept as octets."""
+    found = report(
         Status.INTERIM,
         USER_NAME="ann@corp",
         CALLING_STATION_ID="02-01",
@@ -57,28 +57,28 @@ def test_what_a_record_tells() -> None:
         ACCT_INPUT_PACKETS=3,
         ACCT_OUTPUT_PACKETS=4,
     )
-    assert facts(told) == {
+    assert facts(found) == {
         "user_name": "ann@corp", "station": "02-01", "called_station": "AA:corp", "class": b"\x00\xff",
         "multi_session_id": b"m", "nas_port": 0, "nas_port_id": "ge-0/0/1", "nas_port_type": 15,
         "framed_ip": "10.0.0.7", "framed_ipv6": "2001:db8::7", "framed_ipv6_prefix": "2001:db8:0:1::/64",
         "delegated_ipv6_prefix": "2001:db8:2::/48",
     }  # fmt: skip
-    assert counts(told) == {
+    assert counts(found) == {
         "session_time": 60, "input_octets": 0, "output_octets": 0, "input_packets": 3, "output_packets": 4,
     }  # fmt: skip
-    assert (told.at, told.begun) == (NOW, NOW - 60 * SECOND)
+    assert (found.at, found.begun) == (NOW, NOW - 60 * SECOND)
 
 
-def test_gigawords() -> None:
-    """They stand above the 32 bits of the counter, each for its direction (RFC 2869 sections 5.1 and 5.2)."""
-    told = report(3, ACCT_INPUT_OCTETS=5, ACCT_INPUT_GIGAWORDS=2, ACCT_OUTPUT_OCTETS=7, ACCT_OUTPUT_GIGAWORDS=1)
-    assert (counts(told)["input_octets"], counts(told)["output_octets"]) == (2 * 2**32 + 5, 2**32 + 7)
+def test_gigawords_extend_a_counter() -> None:
+    """Gigawords are the upper 32 bits of the counter of their direction (RFC 2869 sections 5.1 and 5.2)."""
+    found = report(3, ACCT_INPUT_OCTETS=5, ACCT_INPUT_GIGAWORDS=2, ACCT_OUTPUT_OCTETS=7, ACCT_OUTPUT_GIGAWORDS=1)
+    assert (counts(found)["input_octets"], counts(found)["output_octets"]) == (2 * 2**32 + 5, 2**32 + 7)
 
 
-def test_a_counter_that_the_store_cannot_hold() -> None:
-    """It is the largest number that can be held, and the record is taken like any other."""
-    told = report(3, ACCT_INPUT_OCTETS=2**32 - 1, ACCT_INPUT_GIGAWORDS=2**32 - 1)
-    assert counts(told)["input_octets"] == MOST
+def test_a_counter_is_limited_to_the_largest_stored_number() -> None:
+    """The other fields of the record are used."""
+    found = report(3, ACCT_INPUT_OCTETS=2**32 - 1, ACCT_INPUT_GIGAWORDS=2**32 - 1)
+    assert counts(found)["input_octets"] == MOST
 
 
 @pytest.mark.parametrize(
@@ -96,24 +96,25 @@ def test_a_counter_that_the_store_cannot_hold() -> None:
         ({"EVENT_TIMESTAMP": NOW // SECOND - 6 * 86_400, "ACCT_DELAY_TIME": 6 * 86_400 - 60}, -6 * 86_400),
     ],
 )
-def test_when_it_happened(values: dict[str, int], seconds: int) -> None:
-    """The device's time where it can be true, else the receipt less the delay; never later than the receipt."""
+def test_the_time_of_a_record(values: dict[str, int], seconds: int) -> None:
+    """The time of a record is the device's if that is plausible, else the receipt less the delay; never later than the
+    receipt."""
     assert report(1, **values).at == NOW + seconds * SECOND
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 5, 253])
 @pytest.mark.parametrize("name", NUMBERS)
-def test_a_number_of_another_length_is_absent(name: str, size: int) -> None:
-    """A field that should have four octets and has not says nothing, and spoils nothing."""
-    told, plain = report(3, **{name: b"\x01" * size}), report(3)
-    assert (told.at, told.begun, told.facts, told.counts, told.cause) == (
+def test_a_number_with_a_wrong_length_is_ignored(name: str, size: int) -> None:
+    """A number that does not have four octets does not affect the other fields."""
+    found, plain = report(3, **{name: b"\x01" * size}), report(3)
+    assert (found.at, found.begun, found.facts, found.counts, found.cause) == (
         plain.at, plain.begun, plain.facts, plain.counts, None,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("value", [b"", b"\0", b"\0\x81" + bytes(16), b"\0\x40" + bytes(17)])
-def test_a_prefix_that_is_none(value: bytes) -> None:
-    """No length, a length over 128, or more octets than an address: absent."""
+def test_a_malformed_prefix_is_ignored(value: bytes) -> None:
+    """A prefix without a length, with a length over 128, or with more octets than an address is ignored."""
     assert not facts(report(3, FRAMED_IPV6_PREFIX=value, DELEGATED_IPV6_PREFIX=value))
 
 
@@ -122,12 +123,12 @@ def test_a_prefix_that_is_none(value: bytes) -> None:
     [(1, b"x" * 253, True), (2, b"x", True), (3, b"x", True), (1, b"", False), (7, b"x", False), (9, b"x", False)],
 )
 def test_which_records_belong_to_a_session(status: int, session: bytes, belongs: bool) -> None:
-    """Start, Stop and interim ones with an Acct-Session-Id."""
+    """Start, Stop and interim records with an Acct-Session-Id belong to a session."""
     assert bool(report(status, session=session).session_id) is belongs
 
 
-def test_a_record_that_is_sent_again_has_the_same_digest() -> None:
-    """Under another delay, time, proxy state, signature or order of none of these; any other octet makes another."""
+def test_a_retransmitted_record_has_the_same_digest() -> None:
+    """Delay, time, Proxy-State and signature do not affect the digest; any other octet does."""
     body = octets(3, USER_NAME="ann", ACCT_INPUT_OCTETS=7)
     again = (
         push_attribute(names.PROXY_STATE, b"p")
@@ -156,13 +157,13 @@ FIELD = st.tuples(
 
 @given(st.lists(FIELD, max_size=MAX_ATTRIBUTES // 2), st.integers(0, 2**53))
 def test_any_record_is_read(fields: list[tuple[int, bytes]], received: int) -> None:
-    """No values raise an error, and whatever comes of them fits into the store."""
+    """No attribute values raise an error, and all results fit into the store."""
     request = opened(accounting(b"".join(push_attribute(*field) for field in fields)))
-    told = Report(request, received)
+    found = Report(request, received)
     numbers = [
-        value for value in (*told.facts, *told.counts, told.at, told.begun, told.cause) if isinstance(value, int)
+        value for value in (*found.facts, *found.counts, found.at, found.begun, found.cause) if isinstance(value, int)
     ]
     assert all(-(2**63) <= number < 2**63 for number in numbers)
-    assert told.begun <= max(told.at, 0) and told.at <= received
+    assert found.begun <= max(found.at, 0) and found.at <= received
     kept = list(pull_attributes(request.without(PASSING)))
     assert len(kept) == sum(kind not in {33, 41, 55} for kind, _ in fields)

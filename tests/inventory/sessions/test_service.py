@@ -1,4 +1,5 @@
-"""Sessions in the store: written with the records' transaction, listed, counted, ended, and kept over a restart."""
+"""Sessions in the store: written with the transaction of their records, listed, counted, ended and read after a
+restart."""
 
 from collections import Counter
 from pathlib import Path
@@ -16,7 +17,7 @@ from sallyport.inventory.sessions.service import COUNT_S, Record, write_records
 from sallyport.inventory.sessions.session import NAS_REBOOT
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from tests.areas import Areas, SetClock, running_store
+from tests.areas import Areas, SetClock, only_sqlite, running_store
 from tests.inventory.sessions.records import NOW, interim, report, started, stopped
 from tests.packets import access_request, attributes, opened
 from tests.plans import plans
@@ -25,25 +26,25 @@ DAY_S = 86_400
 
 
 async def write(areas: Areas, *reports: Report, device: int = 1, domain: int = 0) -> list[bool]:
-    """Write records in one transaction; return for each whether it is kept."""
+    """Write records in one transaction, and return for each whether it is kept."""
     records = [Record(domain or areas.domain, device, each) for each in reports]
     return await areas.store.write(lambda tx: write_records(tx, records))
 
 
 async def listed(areas: Areas, **query: object) -> list[SessionRow]:
-    """The domain's sessions that match, newest first; their number is the total."""
+    """Return the matching sessions of the domain, newest first; their number must be the total."""
     rows, total = await areas.sessions.page(SessionQuery(areas.domain, **{"limit": 1000, **query}))  # type: ignore[arg-type]
     assert total == len(rows)
     return rows
 
 
 async def states(areas: Areas, **query: object) -> list[str]:
-    """Their states, oldest first."""
+    """Return the states of the sessions, oldest first."""
     return [row.state for row in reversed(await listed(areas, **query))]
 
 
-async def test_a_session_over_several_transactions(areas: Areas) -> None:
-    """One row, whose counters, facts and state are those of all its records; the kept totals follow."""
+async def test_a_session_has_one_row_over_several_transactions(areas: Areas) -> None:
+    """The row has the counters, facts and state of all records; the stored totals follow."""
     assert await write(areas, started(USER_NAME="ann", NAS_PORT=7, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1)))) == [True]
     assert await states(areas, live=True) == ["live"]
     await write(areas, interim(60, ACCT_INPUT_OCTETS=5, ACCT_INPUT_GIGAWORDS=1, CALLING_STATION_ID="02-01"))
@@ -56,7 +57,7 @@ async def test_a_session_over_several_transactions(areas: Areas) -> None:
 
 
 async def test_a_record_counts_once(areas: Areas) -> None:
-    """Sent again under another identifier, in the same transaction or a later one, it is not to be kept."""
+    """A retransmission with another identifier, in the same or a later transaction, is not kept."""
     assert await write(areas, started(), started(0, ACCT_DELAY_TIME=0), interim(60)) == [True, False, True]
     assert await write(areas, report(3, 65, ACCT_DELAY_TIME=5, ACCT_SESSION_TIME=60)) == [False]
     assert await write(areas, stopped(90), stopped(90)) == [True, False]
@@ -64,7 +65,7 @@ async def test_a_record_counts_once(areas: Areas) -> None:
     assert (row.session_time, row.updated) == (90, NOW + 90 * SECOND)
 
 
-async def test_sessions_are_of_one_device(areas: Areas) -> None:
+async def test_a_session_id_is_unique_for_each_device(areas: Areas) -> None:
     """Two devices may use the same Acct-Session-Id at the same time."""
     await write(areas, started(USER_NAME="ann"), device=1)
     await write(areas, started(USER_NAME="bob"), stopped(5), device=2)
@@ -73,8 +74,9 @@ async def test_sessions_are_of_one_device(areas: Areas) -> None:
     ]  # fmt: skip
 
 
-async def test_a_name_that_is_used_again(areas: Areas) -> None:
-    """A new row, in one transaction or in several; late records of the old session do not end the new one."""
+async def test_a_session_id_that_is_used_again_adds_a_row(areas: Areas) -> None:
+    """A reused ID adds a row in one transaction and in several; late records of the old session do not end the new
+    one."""
     await write(areas, started(), stopped(10), started(20, USER_NAME="bob"))
     await write(areas, report(2, 25, ACCT_SESSION_TIME=11, ACCT_DELAY_TIME=14))
     assert await states(areas) == ["stopped", "live"]
@@ -85,8 +87,9 @@ async def test_a_name_that_is_used_again(areas: Areas) -> None:
 
 
 @pytest.mark.parametrize("status", [Status.ON, Status.OFF])
-async def test_a_device_that_restarts_ends_its_sessions(areas: Areas, status: Status) -> None:
-    """All of its sessions without a later record, in the order of the transaction, and no other device's."""
+async def test_a_restart_of_a_device_ends_its_sessions(areas: Areas, status: Status) -> None:
+    """A restart ends all sessions of the device without a later record, in the order of the transaction, and of no
+    other device."""
     await write(areas, *(report(1, 0, session=b"%d" % number) for number in range(3)))
     await write(areas, started(), device=2)
     restart = report(status, 100, session=b"")
@@ -102,9 +105,9 @@ async def test_a_device_that_restarts_ends_its_sessions(areas: Areas, status: St
     assert await states(areas, live=True, device_id=1) == ["live"]
 
 
-async def test_a_device_with_many_sessions_starts_anew(areas: Areas) -> None:
-    """The record ends the first of them; the others end right after, in short transactions, except those with a later
-    begin or record. A second record of a restart meanwhile ends those too."""
+async def test_a_restart_of_a_device_with_many_sessions(areas: Areas) -> None:
+    """The record ends the first sessions; the others end in short transactions afterwards, except those with a later
+    start or record. A second restart meanwhile ends those too."""
     await write(areas, *(report(1, 0, session=b"%d" % number) for number in range(701)))
     await write(areas, report(7, 10, session=b""), report(3, 20, session=b"700"), report(1, 20, session=b"new"))
     assert Counter(await states(areas)) == {"lost": repo.AT_ONCE, "live": 702 - repo.AT_ONCE}
@@ -119,7 +122,7 @@ async def test_a_device_with_many_sessions_starts_anew(areas: Areas) -> None:
 
 
 async def test_totals_are_exact(areas: Areas) -> None:
-    """By state and domain, for each kind of end."""
+    """Totals by state and domain are right after each kind of end."""
     other = await areas.domains.add(areas.tenant, "branch")
     await write(areas, started(), stopped(5), *(report(1, 0, session=b"%d" % each) for each in range(5)))
     await write(areas, report(2, 9, session=b"0"), report(3, 10, session=b"1"))
@@ -140,7 +143,8 @@ async def test_totals_are_exact(areas: Areas) -> None:
 async def test_a_silent_session_ends(
     areas: Areas, clock: SetClock, interval_s: int, silence_s: int, state: str
 ) -> None:
-    """After a day, and three times as long as lay between its records; its end is its last sign of life."""
+    """A silent session ends after a day, or three times the interval of its records if that is longer; its end is the
+    time of its last record."""
     await write(areas, started(), interim(interval_s), interim(2 * interval_s))
     clock.pass_by(2 * interval_s + silence_s)
     assert await areas.sessions.end_silent() == (state == "lost")
@@ -151,15 +155,16 @@ async def test_a_silent_session_ends(
 
 
 async def test_many_silent_sessions_end(areas: Areas, clock: SetClock) -> None:
-    """More than one transaction takes."""
+    """Ending many silent sessions may take more than one transaction."""
     await write(areas, *(report(1, 0, session=b"%d" % number) for number in range(1001)))
     clock.pass_by(2 * DAY_S)
     assert await areas.sessions.end_silent() == 1001
     assert await listed(areas, live=True) == []
 
 
-async def test_what_is_searched_for(areas: Areas) -> None:
-    """User without case, device, time of its beginning, a part of names and addresses, each with the live or past."""
+async def test_sessions_are_searched(areas: Areas) -> None:
+    """Searches compare the user without case, the device, the start time, and parts of names and addresses, among live
+    or past sessions."""
     await write(areas, report(1, 0, b"a", USER_NAME="Ann", CALLING_STATION_ID="02-AB"), device=1)
     await write(areas, report(1, 10, b"b", USER_NAME="bob", FRAMED_IP_ADDRESS=bytes((10, 0, 0, 7))), device=1)
     await write(areas, report(1, 20, b"c", USER_NAME="Zoë", CALLED_STATION_ID="AA:guest"), device=2)
@@ -191,14 +196,14 @@ async def test_what_is_searched_for(areas: Areas) -> None:
     [("zoë", [b"s"]), ("ä", ["Ä".encode()]), ("ö", []), ("abc", [b"\xff\x00ABC"])],
     ids=["user", "session id", "nothing", "octets"],
 )
-async def test_a_search_in_every_script(areas: Areas, search: str, found: list[bytes]) -> None:
-    """A part that is not ASCII is found past fields that a session has not, and past octets that are no text."""
+async def test_a_search_finds_text_beyond_ascii(areas: Areas, search: str, found: list[bytes]) -> None:
+    """The match may be in a field after missing fields or after octets that are not text."""
     await write(areas, report(1, 0, b"\xff\x00ABC"), report(1, 10, b"s", USER_NAME="ZOË"), report(1, 20, "Ä".encode()))
     assert [row.acct_session_id for row in await listed(areas, search=search)] == found
 
 
-async def test_pages(areas: Areas) -> None:
-    """Newest first over live and past ones, each once; the total counts all."""
+async def test_pages_of_sessions(areas: Areas) -> None:
+    """Live and past sessions are listed newest first, each once; the total counts all."""
     for number in range(25):
         last = [report(2, 5, b"%d" % number)] if number % 3 else []
         await write(areas, report(1, 0, b"%d" % number), *last)
@@ -217,8 +222,9 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-async def test_hostile_values(areas: Areas, value: bytes) -> None:
-    """Any octets in any field are one session, or none where it has no name; the same again changes nothing."""
+async def test_a_record_with_any_octets_is_written(areas: Areas, value: bytes) -> None:
+    """Any octets in any field give one session, or none without an Acct-Session-Id; a repeated record changes
+    nothing."""
     names = (
         "USER_NAME", "CALLING_STATION_ID", "CLASS", "NAS_PORT_ID", "FRAMED_IP_ADDRESS", "NAS_PORT",
         "ACCT_INPUT_OCTETS", "ACCT_DELAY_TIME", "EVENT_TIMESTAMP", "FRAMED_IPV6_PREFIX",
@@ -229,15 +235,15 @@ async def test_hostile_values(areas: Areas, value: bytes) -> None:
     assert [row.acct_session_id for row in await listed(areas)] == ([value] if value else [])
 
 
-async def test_the_largest_numbers(areas: Areas) -> None:
-    """What 32 bits and gigawords can say is stored, and the transaction of the others with it."""
+async def test_the_largest_numbers_are_stored(areas: Areas) -> None:
+    """The largest counters with gigawords are stored and do not fail the transaction of other records."""
     most = {"ACCT_INPUT_OCTETS": 2**32 - 1, "ACCT_INPUT_GIGAWORDS": 2**32 - 1, "ACCT_SESSION_TIME": 2**32 - 1}
     assert await write(areas, started(), report(2, 0, b"most", **most)) == [True, True]
     assert (await listed(areas))[0].input_octets == 2**63 - 1
 
 
-async def test_a_session_goes_on_after_a_restart(tmp_path: Path, clock: SetClock) -> None:
-    """Committed records are known after a restart: a repeated record counts once, and the Stop ends its session."""
+async def test_a_session_continues_after_a_restart(tmp_path: Path, clock: SetClock) -> None:
+    """A repeated record counts once after a restart, and the Stop ends its session."""
     async with running_store(tmp_path / "s.db") as store:
         await store.write(lambda tx: write_records(tx, [Record(1, 1, started()), Record(1, 1, interim(60))]))
     async with running_store(tmp_path / "s.db") as store:
@@ -248,8 +254,8 @@ async def test_a_session_goes_on_after_a_restart(tmp_path: Path, clock: SetClock
     assert (total, rows[0].state, rows[0].session_time) == (1, "stopped", 70)
 
 
-async def test_metrics(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
-    """Live sessions of each domain; records by their kind, of a closed set."""
+async def test_the_metrics_of_sessions(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
+    """The metrics count live sessions of each domain, and records by a closed set of kinds."""
     mock_clock.rate = 1
     await write(areas, started(), report(1, 0, b"s2"))
     areas.sessions.count_records({1: 2, 3: 1, 7: 1, 4_000_000_000: 5, 0: 1})
@@ -269,8 +275,8 @@ async def test_metrics(areas: Areas, mock_clock: trio.testing.MockClock) -> None
         nursery.cancel_scope.cancel()
 
 
-async def test_a_deleted_device_is_shown_as_it_was(areas: Areas) -> None:
-    """Its past sessions keep its name and addresses."""
+async def test_sessions_of_a_deleted_device_are_kept(areas: Areas) -> None:
+    """Past sessions keep the name and addresses of their device."""
     client = await areas.client()
     request = opened(access_request(attributes(NAS_IDENTIFIER=b"switch-1")))
     device = areas.devices.sightings.device(request, "192.0.2.1", client, areas.domain, areas.clock())
@@ -283,8 +289,9 @@ async def test_a_deleted_device_is_shown_as_it_was(areas: Areas) -> None:
     assert await listed(areas) == [before]
 
 
-async def test_no_record_walks_through_the_sessions(areas: Areas) -> None:
-    """Sessions are found by their key, those of a device that restarts by its index."""
+@only_sqlite
+async def test_a_record_finds_its_session_by_an_index(areas: Areas) -> None:
+    """A session is found by its key, and those of a device that restarts by their index."""
     await write(areas, started(), domain=1)
     reports = [started(), interim(5), report(7, 9, session=b""), stopped(3), started(80)]
     found = plans(areas.store.path, lambda tx: write_records(tx, [Record(1, 1, each) for each in reports]))
@@ -293,10 +300,11 @@ async def test_no_record_walks_through_the_sessions(areas: Areas) -> None:
     assert not [plan for plan in found if "SCAN sessions" in plan]
 
 
+@only_sqlite
 @pytest.mark.parametrize("live", [None, True, False])
-async def test_no_page_walks_through_the_sessions(areas: Areas, live: bool | None) -> None:
-    """Of a domain or a device, live or past: ids come in order from the indexes and totals are kept, so that a page
-    of a million sessions takes no longer than one of ten."""
+async def test_a_page_of_sessions_uses_an_index(areas: Areas, live: bool | None) -> None:
+    """For a domain or a device, live or past, IDs are read in order from an index and totals are stored, so that a page
+    takes no longer with a million sessions."""
     for query in (SessionQuery(areas.domain, live=live), SessionQuery(areas.domain, live=live, device_id=3)):
         found = plans(areas.store.path, lambda tx, query=query: repo.page(tx, query))  # type: ignore[misc]
         assert any("COVERING INDEX sessions_" in plan for plan in found)

@@ -1,4 +1,4 @@
-"""What records make of a session: the same in any order, however often they come."""
+"""The session that records describe: the same in any order and with any repetition."""
 
 import random
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ REPEATS_S = REPEATS_US // SECOND
 
 
 def session(*reports: Report) -> Session:
-    """The session that these records make, in this order."""
+    """Return the session that these records give, in this order."""
     made = Session(1, 2, b"s1", started=reports[0].begun)
     for each in reports:
         made.take_in(each)
@@ -25,12 +25,12 @@ def session(*reports: Report) -> Session:
 
 
 def final(made: Session) -> dict[str, object]:
-    """All of it but which records it knows again."""
+    """Return all fields except the digests of known records."""
     return {name: getattr(made, name) for name in Session.__slots__ if name != "recent"}
 
 
-def test_a_session_from_its_beginning_to_its_end() -> None:
-    """Each record adds what it tells; the Stop ends it with its cause."""
+def test_a_session_from_start_to_stop() -> None:
+    """Each record adds its facts; the Stop ends the session with its cause."""
     made = session(
         started(USER_NAME="ann", CLASS=b"c"),
         interim(60, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1)), ACCT_INPUT_OCTETS=100),
@@ -51,8 +51,8 @@ RECORDS = st.lists(
 def test_order_and_repetition_do_not_matter(
     ticks: list[tuple[int, int, int]], starts: bool, stops: bool, chance: random.Random
 ) -> None:
-    """Any order and any repetition, with Acct-Delay-Time, give the same session as the order of the events; a session
-    that has ended is not live again."""
+    """Any order and repetition of records with Acct-Delay-Time gives the same session as the order of the events; a
+    session that has ended does not become live again."""
     last = max(second for second, _, _ in ticks) + 1
     made: dict[float, tuple[int, dict[str, int | str]]] = {
         second: (3, {"ACCT_SESSION_TIME": second, "ACCT_INPUT_OCTETS": octets, "ACCT_INPUT_GIGAWORDS": giga})
@@ -77,8 +77,8 @@ def test_order_and_repetition_do_not_matter(
     assert not any(jumbled.is_over_for(each) for each in shuffled)
 
 
-def test_a_repetition_is_told_from_a_new_record() -> None:
-    """By what it says, not by when it comes; and not for ever."""
+def test_a_repeated_record_is_recognized() -> None:
+    """A repeated record is recognized by its contents, not by its time, and only for a limited time."""
     made = session(started(), interim(60))
     assert not made.take_in(interim(61, ACCT_SESSION_TIME=60))
     assert made.take_in(interim(62, ACCT_SESSION_TIME=61))
@@ -89,25 +89,25 @@ def test_a_repetition_is_told_from_a_new_record() -> None:
 
 
 def test_an_idle_session_stays_alive() -> None:
-    """A device without news still confirms that the session is live."""
+    """A record without changes confirms that the session is live."""
     made = session(report(3, 0), report(3, 600))
     assert (made.updated, made.records) == (NOW + 600 * SECOND, 1)
 
 
-def test_a_counter_that_went_round_does_not_shrink_the_total() -> None:
-    """A device without gigawords starts at 0 again after 4 GiB: the former count stays."""
+def test_a_wrapped_counter_does_not_reduce_the_total() -> None:
+    """A device without gigawords starts at 0 again after 4 GiB; the highest count is kept."""
     made = session(started(), interim(60, ACCT_OUTPUT_OCTETS=WRAPPED - 1), interim(120, ACCT_OUTPUT_OCTETS=5))
     assert made.counts == (120, 0, WRAPPED - 1, 0, 0)
 
 
-def test_a_stop_without_a_start() -> None:
-    """Is a past session that began as long ago as it says."""
+def test_a_stop_without_a_start_is_a_past_session() -> None:
+    """The start of the session is the time of the Stop less Acct-Session-Time."""
     made = session(stopped(600, USER_NAME="ann"))
     assert (made.state, made.started, made.stopped) == (SessionState.STOPPED, NOW, NOW + 600 * SECOND)
 
 
-def test_what_is_newer_replaces_what_is_older() -> None:
-    """The last address counts; a late record only adds missing facts."""
+def test_newer_facts_replace_older_ones() -> None:
+    """The newest address is kept; a late record only adds missing facts."""
     made = session(
         interim(60, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1))),
         interim(180, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 3))),
@@ -117,8 +117,8 @@ def test_what_is_newer_replaces_what_is_older() -> None:
     assert "ann" in made.facts
 
 
-def test_a_late_interim_does_not_reopen() -> None:
-    """Neither a stopped session nor one that its device's restart ended, by a record from before it."""
+def test_a_late_interim_record_does_not_reopen_a_session() -> None:
+    """A late interim record reopens neither a stopped session nor one that ended by a later restart of its device."""
     over = session(started(), stopped(100), interim(50))
     assert over.state is SessionState.STOPPED
     lost = session(started())
@@ -127,8 +127,8 @@ def test_a_late_interim_does_not_reopen() -> None:
     assert (lost.state, lost.cause) == (SessionState.LOST, NAS_REBOOT)
 
 
-def test_a_lost_session_that_is_heard_of_again_is_live() -> None:
-    """A reported end replaces the end by silence."""
+def test_a_lost_session_with_a_new_record_is_live_again() -> None:
+    """A Stop replaces the end by silence."""
     lost = session(started())
     lost.state, lost.stopped = SessionState.LOST, NOW
     lost.take_in(interim(60))
@@ -161,13 +161,15 @@ LIVE = PAST[:1]
         (LIVE, interim(500, USER_NAME="bob"), False),
     ],
 )  # fmt: skip
-def test_when_a_name_is_used_again(before: Iterable[Report], record: Report, another: bool) -> None:
-    """A record of what began after the session ended is another session's; a late or repeated one is not."""
+def test_a_later_start_with_the_same_id_is_another_session(
+    before: Iterable[Report], record: Report, another: bool
+) -> None:
+    """A record of an event after the session's end belongs to another session; a late or repeated record does not."""
     assert session(*before).is_over_for(record) is another
 
 
-def test_a_late_record_of_the_session_before() -> None:
-    """It is no news of the one that has the name now."""
+def test_a_late_record_of_the_former_session_is_ignored() -> None:
+    """A late record of a former session does not change the session that has the ID now."""
     made = Session(1, 2, b"s1", started=NOW + 500 * SECOND, follows=True)
     made.take_in(started(500))
     made.take_in(stopped(100))

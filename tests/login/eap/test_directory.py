@@ -173,7 +173,7 @@ async def test_a_conversation_is_with_one_directory(nas: Nas) -> None:
 
 
 @pytest.mark.parametrize("method", BINDS)
-async def test_what_a_bind_checks(nas: Nas, method: str) -> None:
+async def test_a_bind_checks_the_password(nas: Nas, method: str) -> None:
     """A bind accepts the right password and refuses a wrong one. The event has the directory's reason."""
     await configure(nas)
     assert (await nas.log_in(BINDS[method](b"s3cret"), ANN)).code == ACCESS_ACCEPT
@@ -182,7 +182,7 @@ async def test_what_a_bind_checks(nas: Nas, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", WINBIND)
-async def test_what_winbind_checks(nas: Nas, method: str) -> None:
+async def test_winbind_checks_mschapv2(nas: Nas, method: str) -> None:
     """Methods with MS-CHAPv2 work with winbind. Without it they are not offered, and the event gives that reason."""
     await configure(nas)
     assert (await nas.log_in(WINBIND[method](b"s3cret"), ANN)).code == ACCESS_REJECT
@@ -193,14 +193,14 @@ async def test_what_winbind_checks(nas: Nas, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", NEVER)
-async def test_what_needs_the_password_itself(nas: Nas, method: str) -> None:
+async def test_methods_that_need_the_password_are_not_offered(nas: Nas, method: str) -> None:
     """A directory never offers MD5 and CHAP, which need the password itself."""
     await configure(nas, winbind=True)
     assert (await nas.log_in(NEVER[method](b"s3cret"), ANN)).code == ACCESS_REJECT
     assert [reason for reason, *_ in await nas.outcomes()] == [Reason.METHOD_UNFIT]
 
 
-async def test_who_is_gone_does_not_go_on(nas: Nas) -> None:
+async def test_the_present_state_of_the_directory_applies(nas: Nas) -> None:
     """Certificates and resumed sessions are checked against the present state of the directory."""
     await configure(nas)
     certificate = nas.authority.certificate("ann")

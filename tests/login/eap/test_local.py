@@ -44,7 +44,7 @@ async def test_a_right_password(nas: Nas, method: str) -> None:
     assert await nas.outcomes() == [(NO_PROVIDER, "ann", method)]
 
 
-async def test_what_is_in_memory_needs_no_task(nas: Nas) -> None:
+async def test_a_login_in_memory_needs_no_task(nas: Nas) -> None:
     """Each round, the check of the password and the decision need no task if the user is in memory."""
     areas = nas.wire.areas
     await areas.users.load(areas.domain, "ann")
@@ -110,7 +110,7 @@ async def test_methods_without_a_tunnel(nas: Nas) -> None:
     assert [method for *_, method in await nas.outcomes()] == ["eap-md5", "eap-mschapv2"]
 
 
-async def test_a_certificate(nas: Nas) -> None:
+async def test_a_certificate_logs_in_its_user(nas: Nas) -> None:
     """A client certificate logs in the user that it names, and is rejected if there is no such user."""
     for name, code in (("ann", ACCESS_ACCEPT), ("nobody", ACCESS_REJECT)):
         ended = await nas.log_in(TlsSide(eap.TLS, silent, shows=nas.authority.certificate(name)))
@@ -180,7 +180,7 @@ async def test_a_host_is_of_the_domain_that_its_name_ends_in(nas: Nas) -> None:
     assert codes == [ACCESS_REJECT, ACCESS_ACCEPT, ACCESS_REJECT]
 
 
-async def test_the_name_that_a_nas_gets_is_nobody_elses(nas: Nas) -> None:
+async def test_the_user_name_of_an_accept_is_unambiguous(nas: Nas) -> None:
     """User-Name of the Accept carries a realm if the user is not of the device's default domain. The device accounts
     for the session by it. An inner realm stays as it is.
     """
@@ -393,7 +393,7 @@ async def test_a_computer_is_known_in_the_preview(nas: Nas) -> None:
         ([], "pc1", b"pc1", b"20"),
     ],
 )
-async def test_what_a_client_calls_itself_makes_no_computer(
+async def test_an_outer_name_makes_no_computer(
     nas: Nas, names: list[x509.GeneralName], user: str, outer: bytes, vlan: bytes
 ) -> None:
     """The certificate alone decides whether a login is a computer's. The outer name `host/NAME` of a user gives no
@@ -410,7 +410,7 @@ async def test_what_a_client_calls_itself_makes_no_computer(
     assert (ended.code, ended.vlan) == (ACCESS_ACCEPT, vlan)
 
 
-async def test_a_name_outside_locks_nobody_inside(nas: Nas) -> None:
+async def test_an_outer_name_locks_no_inner_user(nas: Nas) -> None:
     """Failed guesses for the outer name `anonymous` do not lock the inner users."""
     for number in range(3):
         nas.wire.put(datagram := pap("anonymous", f"wrong {number}", SESSION, identifier=number))

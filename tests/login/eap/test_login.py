@@ -34,7 +34,7 @@ def test_a_line_a_second() -> None:
     ]  # fmt: skip
 
 
-def test_what_was_decided_is_no_news() -> None:
+def test_a_decided_conversation_is_not_logged() -> None:
     """A conversation that is decided or over is not logged."""
     refused, over = begun(b"ann"), begun(b"bob")
     refused.refused = EapResult(Reason.WRONG_PASSWORD)

@@ -149,7 +149,7 @@ async def test_an_unreachable_provider(nas: Nas, script: Script, fallback: Fallb
     assert [reason for reason, *_ in await nas.outcomes()] == [Reason.UNREACHABLE]
 
 
-async def test_nobody_is_asked_in_a_domain_that_monitors(nas: Nas, script: Script) -> None:
+async def test_monitor_mode_sends_no_push(nas: Nas, script: Script) -> None:
     """In a monitored domain no push is sent. The event has the decision of enforce mode."""
     areas = nas.wire.areas
     await areas.domains.set_mode([areas.domain], Mode.MONITOR)

@@ -15,9 +15,9 @@ from sallyport.login.login import Found, Login, Reason
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute
 from sallyport.radius.password import sent_password
 from tests.areas import Areas, areas, clock
-from tests.login.conftest import Desk, desk
+from tests.login.conftest import FakeListener, listener
 
-__all__ = ["areas", "clock", "desk"]
+__all__ = ["areas", "clock", "listener"]
 
 
 class ListFields(Fields):
@@ -30,8 +30,7 @@ class ListFields(Fields):
 @dataclass
 class Book:
     """A record of the checkers that run now, and of the users that they were asked for. fails: whether their background
-    work fails. gate: what an answer waits for.
-    """
+    work fails. gate: what an answer waits for."""
 
     running: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
@@ -90,9 +89,9 @@ def book(areas: Areas) -> Book:
 
 
 @pytest.fixture
-async def listed(desk: Desk, book: Book) -> Domain:
+async def listed(listener: FakeListener, book: Book) -> Domain:
     """Return the domain corp, whose one right password is s3cret."""
-    areas = desk.areas
+    areas = listener.areas
     await areas.first_settings.set(
         areas.domains.table.by_id[areas.domain], FirstFactor.LDAP, {"ldap": {"password": "s3cret"}}
     )

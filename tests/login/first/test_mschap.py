@@ -24,7 +24,7 @@ from sallyport.radius.mschap import (
     recognise,
 )
 from sallyport.radius.password import Method
-from tests.login.conftest import Desk
+from tests.login.conftest import FakeListener
 from tests.packets import microsoft, mschap1, mschap2, opened
 
 
@@ -38,10 +38,10 @@ def pulled(octets: bytes) -> dict[int, bytes]:
     return found
 
 
-async def test_the_second_version(desk: Desk) -> None:
+async def test_the_second_version(listener: FakeListener) -> None:
     """A right MS-CHAPv2 response gets an Accept with the authenticator response and the keys of both directions."""
-    login = desk.login(mschap2("ann", "hello"))
-    decision = await desk.decide(login)
+    login = listener.login(mschap2("ann", "hello"))
+    decision = await listener.decide(login)
     assert (decision.applied, login.method) == ("accept", Method.MSCHAP2)
     found = pulled(login.attributes)
     assert {MS_MPPE_SEND_KEY, MS_MPPE_RECV_KEY} < set(found)
@@ -51,10 +51,10 @@ async def test_the_second_version(desk: Desk) -> None:
     assert found[MS_CHAP2_SUCCESS] == b"\x07" + proof
 
 
-async def test_the_first_version(desk: Desk) -> None:
+async def test_the_first_version(listener: FakeListener) -> None:
     """A right MS-CHAP response gets an Accept with the keys."""
-    login = desk.login(mschap1("ann", "hello"))
-    assert (await desk.decide(login)).applied == "accept"
+    login = listener.login(mschap1("ann", "hello"))
+    assert (await listener.decide(login)).applied == "accept"
     assert login.method == Method.MSCHAP
     assert MS_CHAP_MPPE_KEYS in pulled(login.attributes)
 
@@ -62,43 +62,45 @@ async def test_the_first_version(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("user", "hashed"), [("ann@corp", b"ann"), ("ann@corp", b"ann@corp"), ("CORP\\ann", b"ann"), ("CORP\\ann", None)]
 )
-async def test_what_clients_hash_as_their_name(desk: Desk, user: str, hashed: bytes | None) -> None:
+async def test_the_hashed_name_may_have_a_realm(listener: FakeListener, user: str, hashed: bytes | None) -> None:
     """The hashed name may be with or without the realm, since clients differ."""
-    assert (await desk.decided(mschap2(user, "hello", hashed_name=hashed)))[0] == "accept"
+    assert (await listener.decided(mschap2(user, "hello", hashed_name=hashed)))[0] == "accept"
 
 
-async def test_passwords_in_other_letters(desk: Desk) -> None:
+async def test_passwords_in_other_letters(listener: FakeListener) -> None:
     """A password with non-ASCII characters is right."""
-    await desk.areas.add_user(desk.areas.domain, "zoë", "pässwörd ☂".encode())
-    assert (await desk.decided(mschap2("zoë", "pässwörd ☂")))[0] == "accept"
-    assert (await desk.decided(mschap2("zoë", "passwörd ☂")))[:2] == ("reject", Reason.WRONG_PASSWORD)
+    await listener.areas.add_user(listener.areas.domain, "zoë", "pässwörd ☂".encode())
+    assert (await listener.decided(mschap2("zoë", "pässwörd ☂")))[0] == "accept"
+    assert (await listener.decided(mschap2("zoë", "passwörd ☂")))[:2] == ("reject", Reason.WRONG_PASSWORD)
 
 
 @pytest.mark.parametrize("make", [mschap1, mschap2])
 @pytest.mark.parametrize(("user", "reason"), [("ann", Reason.WRONG_PASSWORD), ("nobody", Reason.UNKNOWN_USER)])
-async def test_a_wrong_password(desk: Desk, make: Callable[[str, str], bytes], user: str, reason: Reason) -> None:
+async def test_a_wrong_password(
+    listener: FakeListener, make: Callable[[str, str], bytes], user: str, reason: Reason
+) -> None:
     """A wrong response gets the error that allows a retry, the same for a known and an unknown user."""
-    login = desk.login(make(user, "wrong"))
-    decision = await desk.decide(login)
+    login = listener.login(make(user, "wrong"))
+    decision = await listener.decide(login)
     assert (decision.applied, decision.reason) == ("reject", reason)
     error = pulled(refusal(login, decision.reason))[MS_CHAP_ERROR]
     assert error[:1] == b"\x07"
     assert error[1:].startswith(b"E=691 R=1 C=")
 
 
-async def test_a_reject_for_another_reason(desk: Desk) -> None:
+async def test_a_reject_for_another_reason(listener: FakeListener) -> None:
     """A reject for another reason has its own error number, if there is one, and allows no retry."""
-    login = desk.login(mschap2("ann", "hello"))
-    await desk.decide(login)
+    login = listener.login(mschap2("ann", "hello"))
+    await listener.decide(login)
     for reason, error in ((Reason.BLOCKED, b"E=649 R=0"), (Reason.ACCOUNT_DISABLED, b"E=647 R=0"),
                          (Reason.PASSWORD_EXPIRED, b"E=648 R=0"), (Reason.NOT_ENROLLED, b"E=691 R=0")):  # fmt: skip
         assert pulled(refusal(login, reason))[MS_CHAP_ERROR][1:].startswith(error)
 
 
-async def test_a_password_change(desk: Desk) -> None:
+async def test_a_password_change(listener: FakeListener) -> None:
     """A change of the password is refused with its own error: RADIUS changes no passwords here."""
-    login = desk.login(microsoft("ann", (MS_CHAP_CHALLENGE, bytes(16)), (MS_CHAP2_CPW, bytes((7, 9)) + bytes(66))))
-    decision = await desk.decide(login)
+    login = listener.login(microsoft("ann", (MS_CHAP_CHALLENGE, bytes(16)), (MS_CHAP2_CPW, bytes((7, 9)) + bytes(66))))
+    decision = await listener.decide(login)
     assert (decision.applied, decision.reason, login.method) == ("reject", Reason.CHANGES_PASSWORD, Method.MSCHAP2)
     assert pulled(refusal(login, decision.reason))[MS_CHAP_ERROR].startswith(b"\x09E=709 R=0")
 
@@ -112,16 +114,15 @@ async def test_a_password_change(desk: Desk) -> None:
         ((MS_CHAP_CHALLENGE, bytes(16)), (MS_CHAP2_RESPONSE, bytes(50)), (MS_CHAP2_RESPONSE, bytes(50))),
     ],
 )
-async def test_what_cannot_be_checked(desk: Desk, pairs: tuple[tuple[int, bytes], ...]) -> None:
+async def test_an_incomplete_request_is_rejected(listener: FakeListener, pairs: tuple[tuple[int, bytes], ...]) -> None:
     """A request is rejected if its challenge is missing or of another size, or if its response is incomplete or given
-    twice.
-    """
-    login = desk.login(microsoft("ann", *pairs))
-    decision = await desk.decide(login)
+    twice."""
+    login = listener.login(microsoft("ann", *pairs))
+    decision = await listener.decide(login)
     assert (decision.applied, decision.reason) == ("reject", Reason.NO_CREDENTIALS)
     assert refusal(login, decision.reason) == b""
 
 
-def test_a_packet_is_what_it_says() -> None:
+def test_the_codec_recognizes_mschap_packets() -> None:
     """The codec recognizes the test's own packets as MS-CHAP."""
     assert isinstance(recognise(opened(mschap2("ann", "x")).vendor_values()), MsChap2)

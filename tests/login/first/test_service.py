@@ -16,53 +16,53 @@ from sallyport.login.first.service import RESTART_S, RETIRE_S
 from sallyport.login.login import Reason
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute
 from sallyport.store.vault import Vault
-from tests.login.conftest import Desk
+from tests.login.conftest import FakeListener
 from tests.login.first.conftest import Book
 from tests.packets import pap
 
 
-async def test_it_is_asked_once_for_each_login(desk: Desk, listed: Domain, book: Book) -> None:
+async def test_it_is_asked_once_for_each_login(listener: FakeListener, listed: Domain, book: Book) -> None:
     """The external first factor is asked once for each login. The domain's endpoint users do not count."""
-    assert await desk.decided(pap("ann", "s3cret")) == ("accept", Reason.NONE, "ann", listed.id)
-    assert await desk.decided(pap("ann", "hello")) == ("reject", Reason.WRONG_PASSWORD, "ann", listed.id)
+    assert await listener.decided(pap("ann", "s3cret")) == ("accept", Reason.NONE, "ann", listed.id)
+    assert await listener.decided(pap("ann", "hello")) == ("reject", Reason.WRONG_PASSWORD, "ann", listed.id)
     assert book.asked == ["ann", "ann"]
 
 
-async def test_what_it_found_goes_to_the_answer(desk: Desk, listed: Domain) -> None:
+async def test_attributes_of_the_first_factor_join_the_reply(listener: FakeListener, listed: Domain) -> None:
     """The attributes that the first factor found join the Accept and the Reject."""
-    login = desk.login(pap("ann", "s3cret"))
-    await desk.decide(login)
+    login = listener.login(pap("ann", "s3cret"))
+    await listener.decide(login)
     assert login.attributes == push_attribute(CLASS, b"staff")
-    login = desk.login(pap("ann", "wrong"))
-    await desk.decide(login)
+    login = listener.login(pap("ann", "wrong"))
+    await listener.decide(login)
     assert refusal(login, Reason.WRONG_PASSWORD) == push_attribute(REPLY_MESSAGE, b"no")
 
 
-async def test_an_unreachable_first_factor_rejects(desk: Desk, listed: Domain, book: Book) -> None:
+async def test_an_unreachable_first_factor_rejects(listener: FakeListener, listed: Domain, book: Book) -> None:
     """If it is unreachable, the login is rejected with a reason of its own."""
-    await desk.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": {"password": "s3cret", "away": True}})
-    assert (await desk.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.FIRST_FACTOR_UNREACHABLE)
+    await listener.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": {"password": "s3cret", "away": True}})
+    assert (await listener.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.FIRST_FACTOR_UNREACHABLE)
 
 
-async def test_a_change_holds_for_the_next_login(desk: Desk, listed: Domain) -> None:
+async def test_a_change_holds_for_the_next_login(listener: FakeListener, listed: Domain) -> None:
     """A change applies to the next login, also a change back to the endpoint users, whose passwords are still there."""
-    first = desk.areas.first_settings
+    first = listener.areas.first_settings
     await first.set(listed, FirstFactor.LDAP, {"ldap": {"password": "other"}})
-    assert (await desk.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.WRONG_PASSWORD)
-    assert (await desk.decided(pap("ann", "other")))[0] == "accept"
-    await first.set(desk.areas.domains.table.by_id[listed.id], FirstFactor.LOCAL, {})
-    assert (await desk.decided(pap("ann", "hello")))[0] == "accept"
-    await first.set(desk.areas.domains.table.by_id[listed.id], FirstFactor.LDAP, {})
-    assert (await desk.decided(pap("ann", "other")))[0] == "accept"
+    assert (await listener.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.WRONG_PASSWORD)
+    assert (await listener.decided(pap("ann", "other")))[0] == "accept"
+    await first.set(listener.areas.domains.table.by_id[listed.id], FirstFactor.LOCAL, {})
+    assert (await listener.decided(pap("ann", "hello")))[0] == "accept"
+    await first.set(listener.areas.domains.table.by_id[listed.id], FirstFactor.LDAP, {})
+    assert (await listener.decided(pap("ann", "other")))[0] == "accept"
 
 
 async def test_a_checker_that_was_replaced_ends(
-    desk: Desk, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
+    listener: FakeListener, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
 ) -> None:
     """A replaced checker runs until the logins that it began must be over. After that each domain has one."""
     for password in ("a", "b", "c"):
-        await desk.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": {"password": password}})
-        await desk.decided(pap("ann", password))
+        await listener.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": {"password": password}})
+        await listener.decided(pap("ann", password))
     await trio.testing.wait_all_tasks_blocked()
     assert book.running == ["corp"] * 3
     mock_clock.jump(RETIRE_S + 1)
@@ -71,14 +71,13 @@ async def test_a_checker_that_was_replaced_ends(
 
 
 async def test_a_checker_that_is_no_longer_used_ends(
-    desk: Desk, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
+    listener: FakeListener, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
 ) -> None:
     """A checker ends without another login if the domain selects another first factor, and stays if the same is set
-    again.
-    """
-    await desk.decided(pap("ann", "s3cret"))
+    again."""
+    await listener.decided(pap("ann", "s3cret"))
     for factor, running in ((FirstFactor.LDAP, ["corp"]), (FirstFactor.LOCAL, [])):
-        await desk.areas.first_settings.set(listed, factor, {})
+        await listener.areas.first_settings.set(listed, factor, {})
         await trio.testing.wait_all_tasks_blocked()
         assert book.running == ["corp"]
         mock_clock.jump(RETIRE_S + 1)
@@ -86,42 +85,42 @@ async def test_a_checker_that_is_no_longer_used_ends(
         assert book.running == running
 
 
-async def test_what_is_shown_has_no_secret(desk: Desk, listed: Domain) -> None:
+async def test_the_shown_configuration_has_no_secret(listener: FakeListener, listed: Domain) -> None:
     """Secrets are not shown. A missing or unreadable configuration is shown as empty."""
-    first = desk.areas.first_settings
+    first = listener.areas.first_settings
     assert first.shown(listed.id) == {"ldap": {"away": False}}
     assert first.shown(listed.id + 1) == {}
 
 
-async def test_stored_fields_that_are_refused_now(desk: Desk, listed: Domain) -> None:
+async def test_stored_fields_that_are_refused_now(listener: FakeListener, listed: Domain) -> None:
     """If stored fields of an older version are refused now, each login is rejected with a reason of its own."""
     fields = json.dumps({"password": "s3cret", "obsolete": "yes"}).encode()
-    row = FactorRow(listed.id, "ldap", desk.areas.vault.seal(fields, repo.identity(listed.id, "ldap")), 1)
-    await desk.areas.configuration.change(lambda tx: repo.save(tx, row))
-    assert (await desk.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.FIRST_FACTOR_UNREADABLE)
-    assert desk.areas.first_settings.shown(listed.id) == {"ldap": {}}
+    row = FactorRow(listed.id, "ldap", listener.areas.vault.seal(fields, repo.identity(listed.id, "ldap")), 1)
+    await listener.areas.configuration.change(lambda tx: repo.save(tx, row))
+    assert (await listener.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.FIRST_FACTOR_UNREADABLE)
+    assert listener.areas.first_settings.shown(listed.id) == {"ldap": {}}
 
 
-async def test_wrong_fields_are_named(desk: Desk, listed: Domain) -> None:
+async def test_wrong_fields_are_named(listener: FakeListener, listed: Domain) -> None:
     """An error names the field under its kind, without its value. An unknown field is refused. Nothing is changed."""
     for values, field in (({}, "ldap.password"), ({"password": "x", "pasword": "topsecret"}, "ldap")):
         with pytest.raises(Invalid) as caught:
-            await desk.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": values})
+            await listener.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": values})
         assert [each.field for each in caught.value.fields] == [field]
         assert "topsecret" not in repr(caught.value)
-    assert (await desk.decided(pap("ann", "s3cret")))[0] == "accept"
+    assert (await listener.decided(pap("ann", "s3cret")))[0] == "accept"
 
 
-async def test_a_kind_must_be_configured_to_be_chosen(desk: Desk, book: Book) -> None:
+async def test_a_kind_must_be_configured_to_be_chosen(listener: FakeListener, book: Book) -> None:
     """A kind without a configuration cannot be selected, since all logins would fail."""
-    corp = desk.areas.domains.table.by_id[desk.areas.domain]
+    corp = listener.areas.domains.table.by_id[listener.areas.domain]
     with pytest.raises(Invalid, match="missing ldap"):
-        await desk.areas.first_settings.set(corp, FirstFactor.LDAP, {})
+        await listener.areas.first_settings.set(corp, FirstFactor.LDAP, {})
 
 
-async def test_a_store_of_another_key_is_noticed(desk: Desk, listed: Domain) -> None:
+async def test_a_store_of_another_key_is_noticed(listener: FakeListener, listed: Domain) -> None:
     """A store that was sealed with another master key is refused before it replaces this one."""
-    areas = desk.areas
+    areas = listener.areas
     await areas.store.read(areas.first_settings.check_key)
     areas.first_settings._vault = Vault(Secret(bytes(31) + b"\1"))
     with pytest.raises(SecretError):
@@ -131,16 +130,16 @@ async def test_a_store_of_another_key_is_noticed(desk: Desk, listed: Domain) -> 
 
 
 async def test_a_failed_checker_is_started_again(
-    desk: Desk, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
+    listener: FakeListener, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
 ) -> None:
     """A checker whose background work failed is started again after a pause, without an admin."""
     book.fails = True
-    await desk.decided(pap("ann", "s3cret"))
+    await listener.decided(pap("ann", "s3cret"))
     await trio.testing.wait_all_tasks_blocked()
     assert book.running == []
     book.fails = False
     mock_clock.jump(RESTART_S + 1)
     await trio.testing.wait_all_tasks_blocked()
-    assert (await desk.decided(pap("ann", "s3cret")))[0] == "accept"
+    assert (await listener.decided(pap("ann", "s3cret")))[0] == "accept"
     await trio.testing.wait_all_tasks_blocked()
     assert book.running == ["corp"]

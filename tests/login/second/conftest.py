@@ -3,14 +3,14 @@
 import pytest
 
 from tests.areas import Areas
-from tests.login.conftest import Desk, areas, clock, desk
+from tests.login.conftest import FakeListener, areas, clock, listener
 from tests.login.second.scripted import Script
 
-__all__ = ["areas", "clock", "desk"]
+__all__ = ["areas", "clock", "listener"]
 
 
 @pytest.fixture
-async def script(areas: Areas, desk: Desk) -> Script:
+async def script(areas: Areas, listener: FakeListener) -> Script:
     """Return the script of the provider."""
     script = Script()
     await script.attach(areas)

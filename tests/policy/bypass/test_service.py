@@ -1,4 +1,4 @@
-"""MAC authentication bypass: stations that an address admits, and requests that it never admits."""
+"""MAC authentication bypass: stations that are accepted by their address, and requests that never are."""
 
 from contextlib import closing
 
@@ -14,8 +14,8 @@ from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import pull_attributes
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Tx, Value
-from tests.areas import Areas
-from tests.login.conftest import Desk
+from tests.areas import Areas, only_sqlite
+from tests.login.conftest import FakeListener
 from tests.packets import access_request, attributes, chap, mschap2, pap
 from tests.policy.lockouts.test_service import log_in
 
@@ -25,13 +25,13 @@ LOGIN, FRAMED, CALL_CHECK, VIRTUAL, ETHERNET = 1, 2, 10, 5, 15
 
 
 def body(station: str = STATION, service: int | None = CALL_CHECK, port: int | None = ETHERNET) -> bytes:
-    """Return the attributes of a NAS besides name and password."""
-    told = {"CALLING_STATION_ID": station.encode()}
+    """Return the attributes of a NAS other than name and password."""
+    fields = {"CALLING_STATION_ID": station.encode()}
     if service is not None:
-        told["SERVICE_TYPE"] = service.to_bytes(4)
+        fields["SERVICE_TYPE"] = service.to_bytes(4)
     if port is not None:
-        told["NAS_PORT_TYPE"] = port.to_bytes(4)
-    return attributes(**told)
+        fields["NAS_PORT_TYPE"] = port.to_bytes(4)
+    return attributes(**fields)
 
 
 LISTED = {
@@ -62,13 +62,12 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("request_", LISTED.values(), ids=LISTED)
-async def test_a_listed_station_is_accepted(desk: Desk, request_: bytes) -> None:
+async def test_a_listed_station_is_accepted(listener: FakeListener, request_: bytes) -> None:
     """A listed station is accepted however its product writes the address. The event has method and factor, and device
-    and station are known.
-    """
-    await desk.areas.bypass.add(desk.areas.domain, [MAC])
-    login = desk.login(request_)
-    decision = desk.areas.pipeline.begin(login)
+    and station are known."""
+    await listener.areas.bypass.add(listener.areas.domain, [MAC])
+    login = listener.login(request_)
+    decision = listener.areas.pipeline.begin(login)
     assert decision is not None, "it needs no I/O"
     assert (decision.applied, decision.reason) == (Verdict.ACCEPT, Reason.NONE)
     assert (login.method, login.factor, login.proven) == ("mab", "mac", True)
@@ -76,68 +75,68 @@ async def test_a_listed_station_is_accepted(desk: Desk, request_: bytes) -> None
 
 
 @pytest.mark.parametrize("request_", OTHERS.values(), ids=OTHERS)
-async def test_other_requests_are_no_bypass(desk: Desk, request_: bytes) -> None:
-    """A request in which the NAS does not ask in the station's name is an ordinary login, although the station is
-    listed.
-    """
-    await desk.areas.bypass.add(desk.areas.domain, [MAC])
-    login = desk.login(request_)
-    decision = await desk.decide(login)
+async def test_other_requests_are_ordinary_logins(listener: FakeListener, request_: bytes) -> None:
+    """A request in which the NAS does not authenticate the station itself is an ordinary login, even if the station is
+    listed."""
+    await listener.areas.bypass.add(listener.areas.domain, [MAC])
+    login = listener.login(request_)
+    decision = await listener.decide(login)
     assert decision.applied is Verdict.REJECT
     assert login.method != "mab"
 
 
-async def test_only_the_list_of_the_domain_counts(desk: Desk) -> None:
+async def test_only_the_list_of_the_domain_counts(listener: FakeListener) -> None:
     """A station of another domain, an unlisted and a removed one are rejected."""
-    areas = desk.areas
+    areas = listener.areas
     branch = await areas.domains.add(areas.tenant, "branch")
     assert not areas.bypass.some
     await areas.bypass.add(branch, [MAC])
     assert areas.bypass.some
-    assert (await desk.decided(LISTED["Cisco"]))[:2] == ("reject", Reason.UNKNOWN_USER)
+    assert (await listener.decided(LISTED["Cisco"]))[:2] == ("reject", Reason.UNKNOWN_USER)
     await areas.bypass.add(areas.domain, [MAC])
-    assert (await desk.decided(LISTED["Cisco"]))[0] == "accept"
+    assert (await listener.decided(LISTED["Cisco"]))[0] == "accept"
     assert await areas.bypass.delete(areas.domain, [MAC]) == 1
-    assert (await desk.decided(LISTED["Cisco"]))[:2] == ("reject", Reason.UNKNOWN_USER)
+    assert (await listener.decided(LISTED["Cisco"]))[:2] == ("reject", Reason.UNKNOWN_USER)
     assert await areas.bypass.delete(branch, [MAC]) == 1
     assert not areas.bypass.some
 
 
-async def test_the_rules_hold_and_no_second_factor_is_asked_for(desk: Desk) -> None:
-    """An enforcing domain with a provider lets the station in, into its VLAN; a rule that blocks blocks it."""
-    areas = desk.areas
+async def test_rules_apply_without_a_second_factor(listener: FakeListener) -> None:
+    """An enforcing domain with a provider accepts the station into its VLAN; a rule that blocks rejects it."""
+    areas = listener.areas
     await areas.bypass.add(areas.domain, [MAC])
     await areas.providers.set(areas.domain, "totp", {}, 60)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     vlan = RuleFields.model_validate({"name": "things", "action": "mfa_required", "kinds": ["station"], "vlan": "30"})
     await areas.rules.add(areas.domain, vlan)
-    login = desk.login(LISTED["Cisco"])
-    assert (await desk.decide(login)).applied is Verdict.ACCEPT
+    login = listener.login(LISTED["Cisco"])
+    assert (await listener.decide(login)).applied is Verdict.ACCEPT
     assert (81, b"30") in list(pull_attributes(memoryview(login.attributes)))
     await areas.rules.add(
         areas.domain, RuleFields.model_validate({"name": "out", "action": "block", "priority": 1, "stations": [MAC]})
     )
-    decision = await desk.decide(desk.login(LISTED["Cisco"]))
+    decision = await listener.decide(listener.login(LISTED["Cisco"]))
     assert (decision.applied, decision.reason) == (Verdict.REJECT, Reason.BLOCKED)
 
 
-async def test_no_lock_out_holds_or_ends(desk: Desk) -> None:
-    """A station that is locked out is accepted by its own address, which does not reset the count of passwords guessed
-    there.
-    """
-    areas, here = desk.areas, body() + attributes(NAS_IDENTIFIER=b"switch-1")
+async def test_lock_outs_do_not_affect_the_bypass(listener: FakeListener) -> None:
+    """A station that is locked out is accepted by its own address, which does not reset its count of failures."""
+    areas, here = listener.areas, body() + attributes(NAS_IDENTIFIER=b"switch-1")
     other = body("02-00-00-00-00-02") + attributes(NAS_IDENTIFIER=b"switch-1")
-    assert await log_in(desk, "ann", "hello", other) is Reason.NONE  # so that the station is not the NAS itself
+    assert (
+        await log_in(listener, "ann", "hello", other) is Reason.NONE
+    )  # a second station: the first is not the NAS itself
     for number in range(10):
-        await log_in(desk, f"user {number}", body=here)
-    assert await log_in(desk, MAC, MAC, here) is Reason.LOCKED_OUT
+        await log_in(listener, f"user {number}", body=here)
+    assert await log_in(listener, MAC, MAC, here) is Reason.LOCKED_OUT
     await areas.bypass.add(areas.domain, [MAC])
-    assert await log_in(desk, MAC, MAC, here) is Reason.NONE
-    assert await log_in(desk, "ann", "hello", here) is Reason.LOCKED_OUT
+    assert await log_in(listener, MAC, MAC, here) is Reason.NONE
+    assert await log_in(listener, "ann", "hello", here) is Reason.LOCKED_OUT
 
 
 async def test_lists_are_all_or_none(areas: Areas) -> None:
-    """A repeated station is one; a name is added to a listed station; removing an unlisted station removes none."""
+    """A repeated station counts once; adding a listed station sets its name; removing an unlisted station removes
+    none."""
     domain = areas.domain
     assert await areas.bypass.add(domain, [MAC, "000000000001", MAC], "printers") == 2
     await areas.bypass.add(domain, [MAC])
@@ -155,7 +154,7 @@ async def test_lists_are_all_or_none(areas: Areas) -> None:
 
 
 async def test_a_list_is_bounded(areas: Areas) -> None:
-    """One station too many is refused, and nothing of that call is kept."""
+    """If one station exceeds the limit, the whole call is refused."""
 
     def fill(tx: Tx) -> None:
         stations = [f"{number:012x}" for number in range(100_000)]
@@ -168,8 +167,7 @@ async def test_a_list_is_bounded(areas: Areas) -> None:
     assert (await areas.bypass.page(areas.domain, MAC, offset=0, limit=1)) == ([], 0)
 
 
-async def test_a_change_elsewhere_reads_no_list(areas: Areas) -> None:
-    """The lists are read again where one has changed, and only then."""
+async def test_lists_are_read_again_only_after_a_change(areas: Areas) -> None:
     known = repo.Known()
     await areas.bypass.add(areas.domain, [MAC])
     first = await areas.store.read(lambda tx: repo.load(tx, known))
@@ -180,8 +178,8 @@ async def test_a_change_elsewhere_reads_no_list(areas: Areas) -> None:
     assert await areas.store.read(lambda tx: repo.load(tx, known)) == {areas.domain: frozenset({"000000000001"})}
 
 
-async def test_sessions_of_a_station_that_is_taken_off(areas: Areas) -> None:
-    """In a domain that disconnects, they end under each notation that a NAS may use."""
+async def test_removing_a_station_ends_its_sessions(areas: Areas) -> None:
+    """In a domain with disconnect_on_revoke, they end under each notation of the address."""
     await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     await areas.bypass.add(areas.domain, [MAC])
     await areas.bypass.delete(areas.domain, [MAC])
@@ -200,6 +198,7 @@ class CountingTx(SqliteTx):
         return super().execute(sql, **parameters)
 
 
+@only_sqlite
 async def test_a_long_list_is_written_by_one_statement(areas: Areas) -> None:
     """Adding and deleting take as many statements for 1,000 stations as for one."""
     stations = [f"02000000{number:04x}" for number in range(1000)]

@@ -1,4 +1,4 @@
-"""Logins in a service that locks out after ten failures."""
+"""Fixtures of the lock-out tests: a service that locks out after ten failures."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.areas import Areas, SetClock, clock, running_areas
-from tests.login.conftest import desk
+from tests.login.conftest import listener
 from tests.login.first.conftest import book, listed
 
-__all__ = ["book", "clock", "desk", "listed"]
+__all__ = ["book", "clock", "listed", "listener"]
 
 
 @pytest.fixture

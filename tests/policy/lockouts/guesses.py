@@ -1,11 +1,11 @@
-"""Logins that fail, and their traces in the service."""
+"""Failed logins, and their traces in the service."""
 
 from itertools import count
 
 from sallyport.audit.repo import AuditQuery, AuditRow
 from sallyport.login.login import Decision, Reason, Verdict
 from tests.areas import Areas
-from tests.login.conftest import Desk, unproven
+from tests.login.conftest import FakeListener, unproven
 from tests.packets import attributes, pap
 
 PHONE = attributes(CALLING_STATION_ID=b"02-00-00-00-00-01", NAS_IDENTIFIER=b"switch-1")
@@ -22,35 +22,37 @@ def guess() -> str:
 
 
 async def log_in(
-    desk: Desk,
+    listener: FakeListener,
     user: str = "ann",
     password: str = "wrong",  # noqa: S107
     body: bytes = b"",
     *,
     signed: bool = True,
 ) -> Reason:
-    """A login that is decided and written: why it is refused; NONE for an accept."""
-    login = desk.login(pap(user, password, body, identifier=next(numbers) & 0xFF, signed=signed))
-    login.decision = await desk.decide(login)
+    """Decide and write a login, and return the reason of its rejection, NONE for an accept."""
+    login = listener.login(pap(user, password, body, identifier=next(numbers) & 0xFF, signed=signed))
+    login.decision = await listener.decide(login)
     if signed:
-        desk.areas.pipeline.note(login)
+        listener.areas.pipeline.note(login)
     else:
         unproven(login)
-    desk.areas.journal.add(login)
-    desk.areas.journal.flush()
-    await desk.areas.journal.drained()
+    listener.areas.journal.add(login)
+    listener.areas.journal.flush()
+    await listener.areas.journal.drained()
     return why(login.decision)
 
 
 def why(decision: Decision | None) -> Reason:
-    """Why a login is refused; NONE for an accept."""
+    """Return the reason of a rejection, NONE for an accept."""
     assert decision is not None
     return Reason.NONE if decision.applied is Verdict.ACCEPT else decision.reason
 
 
-async def fail(desk: Desk, times: int, user: str = "ann", body: bytes = b"", *, signed: bool = True) -> list[Reason]:
-    """Logins with a wrong password."""
-    return [await log_in(desk, user, guess(), body, signed=signed) for _ in range(times)]
+async def fail(
+    listener: FakeListener, times: int, user: str = "ann", body: bytes = b"", *, signed: bool = True
+) -> list[Reason]:
+    """Log in with wrong passwords, and return the reasons."""
+    return [await log_in(listener, user, guess(), body, signed=signed) for _ in range(times)]
 
 
 async def stored(areas: Areas, domain: int = 0) -> list[tuple[str, str, int]]:
@@ -61,6 +63,6 @@ async def stored(areas: Areas, domain: int = 0) -> list[tuple[str, str, int]]:
 
 
 async def trail(areas: Areas) -> list[AuditRow]:
-    """What the audit trail has of lock-outs, oldest first."""
+    """Return the entries of the audit trail about lock-outs, oldest first."""
     rows, _ = await areas.audit.page(AuditQuery(search="locked", limit=100))
     return rows[::-1]

@@ -1,4 +1,4 @@
-"""Counts of failures within a window, and locks: limits for any sequence, and bounded memory."""
+"""Failures within a window, and locks: limits for any sequence, and bounded memory."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ MINUTE = 60 * SECOND
 
 
 def table(limit: int = 3, max_names: int = 100) -> Failures:
-    """Failures that lock for 15 minutes."""
+    """Return failures that lock for 15 minutes."""
     return Failures(limit, LOCK_US, max_names=max_names)
 
 
@@ -32,8 +32,8 @@ def test_failures_within_the_window_count() -> None:
     assert [failures.fail(ANN, TENANT, at) for at in (0, MINUTE, WINDOW_US)] == [1, 2, 2]
 
 
-def test_a_success_forgives() -> None:
-    """A success resets the count. Wrong codes still count if only the password was right."""
+def test_a_success_resets_the_count() -> None:
+    """After a success with only the password, wrong codes still count."""
     failures = table()
     failures.fail(ANN, TENANT, 0)
     failures.fail(ANN, TENANT, 0, of_code=True)
@@ -66,7 +66,7 @@ def test_a_failure_can_be_taken_back() -> None:
 
 
 def test_names_are_bounded() -> None:
-    """At the limit the name whose last failure or lock is oldest is removed."""
+    """At the limit, the name with the oldest failure or lock is removed."""
     failures = table(max_names=2)
     for at, name in enumerate(("a", "b", "a", "c")):
         failures.fail((1, name), TENANT, at)
@@ -89,8 +89,8 @@ def test_another_tenant_displaces_no_names() -> None:
     assert len(failures) == 20
 
 
-def test_what_is_over_is_forgotten() -> None:
-    """A sweep removes failures after the window and locks after their end, and nothing else."""
+def test_a_sweep_removes_expired_failures_and_locks() -> None:
+    """A sweep removes failures after the window and locks after their end, and no others."""
     failures = table()
     failures.fail(ANN, TENANT, 0)
     failures.fail((1, "bob"), TENANT, MINUTE)
@@ -103,7 +103,7 @@ def test_what_is_over_is_forgotten() -> None:
 
 @given(st.integers(1, 5), st.lists(st.tuples(st.integers(0, 200), st.booleans()), max_size=60))
 def test_never_more_than_the_limit_in_a_window(limit: int, steps: list[tuple[int, bool]]) -> None:
-    """Whatever the times and successes: what `fail` counts is what a plain look at the past counts, up to the limit."""
+    """For any times and successes, `fail` counts as a simple model does, up to the limit."""
     failures, past, at = table(limit), list[int](), 0
     for seconds, success in steps:
         at += seconds * SECOND

@@ -4,7 +4,7 @@ import pytest
 
 from sallyport.login.login import Reason
 from sallyport.policy.lockouts.stations import SharedStations
-from tests.login.conftest import Desk
+from tests.login.conftest import FakeListener
 from tests.packets import attributes
 from tests.policy.lockouts.guesses import LOCKED, PHONE, TABLET, guess, log_in, stored
 
@@ -21,70 +21,68 @@ NAS_ITSELF = {
 }
 
 
-async def test_ten_failures_lock_a_station(desk: Desk) -> None:
+async def test_ten_failures_lock_a_station(listener: FakeListener) -> None:
     """Ten users that fail once each from one station lock it for all users. Another station of the same device is not
-    locked.
-    """
-    await log_in(desk, "ann", "hello", TABLET)
+    locked."""
+    await log_in(listener, "ann", "hello", TABLET)
     for number in range(10):
-        assert await log_in(desk, f"user{number}", guess(), PHONE) is Reason.UNKNOWN_USER
-    assert await log_in(desk, "ann", "hello", PHONE) is LOCKED
-    assert await log_in(desk, "ann", "hello", TABLET) is Reason.NONE
-    assert await log_in(desk, "ann", "hello") is Reason.NONE
-    assert await stored(desk.areas) == [("station", "02-00-00-00-00-01", 10)]
+        assert await log_in(listener, f"user{number}", guess(), PHONE) is Reason.UNKNOWN_USER
+    assert await log_in(listener, "ann", "hello", PHONE) is LOCKED
+    assert await log_in(listener, "ann", "hello", TABLET) is Reason.NONE
+    assert await log_in(listener, "ann", "hello") is Reason.NONE
+    assert await stored(listener.areas) == [("station", "02-00-00-00-00-01", 10)]
 
 
-async def test_a_success_sets_a_station_back(desk: Desk) -> None:
+async def test_a_success_resets_the_count_of_a_station(listener: FakeListener) -> None:
     """A success of any user at the station resets its count."""
-    await log_in(desk, "ann", "hello", TABLET)
+    await log_in(listener, "ann", "hello", TABLET)
     for number in range(9):
-        await log_in(desk, f"user{number}", guess(), PHONE)
-    assert await log_in(desk, "ann", "hello", PHONE) is Reason.NONE
-    await log_in(desk, "another", guess(), PHONE)
-    assert await log_in(desk, "ann", "hello", PHONE) is Reason.NONE
+        await log_in(listener, f"user{number}", guess(), PHONE)
+    assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE
+    await log_in(listener, "another", guess(), PHONE)
+    assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE
 
 
 @pytest.mark.parametrize("body", NAS_ITSELF.values(), ids=NAS_ITSELF)
-async def test_a_nas_is_never_locked(desk: Desk, body: bytes) -> None:
-    """Fifty failures by this station, under any name, do not refuse a user with the right password."""
+async def test_a_nas_is_never_locked(listener: FakeListener, body: bytes) -> None:
+    """Fifty failures of this station, under any name, do not reject a user with the right password."""
     for number in range(50):
-        await log_in(desk, f"user{number}", guess(), body)
-    assert await log_in(desk, "ann", "hello", body) is Reason.NONE
-    assert await stored(desk.areas) == []
+        await log_in(listener, f"user{number}", guess(), body)
+    assert await log_in(listener, "ann", "hello", body) is Reason.NONE
+    assert await stored(listener.areas) == []
 
 
-async def test_the_only_station_of_a_nas(desk: Desk) -> None:
-    """The only station of a NAS may be one value for all, and is not locked. After another station has sent a login,
-    the next failure locks it.
-    """
+async def test_the_only_station_of_a_nas_is_not_locked(listener: FakeListener) -> None:
+    """The only station of a NAS may be one value for all stations. After a login from another station, the next failure
+    locks it."""
     for number in range(15):
-        await log_in(desk, f"user{number}", guess(), PHONE)
-    assert await stored(desk.areas) == []
-    await log_in(desk, "ann", "hello", TABLET)
-    assert await log_in(desk, "another", guess(), PHONE) is Reason.UNKNOWN_USER
-    assert await log_in(desk, "ann", "hello", PHONE) is LOCKED
-    assert await log_in(desk, "ann", "hello", TABLET) is Reason.NONE
+        await log_in(listener, f"user{number}", guess(), PHONE)
+    assert await stored(listener.areas) == []
+    await log_in(listener, "ann", "hello", TABLET)
+    assert await log_in(listener, "another", guess(), PHONE) is Reason.UNKNOWN_USER
+    assert await log_in(listener, "ann", "hello", PHONE) is LOCKED
+    assert await log_in(listener, "ann", "hello", TABLET) is Reason.NONE
 
 
-async def test_a_station_that_users_share(desk: Desk) -> None:
-    """A station with three users within the hour is shared, and is not locked, although the NAS has others."""
+async def test_a_shared_station_is_not_locked(listener: FakeListener) -> None:
+    """A station with three users within an hour is shared, even if the NAS has other stations."""
     for user in ("bob", "eve"):
-        await desk.areas.add_user(desk.areas.domain, user, b"hello")
-    await log_in(desk, "ann", "hello", TABLET)
-    await log_in(desk)  # a failure: from here on successes are looked at
+        await listener.areas.add_user(listener.areas.domain, user, b"hello")
+    await log_in(listener, "ann", "hello", TABLET)
+    await log_in(listener)  # a failure: from now on successes are counted
     for user in ("ann", "bob", "eve"):
-        await log_in(desk, user, "hello", PHONE)
+        await log_in(listener, user, "hello", PHONE)
     for number in range(20):
-        await log_in(desk, f"user{number}", guess(), PHONE)
-    assert await log_in(desk, "ann", "hello", PHONE) is Reason.NONE
-    desk.areas.clock.pass_by(3601)
+        await log_in(listener, f"user{number}", guess(), PHONE)
+    assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE
+    listener.areas.clock.pass_by(3601)
     for number in range(10):
-        await log_in(desk, f"user{number}", guess(), PHONE)
-    assert await log_in(desk, "ann", "hello", PHONE) is LOCKED
+        await log_in(listener, f"user{number}", guess(), PHONE)
+    assert await log_in(listener, "ann", "hello", PHONE) is LOCKED
 
 
-def test_another_tenant_does_not_make_a_station_unshared() -> None:
-    """A station that users share is known as such, however many stations of another tenant are used."""
+def test_another_tenant_does_not_evict_a_shared_station() -> None:
+    """A shared station stays known, however many stations of another tenant are used."""
     shared = SharedStations(max_stations=10)
     for user in ("ann", "bob", "eve"):
         shared.note((1, b"phone"), 1, user, 0)

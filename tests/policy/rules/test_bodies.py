@@ -7,7 +7,7 @@ from sallyport.policy.rules.bodies import MAX_ENTRIES, RuleFields
 from sallyport.policy.rules.rule import Action, Window
 
 
-def test_what_is_not_given_is_not_there() -> None:
+def test_a_missing_field_is_not_set() -> None:
     """A field that is missing or null is not set."""
     assert RuleFields.model_validate({"users": None, "enabled": "no"}).given() == {"enabled": False}
 
@@ -15,8 +15,7 @@ def test_what_is_not_given_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("text", "action"), [("ALLOW", "allow"), ("mfa-required", "mfa_required"), (" Block ", "block")]
 )
-def test_actions_as_people_say_them(text: str, action: str) -> None:
-    """Actions are read in any case."""
+def test_an_action_is_accepted_in_any_case(text: str, action: str) -> None:
     assert RuleFields.model_validate({"action": text}).action == Action(action)
 
 
@@ -35,18 +34,16 @@ def test_actions_as_people_say_them(text: str, action: str) -> None:
         ("time", {"timezone": ""}),
     ],
 )  # fmt: skip
-def test_what_is_no_rule(field: str, value: object) -> None:
-    """An invalid rule is refused."""
+def test_an_invalid_rule_is_refused(field: str, value: object) -> None:
     with pytest.raises(ValidationError):
         RuleFields.model_validate({field: value})
 
 
 @pytest.mark.parametrize("value", ["", {}, [], {"days": []}, {"from": "00:00", "until": "24:00"}])
-def test_a_time_that_excludes_nothing(value: object) -> None:
-    """A time that excludes nothing is no condition."""
+def test_a_time_that_excludes_nothing_is_no_condition(value: object) -> None:
     assert RuleFields.model_validate({"time": value}).given() == {"time": None}
 
 
-def test_days_are_one_or_many() -> None:
-    """By their short or long names."""
+def test_days_have_short_or_long_names() -> None:
+    """One day may be given without a list."""
     assert RuleFields.model_validate({"time": {"days": "Thursday"}}).given() == {"time": Window(("thu",))}

@@ -32,16 +32,16 @@ ACTIONS = pytest.mark.parametrize("action", list(Action))
         ({"time": {"from": "11:00", "until": "13:00"}}, {"at": from_iso("2026-01-07T13:00:00Z")}),
     ],
 )
-def test_each_scope(action: str, scope: dict[str, object], other: dict[str, object]) -> None:
-    """Any entry of a scope matches, without case. Another value does not."""
+def test_each_scope_matches_any_of_its_entries(action: str, scope: dict[str, object], other: dict[str, object]) -> None:
+    """The comparison ignores case; another value does not match."""
     only = rule(1, action, **scope)
     known = facts(user="STRASSE") if scope == {"users": ["straße"]} else facts()
     assert matched(known, only) == 1
     assert matched(facts(**other), only) == 0
 
 
-def test_every_scope_that_is_given_must_hold() -> None:
-    """A rule matches only if every scope does. An empty list is no condition."""
+def test_every_scope_must_match() -> None:
+    """An empty list is no condition."""
     both = rule(users=["ann"], media=["Ethernet"], groups=[], stations=[])
     assert matched(facts(), both) == 1
     assert matched(facts(medium="Wireless"), both) == matched(facts(user="bob"), both) == 0
@@ -70,7 +70,7 @@ ABSENT = pytest.mark.parametrize(
 
 @ABSENT
 def test_a_missing_fact_is_no_exemption(scope: dict[str, object], absent: dict[str, object]) -> None:
-    """If a fact is missing, a block and a demand for a second factor apply, and a rule that allows does not."""
+    """If a fact is missing, rules that block or require a second factor apply, and rules that allow do not."""
     known = facts(**absent)
     assert matched(known, rule(1, "block", **scope)) == 1
     assert matched(known, rule(1, "mfa_required", **scope)) == 1
@@ -81,7 +81,7 @@ def test_a_missing_fact_is_no_exemption(scope: dict[str, object], absent: dict[s
 def test_a_missing_fact_does_not_turn_a_block_into_a_prompt(
     scope: dict[str, object], absent: dict[str, object]
 ) -> None:
-    """A rule that may match sets the minimum. A stricter one after it decides, and a milder one does not."""
+    """A rule that may match sets a minimum: of the later rules, a stricter one decides and a milder one does not."""
     may = rule(1, "mfa_required", b"grant", priority=1, **scope)
     known = facts(**absent)
     assert matched(known, may, rule(2, "block", priority=2)) == 2
@@ -90,7 +90,7 @@ def test_a_missing_fact_does_not_turn_a_block_into_a_prompt(
 
 @ABSENT
 def test_a_missing_fact_gives_no_reply_attributes(scope: dict[str, object], absent: dict[str, object]) -> None:
-    """Reply attributes are those of the rule that certainly matches, or none."""
+    """The reply attributes are those of the rule that certainly matches, if there is one."""
     may = rule(1, "mfa_required", b"the admins' VLAN", priority=1, **scope)
     found = DomainRules([may]).match(facts(**absent))
     assert found is not None and (found.id, found.attributes) == (1, b"")
@@ -98,13 +98,13 @@ def test_a_missing_fact_gives_no_reply_attributes(scope: dict[str, object], abse
     assert found is not None and (found.id, found.attributes) == (2, b"guests")
 
 
-def test_one_scope_that_is_outside_settles_it() -> None:
-    """One scope that does not match excludes the rule, whatever facts are missing."""
+def test_one_scope_that_does_not_match_excludes_the_rule() -> None:
+    """A scope that does not match excludes the rule, whatever facts are missing."""
     assert matched(facts(groups=None, medium="Wireless"), rule(1, "block", groups=["x"], media=["Ethernet"])) == 0
 
 
 def test_the_most_specific_identity_comes_first() -> None:
-    """Users, then groups, then OUs, then the rest; then the smaller priority, then the smaller id."""
+    """The order is users, groups, OUs, then other rules; then priority, then ID."""
     everybody = rule(1, priority=0)
     unit = rule(2, ous=["OU=Sales,DC=corp"], priority=1)
     group = rule(3, groups=["staff"], priority=2)
@@ -118,22 +118,22 @@ def test_the_most_specific_identity_comes_first() -> None:
 
 
 def test_a_rule_that_names_users_and_groups_is_as_specific_as_users() -> None:
-    """Both must hold."""
+    """Both scopes must match."""
     narrow = rule(1, users=["ann"], groups=["staff"], priority=9)
     assert matched(facts(), rule(2, users=["ann"], priority=10), narrow, rule(3, groups=["staff"])) == 1
 
 
-def test_a_range_that_exempts_is_the_senders() -> None:
-    """A gateway outside that names its inside address is not exempt as the inside is; a restriction reaches it, and
-    an address of its own does."""
+def test_an_exempting_range_is_compared_with_the_source() -> None:
+    """A gateway outside that claims an inside address is not exempted by an inside range, but by that very address. A
+    rule that blocks applies to the claimed address in either form."""
     outside = facts(source="203.0.113.1", nas="10.0.0.1")
     assert matched(outside, rule(1, "allow", clients=["10.0.0.0/8"])) == 0
     assert matched(outside, rule(1, "block", clients=["10.0.0.0/8"])) == 1
     assert matched(outside, rule(1, "allow", clients=["10.0.0.1"])) == 1
 
 
-def test_addresses_of_both_families() -> None:
-    """An IPv6 address matches by network, with a scope too; an IPv4-mapped address is one of IPv4."""
+def test_addresses_of_both_families_match() -> None:
+    """An IPv6 address matches by network, also with a zone; an IPv4-mapped address matches as IPv4."""
     six = rule(clients=["2001:db8::/32", "fe80::1"])
     assert [matched(facts(source=each, nas=each), six) for each in ("2001:db8::7", "fe80::1%eth0", "::1")] == [1, 1, 0]
     assert matched(facts(source="::ffff:192.0.2.7", nas=""), rule(clients=["192.0.2.0/24"])) == 1
@@ -141,7 +141,7 @@ def test_addresses_of_both_families() -> None:
 
 @pytest.mark.parametrize("form", ["::ffff:192.0.2.7", "::FFFF:C000:0200/120"])
 def test_an_ipv4_mapped_client_is_one_of_ipv4(form: str) -> None:
-    """A rule may write an IPv4 address or network as an IPv4-mapped one."""
+    """A rule may have an IPv4-mapped address or network."""
     assert matched(facts(source="192.0.2.7", nas=""), rule(clients=[form])) == 1
 
 
@@ -152,8 +152,7 @@ def test_an_ipv4_mapped_client_is_one_of_ipv4(form: str) -> None:
         "AA BB CC DD EE FF",
     ],
 )  # fmt: skip
-def test_a_mac_address_in_any_notation(text: str) -> None:
-    """A MAC address in any notation is one station."""
+def test_a_mac_address_matches_in_any_notation(text: str) -> None:
     assert station_key(text) == "aabbccddeeff"
 
 
@@ -167,8 +166,7 @@ def test_a_mac_address_in_any_notation(text: str) -> None:
         ("Laptop-7", "laptop-7"),
     ],
 )
-def test_other_stations_stay_as_they_are(text: str, key: str) -> None:
-    """Without case."""
+def test_other_station_names_match_without_case(text: str, key: str) -> None:
     assert station_key(text) == key
 
 
@@ -196,7 +194,8 @@ DAY = {"days": ["mon", "fri"], "from": "08:00", "until": "24:00", "timezone": "E
     ],
 )
 def test_times_of_day(time: dict[str, object], at: str, within: bool) -> None:
-    """From its first minute up to its last, in its zone, summer and winter; a night belongs to the day it begins on."""
+    """A window includes its first minute and excludes its last, in its zone, in summer and winter; a night belongs to
+    the day on which it begins."""
     assert matched(facts(at=from_iso(at)), rule(1, "allow", time=time)) == int(within)
 
 
@@ -211,7 +210,7 @@ def test_times_of_day(time: dict[str, object], at: str, within: bool) -> None:
     ],
 )
 def test_people_and_computers(user: str, kind: str) -> None:
-    """A Windows computer is known by its name, and a rule of `kinds` holds for no other."""
+    """A Windows computer is recognized by its name, and a rule with `kinds` applies to that kind only."""
     machines = rule(1, kinds=["machine"])
     assert kind_of(user) == kind
     assert matched(facts(user=user, kind=kind_of(user)), machines) == (1 if kind == "machine" else 0)
@@ -229,7 +228,7 @@ class CountedNames(frozenset[str]):
 
 
 def test_a_users_groups_are_looked_up_once() -> None:
-    """Each group is looked up once for a login, not once for each rule that names groups or units."""
+    """Each group is looked up once for a login, not once for each rule with groups or units."""
     rules = DomainRules(rule(number, groups=[f"g{number}", "shared"], ous=["ou=x"]) for number in range(1, 101))
     groups, ous = CountedNames({"shared", "g1"}), CountedNames({"ou=y"})
     assert rules.match(facts(groups=groups, ous=ous)) is None
@@ -237,7 +236,7 @@ def test_a_users_groups_are_looked_up_once() -> None:
 
 
 def test_rules_share_groups_and_networks() -> None:
-    """Of rules that name the same group or overlapping networks, the first in order decides."""
+    """Of rules with the same group or overlapping networks, the first in order decides."""
     several = [
         rule(1, Action.BLOCK, groups=["guests"]),
         rule(2, groups=["staff", "guests"], clients=["198.51.100.0/24"]),
@@ -252,7 +251,7 @@ def test_rules_share_groups_and_networks() -> None:
 
 
 def test_the_groups_of_a_domain() -> None:
-    """The rules of a domain know all groups that they name, without case."""
+    """The rules of a domain list all groups that they name, without case."""
     rules = DomainRules([rule(1, groups=["Staff", "STRASSE"]), rule(2, users=["ann"]), rule(3, groups=["straße"])])
     assert rules.groups == {"staff", "strasse"}
     assert DomainRules([rule(1)]).groups == frozenset()

@@ -1,4 +1,4 @@
-"""The matcher against a plain reference that walks through everything."""
+"""The matcher agrees with a plain reference that evaluates every rule."""
 
 import ipaddress
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ UNKNOWN = ["", "Unknown"]
 
 
 def about_user(rule: Rule, facts: Facts) -> list[bool | None]:
-    """What the scopes of the identity say; None: not known."""
+    """Return whether the scopes of the identity match; None: unknown."""
     kept = rule.definition
     said: list[bool | None] = []
     if kept.users:
@@ -30,7 +30,7 @@ def about_user(rule: Rule, facts: Facts) -> list[bool | None]:
 
 
 def about_client(rule: Rule, facts: Facts) -> bool | None:
-    """What `clients` says."""
+    """Return whether `clients` matches; None: unknown."""
     unknown = False
     for entry in rule.definition.clients:
         if entry[0].isdigit():
@@ -47,7 +47,7 @@ def about_client(rule: Rule, facts: Facts) -> bool | None:
 
 
 def about_device(rule: Rule, facts: Facts) -> list[bool | None]:
-    """What the scopes of the device say."""
+    """Return whether the scopes of the device match; None: unknown."""
     kept = rule.definition
     said: list[bool | None] = []
     if kept.clients:
@@ -67,7 +67,7 @@ def about_device(rule: Rule, facts: Facts) -> list[bool | None]:
 
 
 def within(rule: Rule, facts: Facts) -> bool:
-    """Whether the minute of the week is one of the window's, of which a list is made."""
+    """Return whether the minute of the week is in the list of the window's minutes."""
     window = rule.definition.time
     if window is None:
         return True
@@ -80,7 +80,7 @@ def within(rule: Rule, facts: Facts) -> bool:
 
 
 def state(rule: Rule, facts: Facts) -> str:
-    """no, may or yes."""
+    """Return no, may or yes."""
     said = [*about_user(rule, facts), *about_device(rule, facts), within(rule, facts)]
     if False in said:
         return "no"
@@ -88,7 +88,7 @@ def state(rule: Rule, facts: Facts) -> str:
 
 
 def reference(rules: list[Rule], facts: Facts) -> tuple[int, bytes] | None:
-    """Id and attributes of the rule that decides."""
+    """Return the ID and the reply attributes of the rule that decides."""
     order = sorted(rules, key=lambda each: each.id)
     order.sort(key=lambda each: each.definition.priority)
     order.sort(key=lambda each: min([at for at, scope in enumerate(SCOPES) if getattr(each.definition, scope)] + [3]))
@@ -104,7 +104,7 @@ def reference(rules: list[Rule], facts: Facts) -> tuple[int, bytes] | None:
 
 
 def some(*values: object) -> st.SearchStrategy[list[object]]:
-    """Few entries of few values, mostly none, so that rules meet logins."""
+    """Draw few entries of few values, mostly none, so that rules match logins."""
     return st.one_of(st.just([]), st.lists(st.sampled_from(values), max_size=2))
 
 
@@ -150,8 +150,8 @@ FACTS = st.builds(
 
 @settings(max_examples=400)
 @given(st.lists(st.tuples(st.sampled_from(list(Action)), KEPT), max_size=6), FACTS)
-def test_the_matcher_does_what_the_reference_does(drawn: list[tuple[str, dict[str, object]]], facts: Facts) -> None:
-    """Any rules in any order, any login: the same rule decides, with the same reply attributes."""
+def test_the_matcher_agrees_with_the_reference(drawn: list[tuple[str, dict[str, object]]], facts: Facts) -> None:
+    """For any rules in any order and any login, the same rule decides, with the same reply attributes."""
     rules = [rule(id, action, bytes((id,)), **kept) for id, (action, kept) in enumerate(drawn, 1)]
     found = DomainRules(reversed(rules)).match(facts)
     assert (None if found is None else (found.id, found.attributes)) == reference(rules, facts)
@@ -159,10 +159,9 @@ def test_the_matcher_does_what_the_reference_does(drawn: list[tuple[str, dict[st
 
 @settings(max_examples=400)
 @given(st.lists(st.tuples(st.sampled_from(list(Action)), KEPT), max_size=6), FACTS)
-def test_the_explanation_is_of_the_rules_that_are_read(
-    drawn: list[tuple[str, dict[str, object]]], facts: Facts
-) -> None:
-    """Each rule up to the first that surely matches, with its state; the scope is named if it does not surely match."""
+def test_the_explanation_has_each_evaluated_rule(drawn: list[tuple[str, dict[str, object]]], facts: Facts) -> None:
+    """The explanation has each rule up to the first that certainly matches, with its state and the scope that does not
+    certainly match."""
     rules = [rule(id, action, **kept) for id, (action, kept) in enumerate(drawn, 1)]
     steps = DomainRules(rules).explain(facts)
     states = {True: "yes", False: "no", None: "may"}
@@ -176,12 +175,13 @@ def test_the_explanation_is_of_the_rules_that_are_read(
 
 @settings(max_examples=400)
 @given(st.lists(st.tuples(st.sampled_from(list(Action)), KEPT), max_size=6), FACTS)
-def test_leaving_something_out_never_helps(drawn: list[tuple[str, dict[str, object]]], facts: Facts) -> None:
-    """A login that hides station and Service-Type is treated as hard as the worst of those that it could have told."""
+def test_a_missing_fact_never_helps(drawn: list[tuple[str, dict[str, object]]], facts: Facts) -> None:
+    """A login without station and Service-Type is treated as strictly as with the values that are treated most
+    strictly."""
     rules = DomainRules(rule(id, action, **kept) for id, (action, kept) in enumerate(drawn, 1))
 
-    def hardness(**told: object) -> int:
-        found = rules.match(_with(facts, **told))
+    def hardness(**changed: object) -> int:
+        found = rules.match(_with(facts, **changed))
         return HARDNESS.index("mfa_required" if found is None else found.action)
 
     hidden = hardness(station="", service_type=None)
@@ -192,5 +192,5 @@ def test_leaving_something_out_never_helps(drawn: list[tuple[str, dict[str, obje
     )
 
 
-def _with(facts: Facts, **told: object) -> Facts:
-    return Facts(**{**{name: getattr(facts, name) for name in Facts.__slots__}, **told})  # type: ignore[arg-type]
+def _with(facts: Facts, **changed: object) -> Facts:
+    return Facts(**{**{name: getattr(facts, name) for name in Facts.__slots__}, **changed})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The rules about login rules."""
+"""Adding, changing and removing login rules."""
 
 import json
 from dataclasses import replace
@@ -14,22 +14,21 @@ from tests.policy.rules import facts
 
 
 def fields(**given: object) -> RuleFields:
-    """A rule's fields as a body has them."""
+    """Return the fields of a rule, as in a request body."""
     return RuleFields.model_validate({"name": "r", "action": "block", **given})
 
 
 def change(**given: object) -> RuleFields:
-    """What an update gives."""
+    """Return the fields of an update."""
     return RuleFields.model_validate(given)
 
 
-def test_what_holds_where_no_rule_matches() -> None:
-    """A second factor for all."""
+def test_without_a_matching_rule_a_second_factor_is_required() -> None:
     assert UNMATCHED is Action.MFA_REQUIRED
 
 
-async def test_a_domain_without_rules(areas: Areas) -> None:
-    """Has None, also where its rules are disabled, or where there is no such domain."""
+async def test_a_domain_without_enabled_rules_has_no_matcher(areas: Areas) -> None:
+    """A domain with disabled rules only and an unknown domain have no matcher."""
     assert areas.rules.of(areas.domain) is areas.rules.of(99) is None
     rule = await areas.rules.add(areas.domain, fields(enabled=False))
     assert areas.rules.of(areas.domain) is None
@@ -40,8 +39,8 @@ async def test_a_domain_without_rules(areas: Areas) -> None:
     assert areas.rules.of(areas.domain) is None
 
 
-async def test_a_change_holds_when_it_returns(areas: Areas) -> None:
-    """Added, changed, removed; for its domain alone, and for a later start."""
+async def test_a_change_applies_at_once(areas: Areas) -> None:
+    """An added, changed or removed rule applies to its domain only, and after a restart."""
     other = await areas.domains.add(areas.tenant, "branch")
     rule = await areas.rules.add(
         areas.domain, fields(users=["ANN"], vlan=20, replyAttributes=[{"name": "Class", "value": 7}])
@@ -61,8 +60,8 @@ async def test_a_change_holds_when_it_returns(areas: Areas) -> None:
     assert found is not None and found.action is Action.ALLOW
 
 
-async def test_an_update_keeps_what_it_does_not_give(areas: Areas) -> None:
-    """An empty list or text clears, a window that excludes nothing too."""
+async def test_an_update_keeps_missing_fields(areas: Areas) -> None:
+    """An empty list or text clears a field, and so does a window that excludes nothing."""
     window = {"days": ["Monday", "tue"], "from": "8:00", "until": "18:00", "timezone": "Europe/Berlin"}
     rule = await areas.rules.add(
         areas.domain,
@@ -99,7 +98,7 @@ async def test_an_update_keeps_what_it_does_not_give(areas: Areas) -> None:
     ],
 )
 async def test_a_refused_change_changes_nothing(areas: Areas, given: dict[str, object]) -> None:
-    """The rule as it was still decides."""
+    """The stored rule still decides."""
     rule = await areas.rules.add(areas.domain, fields(vlan="20"))
     before = list(areas.rules.all_of(areas.domain))
     with pytest.raises(Invalid):
@@ -107,8 +106,8 @@ async def test_a_refused_change_changes_nothing(areas: Areas, given: dict[str, o
     assert list(areas.rules.all_of(areas.domain)) == before
 
 
-async def test_another_domains_rule_does_not_exist(areas: Areas) -> None:
-    """It is neither changed nor removed; removing several is all or none."""
+async def test_a_rule_of_another_domain_is_not_found(areas: Areas) -> None:
+    """A rule of another domain is neither changed nor removed; a removal of several rules is all or none."""
     other = await areas.domains.add(areas.tenant, "branch")
     theirs, mine = await areas.rules.add(other, fields()), await areas.rules.add(areas.domain, fields())
     for rule in (theirs, 99, 0):
@@ -121,8 +120,8 @@ async def test_another_domains_rule_does_not_exist(areas: Areas) -> None:
     assert areas.rules.all_of(areas.domain) == ()
 
 
-async def test_a_domain_has_a_thousand_rules(areas: Areas) -> None:
-    """One more is a Conflict; another domain still takes one."""
+async def test_a_domain_has_at_most_a_thousand_rules(areas: Areas) -> None:
+    """One more is a Conflict; another domain still accepts one."""
     definition = json.dumps(Definition("r", Action.ALLOW).as_json())
     await areas.store.write(
         lambda tx: tx.insert(
@@ -164,8 +163,8 @@ async def test_the_rules_of_a_domain_are_bounded_in_all(areas: Areas) -> None:
     assert areas.rules.all_of(areas.domain)[-1].definition.users == ()
 
 
-async def test_what_has_not_changed_is_not_prepared_again(areas: Areas) -> None:
-    """A change of one domain, or of something else, leaves the other domains' rules as they are in memory."""
+async def test_unchanged_rules_are_not_prepared_again(areas: Areas) -> None:
+    """A change of one domain, or of other configuration, keeps the other domains' rules in memory."""
     other = await areas.domains.add(areas.tenant, "branch")
     await areas.rules.add(areas.domain, fields())
     before = areas.rules.of(areas.domain)
@@ -175,8 +174,8 @@ async def test_what_has_not_changed_is_not_prepared_again(areas: Areas) -> None:
     assert areas.rules.of(areas.domain) is not before
 
 
-async def test_what_a_rule_sends_outlives_the_dictionary(areas: Areas) -> None:
-    """Octets are kept beside the words: a start with other dictionaries sends the same."""
+async def test_stored_reply_attributes_do_not_depend_on_the_dictionary(areas: Areas) -> None:
+    """The encoded octets are stored with the names, so a start with other dictionaries sends the same."""
     await areas.rules.add(areas.domain, fields(replyAttributes=[{"name": "Filter-Id", "value": "x"}]))
     later = LoginRules(areas.configuration, dictionary())
     await areas.configuration.reload()

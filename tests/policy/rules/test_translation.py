@@ -1,4 +1,4 @@
-"""Translation of bodies as numbers and octets."""
+"""Translation of request bodies to numbers and octets."""
 
 import pytest
 
@@ -12,34 +12,34 @@ WORDS = Translation(dictionary())
 
 
 def replies(*pairs: tuple[str, str], vlan: str = "") -> bytes:
-    """Reply attributes in octets."""
+    """Return reply attributes in octets."""
     return WORDS.replies(vlan, [Reply(name=name, value=value) for name, value in pairs])
 
 
 def refusal(*pairs: tuple[str, str], vlan: str = "") -> str:
-    """The text with which they are refused."""
+    """Return the message with which reply attributes are refused."""
     with pytest.raises(Invalid) as refused:
         replies(*pairs, vlan=vlan)
     assert refused.value.fields
     return str(refused.value)
 
 
-def test_numbers_and_names_of_service_type_are_one() -> None:
-    """The RFC's names, FreeRADIUS's, in any case, and numbers, each once."""
+def test_service_types_are_names_or_numbers() -> None:
+    """Names of the RFC and of FreeRADIUS, in any case, and numbers are accepted; each value is stored once."""
     names = ["Login", "login-user", "1", "Framed", "2", "NAS Prompt", "Authorize-Only", "Administrative", "99"]
     assert WORDS.service_types(names) == [1, 2, 7, 17, 6, 99]
     assert [WORDS.service_type_name(number) for number in (1, 99)] == ["Login-User", "99"]
 
 
 @pytest.mark.parametrize("entry", ["Loggin", "-1", "4294967296", "1.5", "User"])
-def test_what_is_no_service_type(entry: str) -> None:
-    """Is refused by its place."""
+def test_an_unknown_service_type_is_refused(entry: str) -> None:
+    """The message has its position."""
     with pytest.raises(Invalid, match="invalid serviceTypes: entry 2"):
         WORDS.service_types(["Login", entry])
 
 
-def test_media_in_the_inventorys_words() -> None:
-    """As the inventory shows them, or as NAS-Port-Type has them; both kinds of Wi-Fi are one."""
+def test_media_have_the_names_of_the_inventory() -> None:
+    """Names of NAS-Port-Type are accepted too; both kinds of Wi-Fi are one medium."""
     assert WORDS.media(["ethernet", "Wireless-802.11", "18", "VIRTUAL", "Wireless-Other"]) == [
         "Ethernet", "Wireless", "Virtual",
     ]  # fmt: skip
@@ -60,28 +60,27 @@ def test_clients_are_names_addresses_and_networks() -> None:
 @pytest.mark.parametrize(
     "entry", ["192.0.2.256", "192.0.2.0/33", "192.0.2", "2001:db8::/129", "2001:db8::g/32", "1:2:3", "vpn/24"]
 )
-def test_a_client_that_looks_like_an_address_is_one(entry: str) -> None:
-    """A mistyped address would be the name of no client, and the rule would never match."""
+def test_a_malformed_client_address_is_refused(entry: str) -> None:
+    """A mistyped address would be read as a name, and the rule would never match."""
     with pytest.raises(Invalid, match="invalid clients: entry 2"):
         check_clients(["vpn", entry])
 
 
 @pytest.mark.parametrize("vlan", ["20", "1", "4094", "guests"])
 def test_a_vlan_is_three_attributes(vlan: str) -> None:
-    """Tunnel-Type VLAN, Tunnel-Medium-Type IEEE-802 and the group, without a tag (RFC 3580 section 3.31)."""
+    """A VLAN is Tunnel-Type VLAN, Tunnel-Medium-Type IEEE-802 and the group, without a tag (RFC 3580 section 3.31)."""
     assert list(pull_attributes(replies(vlan=vlan))) == [
         (64, b"\0\0\0\x0d"), (65, b"\0\0\0\x06"), (81, vlan.encode()),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("vlan", ["0", "4095", "99999999999999999999"])
-def test_what_is_no_vlan(vlan: str) -> None:
-    """A number outside is refused."""
+def test_an_invalid_vlan_is_refused(vlan: str) -> None:
     assert refusal(vlan=vlan) == "invalid vlan"
 
 
 def test_reply_attributes_keep_their_order() -> None:
-    """RFC attributes, tagged ones, a vendor's, octets; those of the VLAN first."""
+    """RFC attributes, tagged ones, those of a vendor and octets keep their order; those of the VLAN come first."""
     octets = replies(
         ("Filter-Id", "staff"),
         ("tunnel-type:1", "vlan"),
@@ -109,20 +108,20 @@ def test_reply_attributes_keep_their_order() -> None:
         "MS-MPPE-Send-Key", "Attr-26.311.17", "EAP-Key-Name", "Prompt",
     ],
 )  # fmt: skip
-def test_what_a_rule_does_not_set(name: str) -> None:
-    """Attributes that the service makes itself, or that are not part of an Access-Accept, are refused under any
+def test_reserved_reply_attributes_are_refused(name: str) -> None:
+    """Attributes that the service sets itself, and those that an Access-Accept cannot have, are refused under any
     name."""
     shown = dictionary().attribute(name)
     shown = dictionary().find(shown.vendor, shown.number) or shown
     text = refusal(("Class", "a"), (name, "0x00"))
-    assert text == f"invalid replyAttributes: entry 2: {shown.name} is not set by a rule"
+    assert text == f"invalid replyAttributes: entry 2: a rule cannot set {shown.name}"
 
 
 @pytest.mark.parametrize("name", ["Tunnel-Password", "Tunnel-Password:1", "Attr-69", "Digest-HA1", "Ruckus-DPSK"])
-def test_a_rule_keeps_no_secret(name: str) -> None:
-    """It would be stored, listed and sent in clear."""
+def test_a_secret_reply_attribute_is_refused(name: str) -> None:
+    """A secret attribute would be stored, listed and sent in clear."""
     text = refusal((name, "hunter2"))
-    assert "hunter2" not in text and ("secret" in text or "is not set by a rule" in text or "no RADIUS" in text)
+    assert "hunter2" not in text and ("secret" in text or "a rule cannot set" in text or "no RADIUS" in text)
 
 
 @pytest.mark.parametrize(
@@ -143,22 +142,22 @@ def test_a_rule_keeps_no_secret(name: str) -> None:
     ],
 )
 def test_malformed_entries_are_named(name: str, value: str, says: str) -> None:
-    """A refusal has the entry's number and the dictionary's name, never the submitted value."""
+    """The message has the number of the entry and the name of the dictionary, never the submitted value."""
     text = refusal(("Class", "a"), (name, value))
     assert text.startswith(f"invalid replyAttributes: entry 2: {says}")
     assert "hunter2" not in text
 
 
 @pytest.mark.parametrize("name", ["Tunnel-Type", "Tunnel-Medium-Type:1", "tunnel-private-group-id"])
-def test_one_vlan_is_enough(name: str) -> None:
-    """Beside `vlan`, its attributes would be there twice."""
+def test_a_vlan_and_its_attributes_are_refused_together(name: str) -> None:
+    """The attributes would occur twice."""
     value = "20" if name.endswith("id") else "6"
     assert replies((name, value))
-    assert "is what vlan sets" in refusal((name, value), vlan="20")
+    assert "the field vlan sets" in refusal((name, value), vlan="20")
 
 
-def test_all_of_them_leave_room_in_the_packet() -> None:
-    """Up to 2048 octets in all."""
+def test_the_total_length_of_reply_attributes_is_limited() -> None:
+    """The limit is 2048 octets, which leaves room in the packet."""
     fitting = [("Class", "x" * 253)] * (MAX_REPLY_OCTETS // 255)
     assert len(replies(*fitting)) <= MAX_REPLY_OCTETS
     assert "entry 9: up to 2048 octets in all" in refusal(*fitting, ("Class", "x" * 253))

@@ -1,4 +1,4 @@
-"""API keys against the embedded store."""
+"""API keys: creation, exchange, renewal, revocation and limits."""
 
 import json
 from dataclasses import replace
@@ -17,13 +17,13 @@ from sallyport.tenancy.keys import repo
 from sallyport.tenancy.keys.key import ENROLMENT_US, OWN_US, Agent, KeyRecord, NewKey
 from sallyport.tenancy.keys.service import Keys, renew_at
 from sallyport.web.scope import Caller, Role
-from tests.areas import Areas, SetClock
+from tests.areas import Areas, SetClock, stored
 
 DAY = 86_400
 
 
 async def instance(areas: Areas, name: str = "web1") -> int:
-    """An instance of the domain."""
+    """Add an instance to the domain."""
     return await areas.instances.add(areas.domain, NewInstance(name))
 
 
@@ -34,26 +34,26 @@ async def enrolment(areas: Areas, agent: Agent = Agent.ENDPOINT, **fields: int |
 
 
 async def enrolled(areas: Areas, instance_id: int) -> tuple[Caller, str]:
-    """An instance's agent and its key."""
+    """Enrol the agent of an instance, and return its caller and its key."""
     key = new_key()
     await areas.keys.exchange(await enrolment(areas, instance_id=instance_id), token_hash(key))
     return await areas.keys.authenticate(key), key
 
 
 async def spend(areas: Areas, caller: Caller, instance_id: int) -> None:
-    """Register an instance by an enrolment key."""
+    """Register an instance with an enrolment key."""
     await areas.store.write(lambda tx: areas.keys.spend(tx, caller, instance_id))
 
 
 async def listed(areas: Areas) -> list[KeyRecord]:
-    """All keys of the domain, whose number is the total."""
+    """Return all keys of the domain; their number must be the total."""
     found, total = await areas.keys.page(Stretch(areas.domain, 0, 100))
     assert total == len(found)
     return found
 
 
-async def test_an_enrolment_key_speaks_for_its_domain_alone(areas: Areas) -> None:
-    """The caller is bound to domain and instance, and has the one role that may exchange it."""
+async def test_an_enrolment_key_is_bound_to_its_domain(areas: Areas) -> None:
+    """The caller is bound to domain and instance, and has the only role that may exchange the key."""
     machine = await instance(areas)
     record, key = await areas.keys.create(NewKey(areas.domain, instance_id=machine, name="web"))
     assert key.startswith("spk_") and len(key) == 47
@@ -63,24 +63,23 @@ async def test_an_enrolment_key_speaks_for_its_domain_alone(areas: Areas) -> Non
     assert record.expires_at == areas.clock() + ENROLMENT_US
 
 
-async def test_the_store_holds_no_key(areas: Areas) -> None:
-    """Only the SHA-256 is kept."""
+async def test_the_store_contains_no_key(areas: Areas) -> None:
+    """Only the SHA-256 of a key is stored."""
     _, key = await areas.keys.create(NewKey(areas.domain))
     assert await areas.store.read(lambda tx: tx.value(str, "select hash from api_keys")) == token_hash(key)
-    folder = areas.store.path.parent
-    assert not [file for file in folder.iterdir() if key.encode() in file.read_bytes()]
+    assert key.encode() not in stored(areas.store)
 
 
 @pytest.mark.parametrize("key", ["spk_", "spk_" + "x" * 43, "spk_" + "x" * 100_000, "spk_\0", "spk_é"])
-async def test_an_unknown_key_is_invalid(areas: Areas, key: str) -> None:
+async def test_an_unknown_key_is_refused(areas: Areas, key: str) -> None:
     """Every wrong key gets the same message."""
     with pytest.raises(Unauthenticated, match=r"^invalid token$"):
         await areas.keys.authenticate(key)
 
 
 async def test_wrong_keys_of_a_source_are_limited(areas: Areas, clock: SetClock) -> None:
-    """After a burst of unknown keys, further ones from their source are refused as too many; other sources are not
-    concerned, and the limit ends with time."""
+    """After a burst of unknown keys, further ones from their source are refused for a time; other sources are not
+    affected."""
     for _ in range(BURST):
         with pytest.raises(Unauthenticated):
             await areas.keys.authenticate(new_key(), "192.0.2.1")
@@ -94,8 +93,8 @@ async def test_wrong_keys_of_a_source_are_limited(areas: Areas, clock: SetClock)
         await areas.keys.authenticate(new_key(), "192.0.2.1")
 
 
-async def test_a_valid_key_is_admitted_from_a_source_of_wrong_ones(areas: Areas) -> None:
-    """Agents behind one proxy share its address: neither a key in use nor a new one is refused for others' keys."""
+async def test_a_valid_key_is_accepted_from_a_limited_source(areas: Areas) -> None:
+    """Agents behind one proxy share its address, so a valid key is accepted whatever keys the others send."""
     _, used = await areas.keys.create(NewKey(areas.domain))
     _, fresh = await areas.keys.create(NewKey(areas.domain))
     caller = await areas.keys.authenticate(used, "192.0.2.1")
@@ -106,7 +105,7 @@ async def test_a_valid_key_is_admitted_from_a_source_of_wrong_ones(areas: Areas)
     assert (await areas.keys.authenticate(fresh, "192.0.2.1")).role is Role.ENROLMENT
 
 
-async def test_expired_and_revoked_keys_are_refused_alike(areas: Areas, clock: SetClock) -> None:
+async def test_expired_and_revoked_keys_are_refused(areas: Areas, clock: SetClock) -> None:
     """Both are an invalid token, from the microsecond of the expiry and once the revocation has returned."""
     _, short = await areas.keys.create(NewKey(areas.domain, expires_at=clock() + SECOND))
     record, revoked = await areas.keys.create(NewKey(areas.domain))
@@ -122,8 +121,8 @@ async def test_expired_and_revoked_keys_are_refused_alike(areas: Areas, clock: S
     assert again.revoked_at == clock() - SECOND
 
 
-async def test_what_is_no_key_of_the_domain_is_not_revoked(areas: Areas) -> None:
-    """A key of another domain does not exist in this one."""
+async def test_a_key_of_another_domain_is_not_revoked(areas: Areas) -> None:
+    """A key of another domain is not found."""
     record, key = await areas.keys.create(NewKey(areas.domain))
     other = await areas.domains.add(areas.tenant, "branch")
     for domain, key_id in ((other, record.id), (areas.domain, 10**9)):
@@ -132,8 +131,8 @@ async def test_what_is_no_key_of_the_domain_is_not_revoked(areas: Areas) -> None
     await areas.keys.authenticate(key)
 
 
-async def test_a_key_is_made_for_what_is_there(areas: Areas, clock: SetClock) -> None:
-    """An instance of another domain, a past or absurd expiry, an instance for a directory agent: refused."""
+async def test_a_key_with_unsuitable_values_is_refused(areas: Areas, clock: SetClock) -> None:
+    """An instance of another domain, a past or very late expiry, and an instance for a directory agent are refused."""
     other = await areas.domains.add(areas.tenant, "branch")
     elsewhere = await areas.instances.add(other, NewInstance("web1"))
     with pytest.raises(NotFound, match="instance not found"):
@@ -141,7 +140,7 @@ async def test_a_key_is_made_for_what_is_there(areas: Areas, clock: SetClock) ->
     for expires in (clock(), 2**62):
         with pytest.raises(Invalid, match="invalid expiresAt"):
             await areas.keys.create(NewKey(areas.domain, expires_at=expires))
-    with pytest.raises(Invalid, match="invalid instanceId"):
+    with pytest.raises(Invalid, match="a key of a directory agent has no instance"):
         await areas.keys.create(NewKey(areas.domain, Agent.DIRECTORY, instance_id=await instance(areas)))
     assert await listed(areas) == []
 
@@ -149,8 +148,9 @@ async def test_a_key_is_made_for_what_is_there(areas: Areas, clock: SetClock) ->
 # --- exchange -------------------------------------------------------------------------------------------------
 
 
-async def test_an_agent_gets_a_key_of_its_own(areas: Areas) -> None:
-    """By the hash of a key that it has made: it is the agent of the instance, or of the domain for a directory."""
+async def test_an_agent_exchanges_an_enrolment_key_for_its_own(areas: Areas) -> None:
+    """The agent sends the hash of a key that it has generated. It becomes the agent of the instance, or of the domain
+    for a directory."""
     machine = await instance(areas)
     caller, _ = await enrolled(areas, machine)
     assert (caller.role, caller.domain_id, caller.instance_id) == (Role.AGENT, areas.domain, machine)
@@ -162,8 +162,8 @@ async def test_an_agent_gets_a_key_of_its_own(areas: Areas) -> None:
     assert areas.clock() < renew_at(record) < record.expires_at
 
 
-async def test_an_exchange_may_come_twice(areas: Areas) -> None:
-    """An answer that was lost costs nothing: the same hash is the same key, and one use."""
+async def test_a_repeated_exchange_is_counted_once(areas: Areas) -> None:
+    """An exchange that is repeated with the same hash after a lost answer gives the same key and counts as one use."""
     caller = await enrolment(areas, Agent.DIRECTORY, uses=1)
     hashed = token_hash(new_key())
     first = await areas.keys.exchange(caller, hashed)
@@ -173,8 +173,8 @@ async def test_an_exchange_may_come_twice(areas: Areas) -> None:
     assert [(each.kind, each.used) for each in await listed(areas)] == [("enrolment", 1), ("own", 0)]
 
 
-async def test_a_domains_key_is_used_for_machines_that_it_registered(areas: Areas) -> None:
-    """Without a registration by this very key an instance does not exist for it; one machine is one use."""
+async def test_a_domain_key_enrols_the_machines_that_it_registered(areas: Areas) -> None:
+    """An instance that another key registered is not found; each machine counts as one use."""
     caller = await enrolment(areas, uses=2)
     first, second, third = [await instance(areas, name) for name in ("web1", "web2", "web3")]
     with pytest.raises(NotFound, match="instance not found"):
@@ -191,8 +191,9 @@ async def test_a_domains_key_is_used_for_machines_that_it_registered(areas: Area
         await areas.keys.exchange(caller, token_hash(new_key()), third)
 
 
-async def test_a_machine_that_has_an_agent_is_not_given_away(areas: Areas) -> None:
-    """A domain's key cannot take an instance over; an enrolment key of the instance does, and ends the former key."""
+async def test_a_machine_with_an_agent_is_not_enrolled_again(areas: Areas) -> None:
+    """A key of the domain cannot replace the agent of an instance. An enrolment key of the instance can, and ends the
+    former key."""
     machine = await instance(areas)
     _, former = await enrolled(areas, machine)
     caller = await enrolment(areas)
@@ -206,8 +207,8 @@ async def test_a_machine_that_has_an_agent_is_not_given_away(areas: Areas) -> No
     assert (await areas.keys.authenticate(key)).instance_id == machine
 
 
-async def test_a_bound_key_is_for_its_instance(areas: Areas) -> None:
-    """The instance may be named; another does not exist for the key."""
+async def test_a_bound_key_enrols_only_its_instance(areas: Areas) -> None:
+    """The instance may be named; another one is not found."""
     machine, other = await instance(areas), await instance(areas, "web2")
     caller = await enrolment(areas, instance_id=machine)
     with pytest.raises(NotFound, match="instance not found"):
@@ -215,8 +216,8 @@ async def test_a_bound_key_is_for_its_instance(areas: Areas) -> None:
     assert (await areas.keys.exchange(caller, token_hash(new_key()), machine)).instance_id == machine
 
 
-async def test_a_hash_that_is_somebody_elses_gives_nothing(areas: Areas) -> None:
-    """A hash cannot be bound to another agent, and does not bring a revoked key back."""
+async def test_a_hash_of_another_agent_is_refused(areas: Areas) -> None:
+    """A hash cannot be bound to another agent, and does not restore a revoked key."""
     machine, other = await instance(areas), await instance(areas, "web2")
     _, key = await enrolled(areas, machine)
     thief = await enrolment(areas, instance_id=other)
@@ -230,8 +231,9 @@ async def test_a_hash_that_is_somebody_elses_gives_nothing(areas: Areas) -> None
         await areas.keys.authenticate(key)
 
 
-async def test_an_agents_key_enrols_nobody(areas: Areas) -> None:
-    """Nor does a directory's enrolment key register a machine, nor one that was revoked since the request began."""
+async def test_a_key_of_the_wrong_kind_enrols_no_agent(areas: Areas) -> None:
+    """The key of an agent, the enrolment key of a directory and a key that was just revoked cannot register a
+    machine."""
     machine = await instance(areas)
     agent, _ = await enrolled(areas, machine)
     with pytest.raises(Forbidden, match="role not allowed"):
@@ -248,7 +250,7 @@ async def test_an_agents_key_enrols_nobody(areas: Areas) -> None:
 
 
 async def test_a_key_is_renewed_without_a_gap(areas: Areas) -> None:
-    """The old one is good until the new one is used, and then it is gone, with a restart in between or not."""
+    """The old key is valid until the new one is used for the first time, also after a restart."""
     agent, old = await enrolled(areas, await instance(areas))
     new = new_key()
     first = await areas.keys.renew(agent, token_hash(new))
@@ -262,8 +264,8 @@ async def test_a_key_is_renewed_without_a_gap(areas: Areas) -> None:
             await keys.authenticate(old)
 
 
-async def test_a_successor_that_nobody_uses_is_replaced(areas: Areas) -> None:
-    """However often an agent asks with another hash, it has two keys at most."""
+async def test_an_unused_successor_is_replaced(areas: Areas) -> None:
+    """However often an agent renews with another hash, it has at most two keys."""
     agent, _ = await enrolled(areas, await instance(areas))
     keys = [new_key() for _ in range(5)]
     for key in keys:
@@ -275,8 +277,7 @@ async def test_a_successor_that_nobody_uses_is_replaced(areas: Areas) -> None:
     assert [each.kind for each in await listed(areas)] == ["enrolment", "own"]
 
 
-async def test_both_keys_at_once(areas: Areas) -> None:
-    """Many concurrent requests with the new key are all accepted."""
+async def test_concurrent_first_uses_of_a_new_key_are_accepted(areas: Areas) -> None:
     agent, _ = await enrolled(areas, await instance(areas))
     key = new_key()
     await areas.keys.renew(agent, token_hash(key))
@@ -292,8 +293,8 @@ async def test_both_keys_at_once(areas: Areas) -> None:
     assert [each.kind for each in await listed(areas)] == ["enrolment", "own"]
 
 
-async def test_the_last_use_is_known_to_the_hour(areas: Areas, clock: SetClock) -> None:
-    """Not each request is a write."""
+async def test_the_last_use_is_stored_once_an_hour(areas: Areas, clock: SetClock) -> None:
+    """The time of the last use is written once an hour, not with every request."""
     record, key = await areas.keys.create(NewKey(areas.domain))
     assert record.seen_at is None
     began = clock()
@@ -305,8 +306,8 @@ async def test_the_last_use_is_known_to_the_hour(areas: Areas, clock: SetClock) 
     assert (await listed(areas))[0].seen_at == began + 3 * 1799 * SECOND
 
 
-async def test_keys_that_ended_long_ago_are_gone(areas: Areas, clock: SetClock) -> None:
-    """Revoked or expired more than a year before the next one is made; no other is."""
+async def test_keys_that_ended_long_ago_are_deleted(areas: Areas, clock: SetClock) -> None:
+    """Creating a key deletes those that were revoked or expired more than a year ago, and no others."""
     revoked, _ = await areas.keys.create(NewKey(areas.domain, expires_at=clock() + 900 * DAY * SECOND))
     await areas.keys.revoke(areas.domain, revoked.id)
     _, kept = await areas.keys.create(NewKey(areas.domain, expires_at=clock() + 900 * DAY * SECOND))
@@ -320,8 +321,8 @@ async def test_keys_that_ended_long_ago_are_gone(areas: Areas, clock: SetClock) 
     await areas.keys.authenticate(kept)
 
 
-async def test_a_key_of_many_machines_goes_in_slices(areas: Areas, clock: SetClock) -> None:
-    """Each new key removes SLICE machines of a key that ended long ago, and the key when it has none."""
+async def test_a_key_of_many_machines_is_deleted_in_slices(areas: Areas, clock: SetClock) -> None:
+    """Each new key removes SLICE machines of a key that ended long ago, and the key itself when it has none."""
     old, _ = await areas.keys.create(NewKey(areas.domain, name="old"))
     machines = [(old.id, str(number)) for number in range(2 * SLICE + 1)]
     await areas.store.write(lambda tx: tx.insert("api_key_machines", ("key_id", "machine"), machines))
@@ -334,7 +335,7 @@ async def test_a_key_of_many_machines_goes_in_slices(areas: Areas, clock: SetClo
     assert left == [SLICE + 1, True, 1, True, 0, False]
 
 
-async def test_an_instances_keys_go_with_it(areas: Areas) -> None:
+async def test_the_keys_of_a_deleted_instance_are_deleted(areas: Areas) -> None:
     """The deletion of an instance calls `forget_instance` in the same transaction."""
     machine = await instance(areas)
     _, key = await enrolled(areas, machine)
@@ -348,20 +349,20 @@ async def test_an_instances_keys_go_with_it(areas: Areas) -> None:
 
 
 async def test_the_audit_trail_has_each_step_and_no_key(areas: Areas) -> None:
-    """Made, exchanged, renewed, revoked; neither a key nor its hash."""
+    """The trail has creation, exchange, renewal and revocation, and neither a key nor its hash."""
     agent, key = await enrolled(areas, await instance(areas))
     new = new_key()
     await areas.keys.renew(agent, token_hash(new))
     await areas.keys.revoke(areas.domain, agent.token_id)
     rows = await areas.store.read(lambda tx: tx.rows("select action, target, changes from audit_trail order by id"))
-    told = [str(row[0]) for row in rows if str(row[0]).startswith("key.")]
-    assert told == ["key.create", "key.exchange", "key.renew", "key.revoke", "key.revoke"]
+    actions = [str(row[0]) for row in rows if str(row[0]).startswith("key.")]
+    assert actions == ["key.create", "key.exchange", "key.renew", "key.revoke", "key.revoke"]
     text = json.dumps([list(row) for row in rows])
     assert not [each for each in (key, new, token_hash(key), token_hash(new)) if each in text]
 
 
-async def test_who_is_revoked_is_not_renewed(areas: Areas) -> None:
-    """A successor of a revoked key that was made before is revoked too, and the list shows both."""
+async def test_revoking_a_key_revokes_its_successor(areas: Areas) -> None:
+    """A successor that was made before the revocation is revoked too, and the list shows both."""
     agent, old = await enrolled(areas, await instance(areas))
     new = new_key()
     successor = await areas.keys.renew(agent, token_hash(new))
@@ -376,7 +377,7 @@ async def test_who_is_revoked_is_not_renewed(areas: Areas) -> None:
     ]
 
 
-async def test_a_revoked_key_stays_to_be_seen(areas: Areas) -> None:
+async def test_a_revoked_key_stays_in_the_list(areas: Areas) -> None:
     """A concurrent use of its successor does not delete a revoked key."""
     agent, _ = await enrolled(areas, await instance(areas))
     successor = await areas.keys.renew(agent, token_hash(new_key()))

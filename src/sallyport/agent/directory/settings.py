@@ -23,7 +23,7 @@ _MAX_PEM: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class DirectorySettings:
-    """The settings of a directory agent. name: of the directory in the service."""
+    """The settings of a directory agent. name: name of the directory in the service."""
 
     domain_id: int
     name: str
@@ -33,8 +33,8 @@ class DirectorySettings:
 
 
 def settings_of(file: AgentFile) -> DirectorySettings:
-    """Return the settings in the table of an agent's file. ConfigError: a key is missing, unknown or wrong; values are
-    not repeated."""
+    """Return the settings in the table of an agent's file. ConfigError: a key is missing, unknown or wrong; the message
+    does not repeat values."""
     table = file.own
     found = DirectorySettings(
         domain_id=table.number("domain", 0, 1, _MAX_ID),
@@ -59,7 +59,7 @@ def _source(table: Table) -> LdapSource:
         raise table.wrong("attributes", f"must be at most {MOST_ATTRIBUTES} names of attributes")
     pattern = table.text("filter", "")
     return LdapSource(
-        servers=[Server(url, start_tls) for url in urls],
+        servers=[Server(url, start_tls, trusted="ca_certificate") for url in urls],
         base=_checked(Name, table, "base_dn", table.text("base_dn")),
         account=_account(table),
         accounts=_checked(Filter, table, "filter", pattern) if pattern else ACCOUNTS,
@@ -76,7 +76,7 @@ def _account(table: Table) -> Account | None:
 
 
 def _authorities(table: Table) -> str | None:
-    """Return certificates in PEM, given as text or by the name of a file."""
+    """Return certificates in PEM, given as text or as the path of a file."""
     text = table.long_text("ca_certificate")
     if not text:
         return None

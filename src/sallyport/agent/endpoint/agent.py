@@ -1,6 +1,6 @@
 """One pass of the agent: fetch the newest state, apply it to the host, rotate passwords, and report to the service.
 
-No step waits for the service to be reachable: the last state is stored on disk and remains in force, so that accounts
+No step needs the service to be reachable: the last state is stored on disk and remains in force, so that accounts
 expire on time and foreign changes are undone.
 """
 
@@ -43,28 +43,28 @@ from sallyport.base.text import counted
 from sallyport.base.wire import dumps, loads
 
 _WRONG_CLOCK_US: Final = 300 * SECOND
-"""Error of the clock that makes Kerberos and one-time passwords fail; the agent reports it."""
+"""Error of the host's clock that makes Kerberos and one-time passwords fail. The agent reports a larger error."""
 
 
-TellingT = TypeVar("TellingT", Report, PrivilegeStatus)
+MessageT = TypeVar("MessageT", Report, PrivilegeStatus)
 
 
 class StateFile:
-    """The last accepted state, as it came, signed."""
+    """The file of the last accepted state, with the service's signature."""
 
     def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
         self._write = write
 
     def read(self) -> object:
-        """Return the envelope. WireError: there is none."""
+        """Return the envelope of the state. WireError: there is none."""
         try:
             return loads(self._path.read_bytes(), most=MAX_STATE)
         except OSError as error:
             raise WireError(str(error.strerror)) from None
 
     def put(self, answer: object) -> None:
-        """Store the envelope; it is on disk when this returns. ConfigError."""
+        """Store the envelope of a state; it is on disk when this returns. Raises ConfigError."""
         self._write(self._path, dumps(answer))
 
 
@@ -91,14 +91,14 @@ class Endpoint:
         self._clock = clock or ServiceClock()
         self._alive = alive
         self._passed_at = 0
-        self.state: State | None = self._remembered()
+        self.state: State | None = self._stored_state()
 
     # --- the state --------------------------------------------------------------------------------------------
 
     def poll(self, wait_s: int) -> bool:
         """Poll for a newer state; return whether there is one.
 
-        ServiceAway, ServiceRefused. WireError: the answer is not valid, and the present state remains in force.
+        Raises ServiceAway, ServiceRefused. WireError: the answer is not valid, and the present state remains in force.
         """
         answer = self._service.state(Poll(self.state.version if self.state else 0, wait_s, self._identity.key))
         signed = open_envelope(answer)
@@ -127,7 +127,7 @@ class Endpoint:
     def preview(self) -> Plan | None:
         """Return the plan of a pass with the newest state, without changing anything. None: no state.
 
-        ServiceAway, ServiceRefused, WireError.
+        Raises ServiceAway, ServiceRefused, WireError.
         """
         signed = open_envelope(self._service.state(Poll(key=self._identity.key)))
         state = self.state if signed is None else believe(signed, self._identity.verify)
@@ -137,14 +137,14 @@ class Endpoint:
             raise WireError("instance: another's")
         return plan(state, read(self._executor.files), self._executor, self.now(), rotating=self._rotator.unended)
 
-    def _remembered(self) -> State | None:
+    def _stored_state(self) -> State | None:
         """Return the state on disk; None if its signature is no longer valid, or it is not the accepted one."""
         try:
             signed = open_envelope(self._states.read())
             state = believe(signed, self._identity.remembers) if signed else None
             if state is not None:
                 follow(self._memory.now.position, state, instance=self._identity.instance)
-                self._identity.follow(state.key)  # a crash may have prevented it
+                self._identity.follow(state.key)  # a crash may have prevented this
         except WireError:
             return None
         return state
@@ -156,18 +156,19 @@ class Endpoint:
     @property
     def is_unfinished(self) -> bool:
         """Whether work is left that needs the service."""
-        return bool(self._rotator.unended or (self.state is not None and any(self._open(self.state))))
+        return bool(self._rotator.unended or (self.state is not None and any(self._open_triggers(self.state))))
 
     def next_expiry(self) -> int | None:
-        """Return the next expiry of an account that the last pass found open, in microseconds; it may be past."""
+        """Return the next expiry of an account that had not expired at the last pass, in microseconds; it may be
+        past."""
         expiries = (user.expires for user in self.state.users) if self.state else ()
         return min((at for at in expiries if at is not None and at > self._passed_at), default=None)
 
     # --- one pass ---------------------------------------------------------------------------------------------
 
     def run(self, *, look: bool = False) -> tuple[Report, PrivilegeStatus] | None:
-        """Apply the state to the host; return the messages for the service. look: discover accounts without an order.
-        None: no state.
+        """Apply the state to the host; return the messages for the service. look: discover accounts even without an
+        order. None: there is no state.
 
         HostError: the host's files cannot be read at all.
         """
@@ -178,13 +179,13 @@ class Endpoint:
         actions: list[Action] = []
         rotating = self._reconcile(actions)
         planned = plan(state, read(self._executor.files), self._executor, self.now(), rotating=rotating)
-        actions += [*planned.refused, *self._done(planned.steps)]
-        outcomes = [] if rotating else list(self._triggers(state, actions))
+        actions += [*planned.refused, *self._execute(planned.steps)]
+        outcomes = [] if rotating else list(self._rotate_passwords(state, actions))
         accounts = read(self._executor.files)
         discovery = None
-        if look or any(each.kind is TriggerKind.DISCOVER for each in self._open(state)):
+        if look or any(each.kind is TriggerKind.DISCOVER for each in self._open_triggers(state)):
             discovery = discover(accounts, self._executor, self.now())
-        outcomes += self._ended(state, actions)
+        outcomes += self._own_outcomes(state, actions)
         found, drift = privileges(state, accounts, self._executor)
         self._remember(actions, outcomes, state, found)
         status = PrivilegeStatus(self.now(), state.version, found, drift)
@@ -213,8 +214,8 @@ class Endpoint:
             discovery=discovery,
         )
 
-    def _done(self, steps: tuple[Step, ...]) -> Iterator[Action]:
-        """Do every step, also after a failed one."""
+    def _execute(self, steps: tuple[Step, ...]) -> Iterator[Action]:
+        """Execute every step, also after a failed one; yield the actions."""
         for step in steps:
             self._alive()
             error = _try(step)
@@ -222,7 +223,7 @@ class Endpoint:
             yield Action(step.kind, step.name, printable(detail, 500), printable(error, 500))
 
     def _reconcile(self, actions: list[Action]) -> str:
-        """End what a crash left of a rotation: whose it still is, or empty."""
+        """Reconcile an interrupted rotation. Return its user if it is still unfinished, else empty text."""
         try:
             action = self._rotator.reconcile()
         except (ServiceAway, HostError, ConfigError) as error:
@@ -232,15 +233,15 @@ class Endpoint:
             actions.append(action)
         return ""
 
-    def _open(self, state: State) -> Iterator[Trigger]:
-        """The triggers of a state that are not dealt with."""
+    def _open_triggers(self, state: State) -> Iterator[Trigger]:
+        """Return the triggers of a state that have no outcome yet."""
         ended = {outcome.trigger for outcome in self._memory.now.outcomes}
         return (trigger for trigger in state.triggers if trigger.id not in ended)
 
-    def _triggers(self, state: State, actions: list[Action]) -> Iterator[Outcome]:
-        """Rotate the passwords that the triggers name. Where a rotation has not ended, the rest is left for the next
-        pass: the journal has room for one, which must not be forgotten."""
-        for trigger in list(self._open(state)):
+    def _rotate_passwords(self, state: State, actions: list[Action]) -> Iterator[Outcome]:
+        """Rotate the passwords that the triggers name; yield the outcomes. If a rotation stays unfinished, leave the
+        rest to the next pass, since the journal has room for one rotation only."""
+        for trigger in list(self._open_triggers(state)):
             if trigger.kind is not TriggerKind.ROTATE:
                 continue
             errors = [] if trigger.users else ["it names nobody"]
@@ -265,12 +266,12 @@ class Endpoint:
             if not later:
                 yield Outcome(trigger.id, printable("; ".join(errors), 500))
 
-    def _ended(self, state: State, actions: list[Action]) -> list[Outcome]:
-        """What became of the triggers that a pass deals with by itself."""
+    def _own_outcomes(self, state: State, actions: list[Action]) -> list[Outcome]:
+        """Return the outcomes of the triggers that a pass itself carries out: SYNC and DISCOVER."""
         failed = sum(1 for action in actions if action.error)
         error = f"{failed} of {counted(len(actions), 'action')} failed" if failed else ""
-        sync = [Outcome(each.id, error) for each in self._open(state) if each.kind is TriggerKind.SYNC]
-        return sync + [Outcome(each.id) for each in self._open(state) if each.kind is TriggerKind.DISCOVER]
+        sync = [Outcome(each.id, error) for each in self._open_triggers(state) if each.kind is TriggerKind.SYNC]
+        return sync + [Outcome(each.id) for each in self._open_triggers(state) if each.kind is TriggerKind.DISCOVER]
 
     def _remember(
         self, actions: list[Action], outcomes: list[Outcome], state: State, found: tuple[Privilege, ...]
@@ -300,8 +301,8 @@ def _try(step: Step) -> str:
     return ""
 
 
-def _bounded(message: TellingT) -> TellingT:
-    """Return a message within the limit of the service, with its lists cut."""
+def _bounded(message: MessageT) -> MessageT:
+    """Return a message within the limit of the service, with truncated lists."""
     while len(dumps(message)) > MAX_REPORT:
         message = replace(message, drift=message.drift[: len(message.drift) // 2])
         if isinstance(message, Report):
@@ -313,7 +314,7 @@ def _bounded(message: TellingT) -> TellingT:
 
 def _system() -> str:
     """Return the operating system and kernel of the host, for people."""
-    import platform  # not worth its time at every start
+    import platform  # imported here, to keep the start short
 
     try:
         name = platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")

@@ -1,7 +1,7 @@
-"""`sallyport agent endpoint`, `status` and `authorized-keys`: what runs on the host of an endpoint agent.
+"""`sallyport agent endpoint`, `status` and `authorized-keys`: the commands on the host of an endpoint agent.
 
-None of them asks the service's command line for anything; they import what they need when they need it, since sshd
-waits for `authorized-keys` at each login.
+They do not use the service's command line. Each imports its modules when it runs, since sshd waits for
+`authorized-keys` at each login.
 """
 
 import os
@@ -21,21 +21,21 @@ CONFIG = Path("/etc/sallyport/endpoint-agent.toml")
 PATH = click.Path(path_type=Path)
 file_option = click.option("--config", type=PATH, default=CONFIG, show_default=True, help="The agent's file.")
 prefix_option = click.option(
-    "--prefix", type=PATH, default=Path("/"), help="The root directory of the host, to try things out in another."
+    "--prefix", type=PATH, default=Path("/"), help="The host's root directory; another one to try things out."
 )
 
 
 @click.command()
 @file_option
 @prefix_option
-@click.option("--once", is_flag=True, help="Make the host what the service says, report, and end.")
+@click.option("--once", is_flag=True, help="Apply the service's state to the host once, report, and exit.")
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Show what would be done, and change no account; a host that the service does not know is enrolled first.",
+    help="Show the planned steps, and change no account; a host that is not enrolled yet is enrolled first.",
 )
 def endpoint(*, config: Path, prefix: Path, once: bool, dry_run: bool) -> int:
-    """Keep accounts, groups, SSH keys and passwords of this host as the service says."""
+    """Manage accounts, groups, SSH keys and passwords of this host by the service's state."""
     from contextlib import nullcontext
 
     from sallyport.agent import file
@@ -81,8 +81,8 @@ def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, dry_run: bool) -
 @click.command()
 @file_option
 def status(*, config: Path) -> int:
-    """How the endpoint agent of this host stands: its instance, its state, its accounts. Exit code 1: not enrolled, or
-    a rotation has not ended."""
+    """Show the status of this host's endpoint agent: instance, state and accounts. Exit status 1: the agent is not
+    enrolled, or a rotation has not ended."""
     from sallyport.agent import file
     from sallyport.agent.endpoint.identity import Identity
     from sallyport.agent.endpoint.wiring import AGENT, parts
@@ -104,16 +104,18 @@ def status(*, config: Path) -> int:
 
 @click.command("authorized-keys")
 @click.argument("user")
-@click.option("--keys-dir", type=PATH, default=Path("/var/lib/sallyport-keys"), help="As in the agent's file.")
+@click.option(
+    "--keys-dir", type=PATH, default=Path("/var/lib/sallyport-keys"), help="The keys_dir of the agent's file."
+)
 def authorized_keys(*, user: str, keys_dir: Path) -> int:
-    """Print a user's keys for sshd (AuthorizedKeysCommand); none of one whose time is over."""
+    """Print a user's keys for sshd (AuthorizedKeysCommand); none if the user has expired."""
     import re
 
     from sallyport.agent.endpoint.keys import LONGEST, authorized
     from sallyport.base.agentwire.fields import NAME
     from sallyport.base.clock import now_us
 
-    if not re.fullmatch(NAME, user):  # every login of anybody comes here
+    if not re.fullmatch(NAME, user):  # sshd runs this for every login name
         return 0
     try:
         with (keys_dir / user).open("rb") as file:
@@ -128,7 +130,7 @@ def authorized_keys(*, user: str, keys_dir: Path) -> int:
 
 
 def _show(dry_run: "Plan | None") -> int:
-    """A plan as a diff."""
+    """Print a plan as a diff; return the exit status."""
     if dry_run is None:
         click.echo("the service has no state for this host yet")
         return 1

@@ -27,11 +27,11 @@ from sallyport.base.notify import Notifier
 from sallyport.base.text import counted
 
 POLL_S: Final = 25.0
-"""Longest wait of a poll: below the idle timeout of proxies, and half of the service's heartbeat interval."""
+"""Longest wait of a poll: below the idle timeout of proxies, and below the service's heartbeat interval."""
 SOON_S: Final = 5.0
 """First delay before unfinished work is retried; it grows with each failure."""
 _UNSENT: Final = 20
-"""Reports that are queued while the service is unreachable; the newest is the most important."""
+"""Maximum number of messages that are queued while the service is unreachable. The oldest are dropped first."""
 
 
 class Stopped(Exception):
@@ -51,7 +51,7 @@ class Stop:
             signal.signal(number, self.ask)
 
     def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Stop, now or after the present step."""
+        """Ask the agent to stop: now if it waits, else after the present step."""
         self.asked = True
         if self._waiting:
             self._waiting = False
@@ -81,9 +81,9 @@ class Environment:
 
 
 def enrolled(enrol: Callable[[], Identity], environment: Environment, *, patient: bool) -> Identity | None:
-    """Register, and return the agent's identity. patient: retry until the service answers; None: stopped meanwhile.
+    """Register, and return the agent's identity; None if the agent was stopped meanwhile.
 
-    ServiceAway: not patient. ServiceRefused, ConfigError.
+    patient: retry until the service answers; otherwise ServiceAway. Raises ServiceRefused, ConfigError.
     """
     back_off = BackOff()
     while True:
@@ -107,7 +107,7 @@ def enrolled(enrol: Callable[[], Identity], environment: Environment, *, patient
 
 
 class Daemon:
-    """The loop. ring: the agent's key; None: it is not renewed."""
+    """The loop of the agent. ring: the agent's key; None: the key is not renewed."""
 
     def __init__(
         self,
@@ -127,10 +127,10 @@ class Daemon:
         self._unsent: deque[Report | PrivilegeStatus] = deque(maxlen=_UNSENT)
         self._passed_at: float | None = None
         self._looked_at: float | None = None
-        self._trouble = ""
+        self._last_error = ""
 
     def run(self) -> None:
-        """Run until the agent is asked to stop. ConfigError: its own files are gone."""
+        """Run until the agent is asked to stop. ConfigError: the agent's own files are missing."""
         self._environment.systemd.ready("starting")
         try:
             while True:
@@ -150,10 +150,10 @@ class Daemon:
         failures = self._act()
         if error is not None:
             raise error
-        return 0 if self._tell() == 0.0 and not failures else 1
+        return 0 if self._send_queued() == 0.0 and not failures else 1
 
     def turn(self) -> None:
-        """Poll once, act if there is a reason, and report. Stopped."""
+        """Poll once, apply the state if there is a reason, and report. Stopped."""
         news, wait_s = False, 0.0
         try:
             with self._environment.stop.waiting():
@@ -162,18 +162,18 @@ class Daemon:
                 news = self._endpoint.poll(int(self._may_wait_s()))
         except (ServiceAway, WireError, ConfigError) as error:
             wait_s = self._back_off.failed(error.after_s if isinstance(error, ServiceAway) else 0.0)
-            self._troubled(str(error))
+            self._log_once(str(error))
         except ServiceRefused as error:
             wait_s = self._back_off.failed()
-            self._troubled(f"the service refuses the agent: {error}")
+            self._log_once(f"the service refuses the agent: {error}")
             if self._ring is not None:
                 self._ring.refused(error)
         else:
-            self._untroubled()
+            self._log_recovery()
         if news or self._until_due_s() <= 0 or (not wait_s and self._until_again_s() <= 0):
             self._act()
         if not wait_s:
-            wait_s = self._tell()
+            wait_s = self._send_queued()
         if wait_s:
             self._wait(min(wait_s, max(self._until_due_s(), 0.0)))
 
@@ -210,7 +210,7 @@ class Daemon:
             with self._environment.stop.waiting():
                 self._environment.pause(min(left, step_s))
 
-    # --- acting and telling -----------------------------------------------------------------------------------
+    # --- applying and reporting -------------------------------------------------------------------------------
 
     def _act(self) -> int:
         """Apply the state to the host; return the number of failed actions."""
@@ -243,7 +243,7 @@ class Daemon:
         )
         return failures
 
-    def _tell(self) -> float:
+    def _send_queued(self) -> float:
         """Send the queued messages; return the seconds until the next attempt, 0 if all are sent. Stopped."""
         while self._unsent:
             message = self._unsent[0]
@@ -254,7 +254,7 @@ class Daemon:
                     else:
                         self._service.privileges(message)
             except ServiceAway as error:
-                self._troubled(str(error))
+                self._log_once(str(error))
                 return self._back_off.failed(error.after_s)
             except ServiceRefused as error:
                 self._environment.say(f"the service refuses a report: {error}")
@@ -262,16 +262,16 @@ class Daemon:
         self._back_off.worked()
         return 0.0
 
-    def _troubled(self, what: str) -> None:
+    def _log_once(self, what: str) -> None:
         """Log an error once, not at each attempt."""
-        if what != self._trouble:
+        if what != self._last_error:
             self._environment.say(what)
             self._environment.systemd.status(what)
-        self._trouble = what
+        self._last_error = what
 
-    def _untroubled(self) -> None:
-        if self._trouble:
+    def _log_recovery(self) -> None:
+        if self._last_error:
             self._environment.say("the service answers again")
             self._again.worked()
             self._again_at = 0.0
-        self._trouble = ""
+        self._last_error = ""

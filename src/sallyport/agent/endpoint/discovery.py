@@ -29,16 +29,16 @@ from sallyport.base.errors import HostError
 from sallyport.base.wire import dumps
 
 _LASTLOG: Final = struct.Struct("<i32s256s")
-"""lastlog(5): seconds since 1970, terminal, host; the record of a uid is at its number."""
+"""lastlog(5): seconds since 1970, terminal, host. The uid is the number of the record."""
 _UTMP: Final = struct.Struct("<hh i 32s 4s 32s 256s hh i i i 16s 20s")
 """utmp(5) on 64-bit Linux: type, process, terminal, id, user, host, exit, session, seconds, microseconds, address."""
 _USER_PROCESS: Final = 7
 _NEWEST_LOGINS: Final = 5000
-"""Records of wtmp that are read: 2 MB."""
+"""Number of wtmp's newest records that are read: 2 MB."""
 _MOST_KEYS: Final = 100
-"""Keys of an account."""
+"""Maximum number of keys of an account."""
 _MOST_OCTETS: Final = MAX_REPORT // 2
-"""Octets of a discovery; the rest of a report has other content."""
+"""Maximum size of a discovery in octets; the rest of a report is for other content."""
 
 
 def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
@@ -68,14 +68,15 @@ def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
 def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tuple[Privilege, ...], tuple[Drift, ...]]:
     """Return the accounts with root's rights, with the reasons, and the drift of rights.
 
-    The rights of an account that the agent does not manage are drift if it had none when the agent first checked.
+    The rights of an account that the agent does not manage are drift if the account had none at the agent's first
+    check.
     """
     sudoers = read_sudoers(executor.files)
     before = executor.memory.now.privileged
     privileged: list[Privilege] = []
     drift: list[Drift] = []
     for account in sorted(accounts.users.values(), key=lambda each: each.uid):
-        via = list(_ways(account, accounts, sudoers))
+        via = list(_reasons(account, accounts, sudoers))
         if not via or account.name == "root":
             continue
         managed = executor.memory.now.owns(accounts, account) is not None
@@ -89,14 +90,14 @@ def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tu
 
 
 def remember_privileged(found_now: Iterable[Privilege], executor: Executor) -> None:
-    """Store the privileged accounts of the first check, which later checks compare with. ConfigError."""
+    """Store the privileged accounts of the first check, which later checks compare with. Raises ConfigError."""
     memory = executor.memory.now
     if memory.privileged is None:
         names = tuple(each.name for each in found_now if not each.managed)
         executor.memory.change(replace(memory, privileged=names))
 
 
-def _ways(account: Account, accounts: Accounts, sudoers: Sudoers) -> Iterable[str]:
+def _reasons(account: Account, accounts: Accounts, sudoers: Sudoers) -> Iterable[str]:
     """Yield the reasons for an account's root rights."""
     if account.uid == 0:
         yield "uid 0"
@@ -107,7 +108,7 @@ def _ways(account: Account, accounts: Accounts, sudoers: Sudoers) -> Iterable[st
     for rule in sudoers.of(account, accounts):
         yield printable(f"{rule.file}: {rule.text}", 500)
     if not sudoers.rules:
-        # What it would be worth is in files that cannot be read.
+        # The rules about these groups are in files that cannot be read.
         for name in sorted(groups & SUDO_GROUPS):
             yield f"group {name}"
 
@@ -179,7 +180,7 @@ def _id(number: int) -> int:
 
 
 def _within(discovery: Discovery) -> Discovery:
-    """Return a discovery within the limit of a message; accounts with the lowest uids are kept."""
+    """Return a discovery within the limit of a message. Accounts and groups with the lowest ids are kept."""
     while len(dumps(discovery)) > _MOST_OCTETS:
         accounts, groups = discovery.accounts, discovery.groups
         kept = (accounts[: len(accounts) * 3 // 4], groups[: len(groups) * 3 // 4])

@@ -1,5 +1,5 @@
-"""Change a host, one change at a time, in its files and by its own programs. Each change is recorded before or after it
-is made, so that after a crash the next run knows the state of the host."""
+"""The changes of a host, made one at a time, in its files and by its own programs. Each change is recorded before or
+after it is made, so that after a crash the next run knows the state of the host."""
 
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -27,14 +27,15 @@ from sallyport.base.errors import HostError
 from sallyport.base.text import counted
 
 HANDED_OVER: Final = Mode(0o700)
-"""A home whose account is gone belongs to root, so that the next account of that uid does not get it."""
+"""Owner and mode of a deleted account's home: it belongs to root, so that the next account of that uid does not get
+it."""
 LONGEST_S: Final = 90.0
-"""shadow's programs wait 15 s for a lock; a home directory is copied in the rest."""
+"""Time limit of a program. shadow's programs wait 15 s for a lock; the rest is for copying a home directory."""
 _ENVIRONMENT: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 BUSY: Final = 8
 """Exit status of userdel: the account has processes."""
 EXISTS: Final = 9
-"""Exit status of useradd and groupadd: the name is in use, on the host or in a directory that it asks."""
+"""Exit status of useradd and groupadd: the name is in use, on the host or in a directory that the host queries."""
 _MEANINGS: Final = {
     1: "the file is locked or cannot be written",
     BUSY: "in use",
@@ -47,10 +48,11 @@ Keys: TypeAlias = Literal["file", "command", "off"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the agent's file says of this host.
+    """The options for this host in the agent's file.
 
-    keys: in authorized_keys (file), for an AuthorizedKeysCommand (command), or not managed (off). keys_dir: where the
-    command finds them. protected: accounts that the agent leaves alone whatever the service says.
+    keys: SSH keys are written to authorized_keys (file), to files for an AuthorizedKeysCommand (command), or not at all
+    (off). keys_dir: directory of the command's files. protected: accounts that the agent never changes, whatever the
+    state demands.
     """
 
     keys: Keys = "file"
@@ -59,7 +61,7 @@ class Options:
 
 
 class ToolError(HostError):
-    """A program that did not do it. status: its exit status."""
+    """The failure of a program. status: its exit status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -67,25 +69,26 @@ class ToolError(HostError):
 
 
 class Tools:
-    """shadow's programs and visudo, for the host whose root directory is `prefix`: they get argument lists, never a
-    shell, a fixed environment, and a time limit."""
+    """shadow's programs and visudo, for the host whose root directory is `prefix`. They run without a shell, with
+    argument lists, a fixed environment, and a time limit."""
 
     def __init__(self, prefix: Path = Path("/")) -> None:
         self._prefix = () if prefix == Path("/") else ("--prefix", str(prefix))
         self._root = () if prefix == Path("/") else ("--root", str(prefix))
 
     def account(self, program: str, *arguments: str) -> None:
-        """useradd, usermod, userdel, groupadd, groupmod, groupdel. ToolError."""
+        """Run useradd, usermod, userdel, groupadd, groupmod or groupdel. ToolError."""
         self._run([program, *self._prefix, *arguments])
 
     def set_password(self, name: str, password_hash: str) -> None:
-        """The hash of a password comes into force. It goes over standard input, not over the list of processes."""
+        """Set the hash of an account's password. It is passed over standard input, so that the list of processes does
+        not show it."""
         if any(each in name + password_hash for each in ":\n\r\0"):
             raise HostError("a name or a hash that would change another line")
         self._run(["chpasswd", "--encrypted", *self._root], f"{name}:{password_hash}\n".encode())
 
     def check_sudoers(self, content: bytes) -> None:
-        """Whether sudo takes the file. ToolError: it does not; visudo is missing."""
+        """Check that sudo accepts the file. ToolError: it does not, or visudo is missing."""
         self._run(["visudo", "--check", "--quiet", "--file=-"], content)
 
     def _run(self, arguments: Sequence[str], stdin: bytes = b"") -> None:
@@ -99,11 +102,11 @@ class Tools:
         except OSError as error:
             raise ToolError(f"{program}: {error.strerror}", 127) from None
         if done.returncode != 0:
-            raise ToolError(f"{program}: {_told(done.stderr, done.returncode)}", done.returncode)
+            raise ToolError(f"{program}: {_last_line(done.stderr, done.returncode)}", done.returncode)
 
 
 class Executor:
-    """Makes one change at a time. Each method raises HostError or ConfigError if the change was not made."""
+    """The changes of a host, one at a time. Each method raises HostError or ConfigError if the change was not made."""
 
     def __init__(
         self,
@@ -124,14 +127,14 @@ class Executor:
     # --- groups -----------------------------------------------------------------------------------------------
 
     def make_group(self, group: DesiredGroup) -> None:
-        """A group that is the agent's."""
+        """Make a group that belongs to the agent."""
         self.memory.group(group.name, made=True)
         gid = () if group.gid is None else ("--gid", str(group.gid))
         system = ("--system",) if group.name == MANAGED_GROUP else ()
         self._tools.account("groupadd", *system, *gid, group.name)
 
     def remove_group(self, name: str) -> None:
-        """A group that the agent made."""
+        """Remove a group that the agent made."""
         if name in read(self.files).groups:
             self._tools.account("groupdel", name)
         self.memory.group(name, made=False)
@@ -155,7 +158,7 @@ class Executor:
         try:
             self._tools.account("useradd", *options, user.name)
         except ToolError as error:
-            if error.status == EXISTS:  # a directory's, or made meanwhile: not the agent's
+            if error.status == EXISTS:  # the account is a directory's, or was made meanwhile
                 self.memory.change(before)
             raise
         self._marked(user.name)
@@ -170,7 +173,8 @@ class Executor:
         self._marked(name)
 
     def change_user(self, name: str, arguments: Sequence[str], granted: Iterable[str]) -> None:
-        """Groups, shell, home, expiry by usermod. granted: groups that it is in by the agent."""
+        """Change groups, shell, home or expiry of an account by usermod. granted: groups that it then has from the
+        agent."""
         kept = self._kept(name)
         self.memory.keep(replace(kept, granted=tuple(sorted({*kept.granted, *granted}))))
         self._tools.account("usermod", *arguments, name)
@@ -181,7 +185,8 @@ class Executor:
         self._tools.account("usermod", "--lock", "--expiredate", str(EXPIRED), name)
 
     def end_sessions(self, name: str) -> None:
-        """End every process of a managed account. HostError: some are left, or another account has its uid."""
+        """End every process of a managed account. HostError: processes are left, or another account has the same
+        uid."""
         accounts = read(self.files)
         account = self._own(name)
         if sharing := [each.name for each in accounts.users.values() if each.uid == account.uid and each.name != name]:
@@ -193,14 +198,14 @@ class Executor:
         return Ids(account.uid, subordinate_uids(self.files, account, accounts))
 
     def hand_home_to_root(self, name: str) -> None:
-        """Give the home directory of an account to root, before the account is deleted."""
+        """Make root the owner of an account's home directory, before the account is deleted."""
         account = self._own(name)
         if self.files.belongs_to(account.home, account.uid):
             self.memory.former(name, Former(name, account.uid, printable(account.home, 512)))
             self.files.hand_over(account.home, of=account.uid, to=HANDED_OVER)
 
     def give_home_back(self, name: str) -> None:
-        """Give the home directory that was handed to root to its account, which is there again."""
+        """Give a home directory that was handed to root back to its account, which exists again."""
         account, former = self._own(name), self.memory.now.former_of(name)
         if former is None or former.uid != account.uid:
             return
@@ -212,7 +217,7 @@ class Executor:
     def delete_user(self, name: str, *, home: bool) -> None:
         """Delete an account that the agent made. home: with its home directory.
 
-        HostError: processes of the account run, which would outlive it.
+        HostError: processes of the account still run, and would outlive it.
         """
         account = self._own(name)
         if left := self.processes.of(self.ids_of(account, read(self.files))):
@@ -223,7 +228,7 @@ class Executor:
         self.forget(name)
 
     def forget(self, name: str) -> None:
-        """Forget an account that is gone, but for its uid, which stays its own."""
+        """Forget an account that no longer exists. Its uid stays reserved for it."""
         if self.options.keys == "command":
             self.command_keys.write(name, b"")
         kept = self.memory.now.of(name)
@@ -234,19 +239,20 @@ class Executor:
     # --- passwords, keys and sudo ---------------------------------------------------------------------------
 
     def set_password(self, name: str, wanted: str) -> None:
-        """Put the hash in force that the state asks for."""
+        """Set the password hash that the state demands."""
         self._own(name)
         self.put_password(name, wanted)
         self.memory.keep(replace(self._kept(name), wanted=digest(wanted), own=digest(wanted)))
 
     def put_password(self, name: str, wanted: str) -> None:
-        """A hash comes into force, and is there when it is looked for."""
+        """Set a password hash, and check that shadow(5) has it."""
         self._tools.set_password(name, wanted)
         if self._account(name).password != wanted:
             raise HostError("the password is not in shadow(5) after it was set")
 
     def put_keys(self, name: str, keys: Sequence[str], expires: int | None, *, alone: bool) -> None:
-        """Write the keys of an account to the place that the agent's file names. alone: remove others from its home."""
+        """Write the keys of an account to the place that the agent's file names. alone: remove other keys from its
+        home."""
         account = self._own(name)
         if self.options.keys == "command":
             self.command_keys.write(name, for_command(keys, expires))
@@ -254,7 +260,8 @@ class Executor:
         self.user_keys.write(account, keys, alone=alone)
 
     def put_sudoers(self, names: Iterable[str], *, without_password: bool) -> None:
-        """The agent's file, with those of the names that are its accounts now, once visudo has taken it."""
+        """Write the agent's sudoers file, once visudo has accepted it, for those names that are the agent's accounts
+        now."""
         accounts = read(self.files)
         owned = [name for name in names if self._is_own(accounts, name)]
         content = render(owned, without_password=without_password)
@@ -274,7 +281,7 @@ class Executor:
         return account
 
     def _own(self, name: str) -> Account:
-        """Return an account that is the agent's. HostError: it is gone or another's."""
+        """Return an account of the agent. HostError: the account is missing, or not the agent's."""
         accounts = read(self.files)
         if not self._is_own(accounts, name):
             raise HostError("the account is not there any more, or not managed")
@@ -291,7 +298,7 @@ class Executor:
         return account is not None and self.memory.now.owns(accounts, account) is not None
 
     def _uid_options(self, user: DesiredUser, accounts: Accounts) -> list[str]:
-        """Return useradd's options for the uid: the account's former one, or none that was another's.
+        """Return useradd's options for the uid: the account's former uid, or one that no deleted account had.
 
         Files, cron and at jobs of a deleted account carry its uid; the next account must not own them.
         """
@@ -301,7 +308,8 @@ class Executor:
         if uid is not None:
             return ["--uid", str(uid)]
         lowest, highest = accounts.lowest_uid, accounts.highest_uid
-        following = max((uid + 1 for uid in taken if lowest <= uid <= highest), default=lowest)  # useradd's choice
+        # The uid that useradd would choose.
+        following = max((uid + 1 for uid in taken if lowest <= uid <= highest), default=lowest)
         deleted = {each.uid for each in self.memory.now.former}
         free = next((uid for uid in range(following, highest + 1) if uid not in deleted), following)
         return ["--key", f"UID_MIN={free}"] if free != following else []
@@ -311,8 +319,9 @@ class Executor:
         self.memory.keep(replace(self._kept(name), uid=account.uid, making=False))
 
 
-def _told(stderr: bytes, status: int) -> str:
-    """The last line of what a program says, without what a terminal would obey."""
+def _last_line(stderr: bytes, status: int) -> str:
+    """Return the last line of a program's error output and its exit status. Non-printable characters are replaced,
+    since a terminal would obey them."""
     lines = stderr.decode(errors="replace").strip().splitlines() or [_MEANINGS.get(status, "")]
     text = "".join(each if each.isprintable() else "?" for each in lines[-1])
     return f"{text[:300]} (status {status})"

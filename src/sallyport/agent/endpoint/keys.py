@@ -26,7 +26,7 @@ END: Final = "# END sallyport"
 LONGEST: Final = 1_000_000
 _FILE: Final = "authorized_keys"
 _SECOND: Final = "authorized_keys2"
-"""sshd reads both by default (AuthorizedKeysFile in sshd_config(5))."""
+"""The second file that sshd reads by default (AuthorizedKeysFile in sshd_config(5))."""
 _LONG: Final = "authorized_keys.long"
 _SSH: Final = ".ssh"
 _EXPIRES: Final = "# expires "
@@ -35,8 +35,9 @@ _KINDS: Final = ("ssh-", "ecdsa-", "sk-")
 
 @dataclass(frozen=True, slots=True)
 class KeyFile:
-    """The lines of authorized_keys. managed: those of the block; others: all outside of it. second: the lines of
-    authorized_keys2, where the agent writes none. is_whole, second_is_whole: whether these are all lines."""
+    """The lines of authorized_keys. managed: the lines of the block. others: the lines outside the block. second: the
+    lines of authorized_keys2, in which the agent writes no keys. is_whole, second_is_whole: whether these are all lines
+    of the file."""
 
     managed: tuple[str, ...]
     others: tuple[str, ...]
@@ -45,7 +46,7 @@ class KeyFile:
     second_is_whole: bool = True
 
     def with_keys(self, keys: Sequence[str], *, alone: bool) -> bytes:
-        """The file with these keys in the block. alone: no others are left."""
+        """Return the file with these keys in the block. alone: remove all other keys."""
         others = [line for line in self.others if not alone or not is_key(line)]
         block = [BEGIN, *keys, END] if keys else []
         lines = [*others, *block]
@@ -53,12 +54,13 @@ class KeyFile:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Keys outside of the block."""
+        """The keys in both files that the agent does not manage."""
         return tuple(line for line in (*self.others, *self.second) if is_key(line))
 
 
 def parse(octets: bytes) -> KeyFile:
-    """Return the lines of a file. A block without an end is none: the lines after its beginning are the user's."""
+    """Return the lines of a file. A block without its end marker is not a block: the lines after the begin marker are
+    the user's."""
     managed: list[str] = []
     others: list[str] = []
     block: list[str] | None = None
@@ -78,12 +80,13 @@ def _lines(octets: bytes) -> tuple[str, ...]:
 
 
 def is_key(line: str) -> bool:
-    """Whether sshd looks for a key in a line."""
+    """Return whether sshd looks for a key in a line."""
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
 def found(line: str, *, managed: bool) -> FoundKey:
-    """Return a line for people: type, fingerprint, comment, without options; an invalid key has no fingerprint."""
+    """Return the key in a line for people: type, fingerprint and comment, without options. An invalid key has no
+    fingerprint."""
     words = line.split()
     at = next((i for i, word in enumerate(words[:-1]) if word.startswith(_KINDS)), None)
     if at is None:
@@ -99,8 +102,8 @@ def found(line: str, *, managed: bool) -> FoundKey:
 def printable(text: str, most: int) -> str:
     """Return text for a message: characters that are not printable, or not in Unicode 3.2, are replaced.
 
-    A service whose Python knows an older Unicode than the agent's would refuse a report for one newer character, which
-    any user of the host can write into the comment of a key.
+    If the service's Python knows an older Unicode than the agent's, the service would refuse a report with a newer
+    character. Any user of the host can write such a character into the comment of a key.
     """
     return "".join(each if _is_plain(each) else "\ufffd" for each in text[:most])
 
@@ -110,13 +113,14 @@ def _is_plain(character: str) -> bool:
 
 
 class UserKeys:
-    """authorized_keys and authorized_keys2 of accounts, in their homes."""
+    """The files authorized_keys and authorized_keys2 in the homes of accounts."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
 
     def read(self, account: Account) -> KeyFile:
-        """Return the lines. HostError: links, others' files, or directories that others may write."""
+        """Return the lines of both files. HostError: a link, a file of another account, or a directory that others may
+        write."""
         if not self._has_any(account):
             return KeyFile((), ())
         owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
@@ -134,7 +138,7 @@ class UserKeys:
         return any(self._files.exists(f"{account.home}/.ssh/{each}") for each in (_FILE, _SECOND))
 
     def write(self, account: Account, keys: Sequence[str], *, alone: bool) -> None:
-        """Put keys into the block. alone: all others are removed. HostError: as in `read`, or the disk is full."""
+        """Write keys into the block. alone: remove all other keys. HostError: as in `read`, or the disk is full."""
         if not keys and not self._has_any(account):
             return
         owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
@@ -147,26 +151,26 @@ class UserKeys:
                     self._empty_second(ssh, account)
 
     def _write_first(self, ssh: int, account: Account, keys: Sequence[str], *, alone: bool) -> None:
-        before = self._seen(ssh, _FILE, account, alone=alone)
+        before = self._look(ssh, _FILE, account, alone=alone)
         there = before.octets if before else b""
         if before is not None and not before.is_whole:
             if not alone:
-                with suppress(
-                    HostError
-                ):  # the user has made a directory of that name: the keys are written all the same
+                with suppress(HostError):  # the user may have made a directory with that name
                     self._files.keep_as(ssh, _FILE, _LONG)
-            there = there[: there.rfind(b"\n", 0, LONGEST // 2) + 1]  # with the keys again shorter than LONGEST
+            # The file with the keys is then shorter than LONGEST.
+            there = there[: there.rfind(b"\n", 0, LONGEST // 2) + 1]
         octets = parse(there).with_keys(keys, alone=alone)
         if before != Content(octets, is_whole=True) and (before is not None or octets):
             self._files.put(ssh, _FILE, octets, Mode(0o600, account.uid, account.gid))
 
     def _empty_second(self, ssh: int, account: Account) -> None:
-        before = self._seen(ssh, _SECOND, account, alone=True)
+        before = self._look(ssh, _SECOND, account, alone=True)
         if before not in {None, Content(b"", is_whole=True)}:
             self._files.put(ssh, _SECOND, b"", Mode(0o600, account.uid, account.gid))
 
-    def _seen(self, ssh: int, name: str, account: Account, *, alone: bool) -> Content | None:
-        """Return a file. alone: for a file that cannot be read, an empty one, since it will be replaced."""
+    def _look(self, ssh: int, name: str, account: Account, *, alone: bool) -> Content | None:
+        """Return a file in .ssh, or None. alone: return an empty file for one that cannot be read, since it will be
+        replaced."""
         try:
             return self._files.look(ssh, name, owners=frozenset({account.uid}), most=LONGEST)
         except HostError:
@@ -183,11 +187,11 @@ class CommandKeys:
         self._directory = directory
 
     def read(self, name: str) -> bytes:
-        """The file of an account as it is; empty where there is none."""
+        """Return the content of an account's file; empty if there is no file."""
         return self._files.read(f"{self._directory}/{name}", most=LONGEST * 4) or b""
 
     def write(self, name: str, octets: bytes) -> None:
-        """Put the file of an account there; none where it is empty. HostError."""
+        """Write the file of an account; remove the file if the content is empty. Raises HostError."""
         if not octets:
             self._files.remove(f"{self._directory}/{name}")
             return
@@ -196,7 +200,7 @@ class CommandKeys:
 
 
 def for_command(keys: Sequence[str], expires: int | None) -> bytes:
-    """The file of an account with these keys until `expires` (microseconds)."""
+    """Return the content of an account's file: these keys until `expires` (microseconds)."""
     if not keys:
         return b""
     until = () if expires is None else (f"{_EXPIRES}{expires}",)
@@ -204,7 +208,7 @@ def for_command(keys: Sequence[str], expires: int | None) -> bytes:
 
 
 def authorized(octets: bytes, now: int) -> tuple[str, ...]:
-    """Return the keys in such a file that hold at `now` (microseconds); none if the file is not the agent's."""
+    """Return the keys in an account's file that are valid at `now` (microseconds). HostError: the file is not text."""
     try:
         lines = octets.decode("ascii", "strict").splitlines() if octets.isascii() else octets.decode().splitlines()
     except UnicodeDecodeError:

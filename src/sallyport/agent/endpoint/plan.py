@@ -1,8 +1,8 @@
-"""The steps from the accounts of the host to the accounts of the state: done by a pass, or only shown (`--dry-run`).
+"""The steps that turn the accounts of the host into those of the state. A pass executes them; `--dry-run` shows them.
 
 Steps that take access away come first: the sudoers file, then the lock of every account that leaves, then its sessions,
-keys and deletion. Steps that give access follow. No step relies on the one before: each checks what it needs. Each pass
-makes a new plan, which mends a crash at any step of the one before.
+keys and deletion. Steps that give access follow. No step relies on the previous one: each checks its own conditions.
+Each pass makes a new plan, so that it recovers from a crash of the previous pass at any step.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ _SYSTEM_HOMES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change. sign: `+`, `~` or `-`, as in a diff; kind, name, detail: for people; do: does it."""
+    """One change. sign: `+`, `~` or `-`, as in a diff; kind, name, detail: for people. do: makes the change."""
 
     sign: str
     kind: str
@@ -72,7 +72,7 @@ class _Planner:
         self.drift: list[Drift] = []
 
     def steps(self) -> Iterator[Step]:
-        """All steps, in the order in which they are done."""
+        """Yield all steps in the order of their execution."""
         named_by_state = {user.name for user in self._state.users}
         users = [user for user in self._state.users if self._accepts(user)]
         active = {user.name for user in users if self._is_active(user)}
@@ -83,7 +83,7 @@ class _Planner:
         leaving = (
             step for kept in self._memory.kept if kept.name not in named_by_state for step in self._leaving(kept)
         )
-        # All are locked before the first session is ended, which takes its time.
+        # All accounts are locked before the first session is ended, since that takes time.
         yield from sorted([*expired, *leaving], key=lambda step: step.kind not in {"take-over", "lock"})
         yield from self._groups_to_make(users)
         for user in users:
@@ -99,15 +99,15 @@ class _Planner:
 
     def _accepts(self, user: DesiredUser) -> bool:
         account = self._accounts.users.get(user.name)
-        reason = self._of_any(user, account) or (
-            self._of_none(user) if account is None else self._of_account(user, account)
+        reason = self._refusal(user, account) or (
+            self._refusal_to_make(user) if account is None else self._refusal_to_change(user, account)
         )
         if reason:
             self.refused.append(Action("refuse", user.name, error=reason))
         return not reason
 
-    def _of_any(self, user: DesiredUser, account: Account | None) -> str:
-        """Why neither an old nor a new account becomes so; empty: it may."""
+    def _refusal(self, user: DesiredUser, account: Account | None) -> str:
+        """Return the reason to refuse a user, whether the account exists or not; empty if there is none."""
         if user.name in self._executor.options.protected:
             return "protected in the agent's file"
         is_new = user.home and (account is None or account.home != user.home)
@@ -115,19 +115,19 @@ class _Planner:
             return "its home would be a system directory"
         return ""
 
-    def _of_none(self, user: DesiredUser) -> str:
-        """Why an account that is not there is not made; empty: it is."""
+    def _refusal_to_make(self, user: DesiredUser) -> str:
+        """Return the reason not to make a missing account; empty if there is none."""
         if user.uid is not None and user.uid < self._accounts.lowest_uid:
             return "its uid is a system account's"
         if user.uid is not None and any(other.uid == user.uid for other in self._accounts.users.values()):
             return "its uid is another account's"
-        group = self._accounts.groups.get(user.name)  # which would be its own
+        group = self._accounts.groups.get(user.name)  # the account's own group
         if group is not None and (self._comes_with_rights(group.name) or set(group.members) - {user.name}):
             return "a group of its name is there that is not its own"
         return ""
 
-    def _of_account(self, user: DesiredUser, account: Account) -> str:
-        """Why an account that is there is not touched; empty: it is the agent's, or may be taken over."""
+    def _refusal_to_change(self, user: DesiredUser, account: Account) -> str:
+        """Return the reason not to change an existing account; empty if it is the agent's, or may be taken over."""
         if self._accounts.is_system(account):
             return "a system account"
         if self._memory.owns(self._accounts, account) is None and not self._may_take_over(user.name):
@@ -137,11 +137,12 @@ class _Planner:
         return ""
 
     def _may_take_over(self, name: str) -> bool:
-        """By the state; or since it is in the managed group, and only the agent's memory was lost."""
+        """Return whether the state has the take-over, or the account is in the managed group and only the agent's
+        memory was lost."""
         return name in self._state.takeover or (self._memory.of(name) is None and self._accounts.in_managed_group(name))
 
     def _groups_of(self, user: DesiredUser) -> list[str]:
-        """The groups that a user gets: not a system's, unless he is privileged anyhow."""
+        """Return the groups that a user gets. System groups are refused, unless the user is privileged."""
         allowed = []
         for name in user.groups:
             if name == MANAGED_GROUP or (self._comes_with_rights(name) and not user.privileged):
@@ -156,7 +157,7 @@ class _Planner:
         system = group is not None and group.gid < self._accounts.lowest_gid and name not in self._memory.groups
         return system or name in ROOT_GROUPS | SUDO_GROUPS
 
-    # --- access that goes -------------------------------------------------------------------------------------
+    # --- removal of access ------------------------------------------------------------------------------------
 
     def _sudoers_less(self, content: bytes, privileged: set[str]) -> Iterator[Step]:
         there = named(content)
@@ -172,7 +173,7 @@ class _Planner:
         account = self._accounts.users.get(user.name)
         if account is None:
             return
-        yield from self._managing(user, account)
+        yield from self._take_over(user, account)
         yield from self._locked(account, "expired")
 
     def _leaving(self, kept: Kept) -> Iterator[Step]:
@@ -197,7 +198,7 @@ class _Planner:
                 yield self._step("-", "delete", kept.name, detail, do)
 
     def _locked(self, account: Account, why: str) -> Iterator[Step]:
-        """Lock, end the sessions, remove the keys: sessions end before anything in a home is written."""
+        """Lock an account, end its sessions, and remove its keys. Sessions end before anything in a home is written."""
         if not account.locked:
             yield self._step("-", "lock", account.name, why, partial(self._executor.lock, account.name))
         if self._settings.end_sessions:
@@ -208,7 +209,7 @@ class _Planner:
                 yield self._step("-", "sessions", account.name, counted(count, "process", "processes"), do)
         if account.locked:
             yield from self._keys(account, (), None)
-        elif self._executor.options.keys != "off":  # no home is looked into while its user may be logged in
+        elif self._executor.options.keys != "off":  # a home is not read while its user may be logged in
             yield self._keys_step(account.name, (), None, "")
 
     def _processes(self) -> list[Process]:
@@ -217,7 +218,7 @@ class _Planner:
             self._found_processes = self._executor.processes.all()
         return self._found_processes
 
-    # --- access that comes ------------------------------------------------------------------------------------
+    # --- grant of access --------------------------------------------------------------------------------------
 
     def _groups_to_make(self, users: list[DesiredUser]) -> Iterator[Step]:
         wanted = {name: DesiredGroup(name) for user in users for name in user.groups}
@@ -243,7 +244,7 @@ class _Planner:
             if user.password_hash:
                 yield self._password_step(user)
             return
-        yield from self._managing(user, account)
+        yield from self._take_over(user, account)
         former = self._memory.former_of(user.name)
         if former is not None and former.uid == account.uid:
             yield self._step("+", "home", user.name, account.home, partial(self._executor.give_home_back, user.name))
@@ -256,8 +257,8 @@ class _Planner:
         yield from self._password(user, account, kept)
         yield from self._keys(account, user.ssh_keys, user.expires)
 
-    def _managing(self, user: DesiredUser, account: Account) -> Iterator[Step]:
-        """Take an account over, or end a making that crashed."""
+    def _take_over(self, user: DesiredUser, account: Account) -> Iterator[Step]:
+        """Take an account over, or complete one whose making was interrupted by a crash."""
         kept = self._memory.owns(self._accounts, account)
         if kept is None or kept.making:
             made = kept is not None and kept.made

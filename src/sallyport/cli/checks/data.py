@@ -1,4 +1,4 @@
-"""The embedded database file: it opens, has this program's schema, is intact, and has no record of the future."""
+"""Checks of the embedded database file: schema, integrity, times of events, and limits of tenants."""
 
 import sqlite3
 import time
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlite_utils import Database
 
@@ -13,24 +14,29 @@ from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import StoreError
 from sallyport.base.limits import HISTORIES
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+from sallyport.store.extra import check_extra
 from sallyport.store.migrations import ALL, incompatibility
 
 AHEAD_S = 60
 
 
 def check_database(examination: Examination) -> Iterator[Finding]:
-    """The database opens, and its schema is this program's."""
+    """Check that the database can be opened and has the schema of this program."""
     path = examination.settings.database_path
-    if not path.exists():
+    if examination.settings.database_url:
+        yield _server(examination.settings.database_url)
+    elif not path.exists():
         yield ok(f"{path} does not exist yet: it is made at the first start")
     else:
-        yield _judged(path, schema_of(path))
+        yield _schema_finding(path, schema_of(path))
 
 
 def check_integrity(examination: Examination) -> Iterator[Finding]:
-    """The file is intact; it is read as a whole only while no service uses it."""
+    """Check the integrity of the database file. The whole file is read, so it is skipped while a service runs."""
     path = examination.settings.database_path
-    if examination.process_id is not None:
+    if examination.settings.database_url:
+        yield ok("the database server looks after it")
+    elif examination.process_id is not None:
         yield ok("not looked at while the service runs")
     elif path.exists():
         with closing(_open(path)) as connection:
@@ -44,12 +50,11 @@ def check_integrity(examination: Examination) -> Iterator[Finding]:
 
 
 def check_records(examination: Examination) -> Iterator[Finding]:
-    """Nothing was recorded in the future: the clock has not been set back."""
+    """Check that no event is in the future, which means that the clock was set back."""
     if not is_current(examination):
         yield ok("nothing to look at")
         return
-    with closing(_open(examination.settings.database_path)) as connection:
-        newest = connection.execute("select max(at) from events").fetchone()[0]
+    ((newest,),) = _rows(examination, "select max(at) from events")
     if newest is not None and newest > (time.time() + AHEAD_S) * SECOND:
         yield problem(
             f"the newest event is of {iso(newest)}: the clock was set back, or was wrong then; set it right (chrony)"
@@ -59,7 +64,7 @@ def check_records(examination: Examination) -> Iterator[Finding]:
 
 
 def check_limits(examination: Examination) -> Iterator[Finding]:
-    """No tenant has used 90 % of a limit."""
+    """Check that no tenant has used 90 % of a limit."""
     if not is_current(examination):
         yield ok("nothing to look at")
         return
@@ -67,8 +72,7 @@ def check_limits(examination: Examination) -> Iterator[Finding]:
         "select organization_id, number, r.name, r.value, l.most from tenant_rows r join limits l on l.name = r.name "
         "join tenants t on t.id = r.tenant_id where r.value > 0 and r.value * 10 >= l.most * 9"
     )
-    with closing(_open(examination.settings.database_path)) as connection:
-        used = [row for row in connection.execute(sql) if row[2] not in HISTORIES]
+    used = [row for row in _rows(examination, sql) if row[2] not in HISTORIES]
     for organization, tenant, name, value, most in used:
         yield warning(
             f"organization {organization}, tenant {tenant}: {value} of {most} {name}; raise the setting limits.{name}, "
@@ -79,14 +83,24 @@ def check_limits(examination: Examination) -> Iterator[Finding]:
 
 
 def is_current(examination: Examination) -> bool:
-    """Whether there is a database that opening would not change. StoreError: the file is no database."""
+    """Return whether a database exists with the current schema, so that opening it changes nothing.
+
+    StoreError: the file is no database.
+    """
+    if examination.settings.database_url:
+        from sallyport.store.postgres.schema import exists
+
+        return exists(examination.settings.database_url)
     path = examination.settings.database_path
     return path.exists() and schema_of(path).current
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The applied and missing migrations of a database, and why this program cannot use it (empty: it can)."""
+    """The schema of a database. applied, pending: names of migrations.
+
+    incompatibility: why this program cannot use the database; empty if it can.
+    """
 
     applied: frozenset[str]
     pending: tuple[str, ...]
@@ -94,7 +108,7 @@ class Schema:
 
     @property
     def current(self) -> bool:
-        """Whether the schema is this program's, so that opening changes nothing."""
+        """Whether the schema is current, so that opening the database changes nothing."""
         return bool(self.applied) and not self.pending and not self.incompatibility
 
 
@@ -110,7 +124,7 @@ def schema_of(path: Path) -> Schema:
     return Schema(applied, pending, incompatibility(path, applied))
 
 
-def _judged(path: Path, schema: Schema) -> Finding:
+def _schema_finding(path: Path, schema: Schema) -> Finding:
     if schema.incompatibility:
         return problem(schema.incompatibility)
     if not schema.applied:
@@ -121,6 +135,32 @@ def _judged(path: Path, schema: Schema) -> Finding:
         names = ", ".join(schema.pending)
         return warning(f"{path} has an older schema: the next start, or sallyport db migrate, applies {names}")
     return ok(f"{path}, schema {max(schema.applied)}")
+
+
+def _server(url: str) -> Finding:
+    """Judge a PostgreSQL database. ConfigError: the extra `postgres` is missing. Raises StoreError."""
+    check_extra()
+    from sallyport.store.postgres.schema import inspect
+
+    found = inspect(url)
+    if not found.has_store:
+        return ok(f"{found.name} is empty: the tables are made at the first start")
+    if not found.has_trigrams:
+        return warning(
+            f"{found.name} searches without an index: create the extension pg_trgm before the first start, or move the "
+            "installation to a database that has it (sallyport db copy)"
+        )
+    return ok(found.name)
+
+
+def _rows(examination: Examination, sql: str) -> list[tuple[Any, ...]]:
+    """Return rows of the database, whose schema is current."""
+    if examination.settings.database_url:
+        from sallyport.store.postgres.schema import rows
+
+        return rows(examination.settings.database_url, sql)
+    with closing(_open(examination.settings.database_path)) as connection:
+        return connection.execute(sql).fetchall()
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -1,4 +1,4 @@
-"""The host of the service: settings, files and their modes, the disk, ports, the clock."""
+"""Checks of the host: settings, files and their modes, the disk, ports, the clock."""
 
 import ctypes
 import errno
@@ -27,15 +27,15 @@ LISTENERS = {
     "http_bind": "HTTP",
     "metrics_bind": "metrics",
 }
-MADE = 1_767_225_600  # 2026-01-01: no clock that is right shows an earlier time
+MADE = 1_767_225_600  # 2026-01-01, in Unix time; a correct clock shows a later time
 LOW_DISK = 1 << 30
 TIME_ERROR = 5
-TIMEX = 256  # more octets than struct timex has
+TIMEX = 256  # octets, more than the size of struct timex
 NEW = "it is made at the first start"
 
 
 def check_settings(examination: Examination) -> Iterator[Finding]:
-    """Settings are readable, and each variable of the environment names one."""
+    """Check that the settings can be read, and that each SALLYPORT_ environment variable is a setting."""
     yield ok(f"{examination.line.connection.file or 'defaults'} and the environment")
     for name in unknown_environment(examination.environ):
         yield warning(
@@ -44,7 +44,7 @@ def check_settings(examination: Examination) -> Iterator[Finding]:
 
 
 def check_directory(examination: Examination) -> Iterator[Finding]:
-    """The data directory exists and is accessible to its owner alone."""
+    """Check that the data directory exists and only its owner has access."""
     path = examination.settings.data_dir
     status = path.stat()
     mode = stat.S_IMODE(status.st_mode)
@@ -59,7 +59,10 @@ def check_directory(examination: Examination) -> Iterator[Finding]:
 
 
 def check_files(examination: Examination) -> Iterator[Finding]:
-    """The owner of the data directory, the user of the service, can read its files and those of the settings."""
+    """Check that the owner of the data directory can read its files and the files that settings name.
+
+    The service runs as this user.
+    """
     settings, data_dir = examination.settings, examination.settings.data_dir
     owner = user_name(data_dir.stat().st_uid)
     reader = owner if os.geteuid() == 0 else user_name(os.geteuid())
@@ -71,7 +74,9 @@ def check_files(examination: Examination) -> Iterator[Finding]:
             faults += _fault(path)
         for directory, _, names in os.walk(data_dir, onerror=faults.append):
             found = [each for name in names for each in _fault(Path(directory, name))]
-            faults += [each for each in found if not isinstance(each, FileNotFoundError)]  # which is gone since
+            faults += [
+                each for each in found if not isinstance(each, FileNotFoundError)
+            ]  # removed since os.walk listed it
     for error in faults:
         remedy = f"; chown {owner} {shlex.quote(str(error.filename))}" if isinstance(error, PermissionError) else ""
         yield problem(f"user {reader} cannot read {error.filename}: {error.strerror}{remedy}")
@@ -80,7 +85,7 @@ def check_files(examination: Examination) -> Iterator[Finding]:
 
 
 def _fault(path: Path) -> list[OSError]:
-    """Return why a file cannot be read. A socket is none."""
+    """Return the error if a file cannot be read. A socket is no error."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     except OSError as error:
@@ -89,17 +94,17 @@ def _fault(path: Path) -> list[OSError]:
 
 
 def check_service(examination: Examination) -> Iterator[Finding]:
-    """A service runs and answers, or no process holds its lock."""
+    """Check that a service runs and answers, or that no process holds its lock."""
     try:
         process_id = examination.process_id
-    except Locked as error:  # after a while, so that it hangs
+    except Locked as error:  # raised after a wait, so the process hangs
         yield problem(f"{error}; {LOCKED}")
         return
     yield ok("does not run" if process_id is None else f"runs as process {process_id}")
 
 
 def check_key(examination: Examination) -> Iterator[Finding]:
-    """The master key exists, is intact, and is readable by its owner alone."""
+    """Check that the master key exists, is valid, and can be read only by its owner."""
     settings, text = examination.settings, examination.environ.get(MASTER_KEY)
     path = settings.data_dir / FILE
     if text is not None:
@@ -125,7 +130,7 @@ def check_key(examination: Examination) -> Iterator[Finding]:
 
 
 def _keys(where: str, text: str) -> Finding | None:
-    """Return the fault of the master keys of a file or of the environment; None: they are valid."""
+    """Return a finding about the master keys in a text; None if they are valid. where: its file or variable."""
     try:
         keys = parse_keys(text)
     except ConfigError as error:
@@ -138,7 +143,7 @@ def _keys(where: str, text: str) -> Finding | None:
 
 
 def check_disk(examination: Examination) -> Iterator[Finding]:
-    """The disk of the database has free space, and the reserve exists."""
+    """Check that the disk of the database has free space, and that the reserve file exists."""
     settings, database = examination.settings, examination.settings.database_path.absolute()
     place = next(path for path in database.parents if path.exists())
     free, reserve = shutil.disk_usage(place).free, settings.disk_reserve_mib << 20
@@ -148,7 +153,7 @@ def check_disk(examination: Examination) -> Iterator[Finding]:
     else:
         yield warning(f"{text}: free some space, or move the data directory") if free < LOW_DISK else ok(text)
     held = database.with_name(database.name + ".reserve").exists()
-    if reserve and examination.process_id is not None and not held:
+    if reserve and examination.process_id is not None and not held and not settings.database_url:
         yield warning(
             f"the {settings.disk_reserve_mib} MiB in reserve are not held: the disk was full, or still is; free some"
             " space, and restart the service"
@@ -156,7 +161,7 @@ def check_disk(examination: Examination) -> Iterator[Finding]:
 
 
 def check_ports(examination: Examination) -> Iterator[Finding]:
-    """Each address is bound by the running service, or free."""
+    """Check that each address in the settings is bound by the running service, or is free."""
     for setting, address, kind in examination.settings.addresses():
         yield _port(examination, setting, address, kind)
 
@@ -182,7 +187,7 @@ def _port(examination: Examination, setting: str, address: Address, kind: socket
 
 
 def check_clock(examination: Examination) -> Iterator[Finding]:
-    """The clock shows a plausible time: events and one-time codes depend on it."""
+    """Check that the clock has a plausible time and is synchronized: events and one-time codes depend on it."""
     now = time.time()
     text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     yield ok(text) if now > MADE else problem(f"{text}: that is past; set the clock right (chrony)")
@@ -191,23 +196,23 @@ def check_clock(examination: Examination) -> Iterator[Finding]:
 
 
 def _is_adrift() -> bool:
-    """Whether the kernel has no time source (adjtimex(2), TIME_ERROR); False if that is unknown."""
+    """Return whether the kernel's clock is not synchronized (adjtimex(2), TIME_ERROR); False if that is unknown."""
     try:
-        asked = ctypes.create_string_buffer(TIMEX)  # struct timex, all zero: only ask
+        asked = ctypes.create_string_buffer(TIMEX)  # struct timex; with zeros, the call only reads
         return bool(ctypes.CDLL(None).adjtimex(asked) == TIME_ERROR)
     except (OSError, AttributeError):
         return False
 
 
 def check_ipv6(examination: Examination) -> Iterator[Finding]:
-    """The machine has IPv6 if the settings bind it."""
+    """Check that the machine has IPv6 if the settings bind an IPv6 address."""
     settings = examination.settings
     wanted = [each for each in (*settings.radius_auth_bind, *settings.radius_acct_bind) if ":" in each.host]
     if has_family(Address("::", 0)):
         yield ok("available") if wanted else ok("available; RADIUS listens on IPv4 alone")
     else:
         yield (
-            warning("this machine has none: no RADIUS over IPv6; enable it, or set radius_auth_bind to IPv4")
+            warning("this machine has no IPv6, so RADIUS cannot use it; enable IPv6, or set radius_auth_bind to IPv4")
             if wanted
-            else ok("none, and none is asked for")
+            else ok("not available, and no setting needs it")
         )

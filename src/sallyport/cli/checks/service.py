@@ -1,5 +1,4 @@
-"""The data of the service: clients and their secrets, domains, unknown senders, devices, and the past readings and
-schedules of directories."""
+"""Checks of the service's data: RADIUS clients, domains, dropped senders, devices, agents and directories."""
 
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
@@ -20,13 +19,13 @@ from sallyport.inventory.clients.client import CHECK
 LISTED = 5
 LOOKED_AT = 100
 LATE_US: Final = 600 * SECOND
-"""A due reading is requested within half a minute."""
+"""Time after which a due read of a directory counts as overdue; normally it starts within half a minute."""
 STATUS: Final = "/api/v1/getImportStatus"
 _READINGS: Final = {"reading", "agent"}
 
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
-    """RADIUS clients have a domain and strong secrets, and ranges have explicit settings."""
+    """Check that RADIUS clients have a domain and strong secrets, and that ranges have explicit settings."""
     clients, domains = examination.clients, examination.domains
     if not clients:
         yield warning("no RADIUS client: nobody is answered; sallyport client add")
@@ -46,14 +45,14 @@ def check_clients(examination: Examination) -> Iterator[Finding]:
 
 
 def check_proxy_state(examination: Examination) -> Iterator[Finding]:
-    """No active client sends Proxy-State without a signature."""
+    """Check that no active client sends Proxy-State without a signature."""
     undecided = [
         each
         for each in examination.clients
         if each["limitProxyState"] == "auto" and not each["proxyStateLimited"] and not each["signatureRequired"]
     ]
     single = [each for each in undecided if ip_network(str(each["address"])).num_addresses == 1]
-    heard = [each for each in single[:LOOKED_AT] if _heard(examination, each)]
+    heard = [each for each in single[:LOOKED_AT] if _has_registered_devices(examination, each)]
     for each in heard:
         yield warning(
             f"{each['name']} ({each['address']}) sends Proxy-State without Message-Authenticator (CVE-2024-3596): "
@@ -63,9 +62,12 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
         yield ok("no client is known to send it unsigned")
 
 
-def _heard(examination: Examination, client: Row) -> bool:
-    """Whether a device was registered through a client: one of its requests was authentic, and latched nothing. A check
-    never does."""
+def _has_registered_devices(examination: Examination, client: Row) -> bool:
+    """Return whether a device was registered through a client with a single address.
+
+    Then the client has sent an authentic request. If it has not learned limitProxyState by it, the request had an
+    unsigned Proxy-State. Requests of `sallyport check` are ignored, since they do not change learned settings.
+    """
     for domain in examination.domains:
         body: Row = {"search": client["address"], "pageSize": 100}
         page = examination.line.run("/network_device/ListDevices", body, domain=str(domain["domainId"]))
@@ -76,7 +78,7 @@ def _heard(examination: Examination, client: Row) -> bool:
 
 
 def check_domains(examination: Examination) -> Iterator[Finding]:
-    """An enforcing domain has a provider, and each domain has RADIUS clients and a first factor."""
+    """Check that each domain has RADIUS clients and a first factor, and each enforcing domain an MFA provider."""
     domains, clients = examination.domains, examination.clients
     enforcing = sum(each["enforcementMode"] == "enforce" for each in domains)
     yield ok(f"{counted(len(domains), 'domain')}, {enforcing} in enforce mode")
@@ -89,13 +91,13 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
             yield warning(f"{domain['domainName']}: no RADIUS client belongs to it; sallyport client add --domain")
         yield from _exempting_all(examination, domain)
         if domain["firstFactor"] == "none":
-            yield _vouching(domain, serving)
+            yield _trusted_clients(domain, serving)
         elif domain["firstFactor"] != "local":
-            yield from _asking(examination, domain)
+            yield from _unconfigured(examination, domain)
 
 
 def _exempting_all(examination: Examination, domain: Row) -> Iterator[Finding]:
-    """Report the rules that remove the second factor for all."""
+    """Report the rules that exempt all logins from the second factor."""
     rules = examination.line.listed("/ad/ListLoginRules", "rules", domain=str(domain["domainId"]))
     for rule in rules:
         if rule["exemptsAll"] and rule["enabled"]:
@@ -105,8 +107,8 @@ def _exempting_all(examination: Examination, domain: Row) -> Iterator[Finding]:
             )
 
 
-def _asking(examination: Examination, domain: Row) -> Iterator[Finding]:
-    """Report a first factor that has no valid configuration."""
+def _unconfigured(examination: Examination, domain: Row) -> Iterator[Finding]:
+    """Report a first factor without a valid configuration."""
     factor = str(domain["firstFactor"])
     found = examination.line.run("/ad/GetFirstFactor", domain=str(domain["domainId"])).get(factor)
     if not found:
@@ -117,13 +119,13 @@ def _asking(examination: Examination, domain: Row) -> Iterator[Finding]:
         )
 
 
-def _vouching(domain: Row, serving: list[Row]) -> Finding:
-    """Return the clients that vouch for passwords in a domain that checks none."""
+def _trusted_clients(domain: Row, serving: list[Row]) -> Finding:
+    """Return a finding about the clients that check passwords for a domain with the first factor `none`."""
     trusted = sorted(str(client["name"]) for client in serving if client["passwordVerified"])
     if not trusted:
         return warning(
-            f"{domain['domainName']}: its first factor is none, and no client may vouch; sallyport domain"
-            f" first-factor {domain['domainName']}, or sallyport client set --password-verified"
+            f"{domain['domainName']}: its first factor is none, and no client may vouch for passwords: run"
+            f" sallyport domain first-factor {domain['domainName']}, or sallyport client set --password-verified"
         )
     return warning(
         f"{domain['domainName']}: checks no password; these clients vouch for every name: {', '.join(trusted)};"
@@ -139,7 +141,7 @@ def _serves(client: Row, domain: Row) -> bool:
 
 
 def check_senders(examination: Examination) -> Iterator[Finding]:
-    """No sender has its packets dropped."""
+    """Report the senders whose packets were dropped since the start."""
     if examination.process_id is None:
         yield ok("only a running service knows them")
         return
@@ -156,7 +158,7 @@ def check_senders(examination: Examination) -> Iterator[Finding]:
 
 
 def check_silent(examination: Examination) -> Iterator[Finding]:
-    """Each RADIUS client is active: the inventory has a device with its address."""
+    """Check that each RADIUS client is active: the inventory has a device with its address."""
     addresses = [ip_address(str(each["ip_address"])) for each in examination.rows("device.forwarders")]
     clients = examination.clients
     silent = [
@@ -177,7 +179,7 @@ def check_silent(examination: Examination) -> Iterator[Finding]:
 
 
 def check_devices(examination: Examination) -> Iterator[Finding]:
-    """Report the number of devices, and the addresses whose product is unknown."""
+    """Report the number of devices, and source addresses of devices whose product is unknown."""
     seen = examination.rows("device.forwarders")
     for domain in examination.domains:
         total = examination.line.run("/network_device/ListDevices", {"pageSize": 1}, domain=str(domain["domainId"]))[
@@ -190,12 +192,13 @@ def check_devices(examination: Examination) -> Iterator[Finding]:
         if unknown:
             more = "" if len(unknown) <= LISTED else f" and {len(unknown) - LISTED} more"
             yield warning(
-                f"{domain['domainName']}: no product is known at {', '.join(unknown[:LISTED])}{more}: register it"
+                f"{domain['domainName']}: no product is known at {', '.join(unknown[:LISTED])}{more};"
+                " sallyport client set NAME --product sets it"
             )
 
 
 def check_agents(examination: Examination) -> Iterator[Finding]:
-    """Every agent sends messages."""
+    """Check that every agent sends messages."""
     for domain in examination.domains:
         body: Row = {"status": "Inactive", "pageSize": LISTED + 1}
         silent = examination.line.run("/api/v1/agent/listAgents", body, domain=str(domain["domainId"]))
@@ -218,7 +221,7 @@ def _is_unknown(seen: Row) -> bool:
 
 
 def check_directories(examination: Examination) -> Iterator[Finding]:
-    """The last reading of each directory succeeded, none is overdue, and its certificates are valid."""
+    """Check each directory: its last read succeeded, no read is overdue, and its certificates are valid."""
     for domain in examination.domains:
         number = str(domain["domainId"])
         line = examination.line
@@ -235,7 +238,7 @@ def check_directories(examination: Examination) -> Iterator[Finding]:
 
 
 def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
-    """Return the result of the last reading. A directory that is filled from files is not read."""
+    """Return a finding about the last read of a directory. A directory that is imported from files is not read."""
     if directory["kind"] == "ldif":
         return ok(f"{name}: from files")
     over = [each for each in jobs if each["kind"] in _READINGS and each["endedAt"]]
@@ -257,7 +260,7 @@ def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
 
 
 def of_schedule(name: str, schedule: Row) -> Iterator[Finding]:
-    """Whether a reading is overdue. schedule: an entry of listSchedules."""
+    """Report a read that is overdue. schedule: an entry of listSchedules."""
     if from_iso(str(schedule["nextRun"])) < now_us() - LATE_US:
         yield problem(
             f"{name}: the reading that was due at {schedule['nextRun']} was not asked for; restart the service"
@@ -265,7 +268,7 @@ def of_schedule(name: str, schedule: Row) -> Iterator[Finding]:
 
 
 def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
-    """Check the authorities of the directory's certificate."""
+    """Check the certificates in `caCertificate` of a directory."""
     settings = directory["settings"]
     pem = settings.get("caCertificate") if isinstance(settings, dict) else None
     try:

@@ -13,11 +13,11 @@ from sallyport.web.operation import Done
 from sallyport.web.paging import LONG, LongSize, PagedByNumber, TotalCount
 from sallyport.web.scope import DomainId, Flag, Id, Name, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
-Expired = Annotated[bool, Field(description="Whether the expiry time of the credential is over.")]
+Expired = Annotated[bool, Field(description="Whether the credential has expired.")]
 
 
 class CreateSchema(ScopedIfGiven):
-    """Body of createSchema."""
+    """Body of the operation `createSchema`."""
 
     author: Did = Field(description="DID of the issuer that the schema belongs to.")
     name: Name = Field(description="Name of the schema.")
@@ -28,14 +28,14 @@ class CreateSchema(ScopedIfGiven):
 
 
 class SchemaCreated(Done):
-    """Answer of createSchema."""
+    """Answer of the operation `createSchema`."""
 
     id: int = Field(description="Id of the schema: its schemaId.")
     Schema: dict[str, JsonValue] = Field(description="Credential schema, which has the JSON Schema as Schema.")
 
 
 class ListSchemas(OfDomain, PagedByNumber):
-    """Body of credentialSchemaList."""
+    """Body of the operation `credentialSchemaList`."""
 
     issuerDid: PlainText = Field(default="", description="DID of the author. Empty: all schemas of the domain.")
     pageSize: LongSize = LONG
@@ -55,7 +55,7 @@ def _or_none(value: object) -> object:
 
 
 class CreateCredential(OfDomain):
-    """Body of createCredential."""
+    """Body of the operation `createCredential`."""
 
     issuerDid: IssuerDid
     holderDid: HolderDid
@@ -70,14 +70,14 @@ class CreateCredential(OfDomain):
 
 
 class CredentialIssued(Done):
-    """Answer of createCredential."""
+    """Answer of the operation `createCredential`."""
 
     id: int = Field(description="Number of the credential in lists.")
     credentialId: str = Field(description="Identifier of the credential, urn:uuid:...")
 
 
 class ListCredentials(OfDomain, PagedByNumber):
-    """Body of credentialList."""
+    """Body of the operation `credentialList`."""
 
     pageSize: LongSize = LONG
 
@@ -102,7 +102,7 @@ class CredentialEntry(Model):
 
 
 class CredentialList(Done):
-    """Answer of credentialList."""
+    """Answer of the operation `credentialList`."""
 
     domainId: DomainId
     count: TotalCount
@@ -142,7 +142,7 @@ class CredentialDocument(Model):
 
 
 class RevokeCredential(OfDomain):
-    """Body of revokecredential."""
+    """Body of the operation `revokecredential`."""
 
     vcid: Id = Field(description="Number of the credential, as lists have it.")
     issuerDid: IssuerDid
@@ -150,7 +150,7 @@ class RevokeCredential(OfDomain):
 
 
 class CredentialRevoked(Model):
-    """Answer of revokecredential."""
+    """Answer of the operation `revokecredential`."""
 
     Message: str = Field(description="Result in words.")
     Code: int = Field(default=200, description="HTTP status of the answer.")

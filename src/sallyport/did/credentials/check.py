@@ -1,4 +1,4 @@
-"""Checks of credential schemas, and of subjects against them, at a bounded cost (`keywords`)."""
+"""Check credential schemas, and subjects against them, at a bounded cost (`keywords`)."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -29,23 +29,23 @@ MAX_SUBJECT_DEPTH: Final = 12
 MAX_SUBJECT_VALUES: Final = 500
 MAX_NAME: Final = 255
 MAX_PATTERNS: Final = 64
-"""To compile one takes up to 60 ms."""
+"""Maximum number of patterns in a schema. Compiling one takes up to 60 ms."""
 MAX_REPORTED: Final = 20
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _UNCOUNTED: Final = frozenset({"dependentSchemas", "patternProperties"})
-_BROKEN: Final = (Unresolvable, UnknownType, ValueError, TypeError, AttributeError)
-"""What comes of a reference to a place that is no schema."""
+_REFERENCE_ERRORS: Final = (Unresolvable, UnknownType, ValueError, TypeError, AttributeError)
+"""Exceptions for a reference that does not lead to a schema."""
 
 
 def check_schema(schema: JSON) -> dict[str, JSON]:
-    """Return the schema as it is stored, with its `$schema`.
+    """Return the form of a schema to store, with its `$schema`.
 
-    Invalid: it is no JSON Schema, of another draft, too large or too deep, or refers to another document; or it has a
-    pattern that may take too long.
+    Invalid: it is not a JSON Schema, is of another draft, is too large or too deep, refers to another document, or has
+    a pattern that may take too long.
     """
     if not isinstance(schema, dict):
-        raise _unfit("a JSON Schema is an object")
+        raise _unfit("it is no object")
     bound("schema", schema, octets=MAX_OCTETS, depth=MAX_DEPTH, values=MAX_VALUES, name=LONGEST)
     kept: dict[str, JSON] = {"$schema": DEFAULT, **schema}
     dialect = kept["$schema"]
@@ -64,8 +64,8 @@ def check_schema(schema: JSON) -> dict[str, JSON]:
 def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
     """Raise Invalid unless the subject meets the schema.
 
-    The field is `metadata` if the subject does not, or if the comparison takes too long; `schema` if the schema was
-    stored before today's rules and breaks them.
+    The error's field is `metadata` if the subject does not meet the schema, or if the comparison takes too long. It is
+    `schema` if the schema was stored under older rules and breaks the present ones.
     """
     limits = {"octets": MAX_SUBJECT_OCTETS, "depth": MAX_SUBJECT_DEPTH, "values": MAX_SUBJECT_VALUES, "name": MAX_NAME}
     bound("metadata", subject, **limits)
@@ -78,16 +78,15 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
             "metadata takes too long to compare with the schema",
             (FieldError("metadata", "shorter texts, or fewer values"),),
         ) from None
-    except _BROKEN:
+    except _REFERENCE_ERRORS:
         raise Invalid.about("the schema refers to something that is no schema", "schemaId") from None
     if errors:
-        fields = tuple(FieldError(_place(each), f"breaks `{each.validator}` of the schema") for each in errors)
-        raise Invalid("metadata is not what the schema asks for", fields)
+        raise Invalid("metadata does not meet the schema", tuple(map(_broken, errors)))
 
 
 def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name: int) -> None:
-    """Raise Invalid if a value is larger, deeper or has more values than that, a longer name, or a number that other
-    readers of JSON round."""
+    """Raise Invalid if a value is too large, too deep, has too many values or a too long name, or contains a number
+    that other readers of JSON round."""
     level, found = [value], 0
     for _ in range(depth):
         if any(len(each) > name for part in level if isinstance(part, dict) for each in part):
@@ -105,28 +104,32 @@ def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name
 
 
 def _is_exact(value: JSON) -> bool:
-    """Return whether every reader of JSON finds the same value (RFC 8259 section 6)."""
+    """Return whether every reader of JSON reads the same number (RFC 8259 section 6)."""
     if isinstance(value, float):
         return math.isfinite(value)
     return not isinstance(value, int) or abs(value) <= 1 << 53
 
 
 def _check_bounds(schema: dict[str, JSON]) -> None:
-    """Raise Invalid unless every run of the schema is counted. For `unevaluated...` jsonschema follows references and
-    dependentSchemas and matches patternProperties on its own, where nothing counts them."""
+    """Raise Invalid unless the cost of every run of the schema is counted.
+
+    For `unevaluated...`, jsonschema itself follows references and dependentSchemas and matches patternProperties.
+    Nothing counts that cost, so these combinations are refused.
+    """
     _check_part(schema, root=True)
     parts = list(_parts(schema))
     names = {name for part in parts for name in part}
     if names & _UNEVALUATED and (names & _UNCOUNTED or _references(schema)):
         raise _unfit(
-            "unevaluatedItems or unevaluatedProperties together with references, dependentSchemas or patternProperties"
+            "it has unevaluatedItems or unevaluatedProperties beside references, dependentSchemas or patternProperties"
         )
     if sum(len(_patterns(part)) for part in parts) > MAX_PATTERNS:
         raise _unfit(f"it has more than {MAX_PATTERNS} patterns")
 
 
 def _check_part(schema: JSON, *, root: bool = False) -> None:
-    """Raise Invalid for a part of a schema that cannot be bounded. Data that look like a keyword count as one."""
+    """Raise Invalid for a part of a schema whose cost has no bound. Data that looks like a keyword is treated as
+    one."""
     for each in _inner(schema):
         _check_part(each)
     if not isinstance(schema, dict):
@@ -137,7 +140,7 @@ def _check_part(schema: JSON, *, root: bool = False) -> None:
             raise _unfit("it refers to something else than `#` or a JSON pointer `#/...`")
     if not root and isinstance(schema.get("$id"), str):
         raise _unfit("a part of it has an $id of its own")
-    if not root and isinstance(schema.get("$schema"), str):  # jsonschema runs it with keywords that are not counted
+    if not root and isinstance(schema.get("$schema"), str):  # jsonschema would run this part with uncounted keywords
         raise _unfit("a part of it has a $schema of its own")
     try:
         for text in _patterns(schema):
@@ -162,12 +165,11 @@ def _check_targets(kept: dict[str, JSON], dialect: type[Validator]) -> None:
             raise _unfit("it refers to too many parts of parts of itself")
         for each in targets:
             dialect.check_schema(each)
-    except (*_BROKEN, SchemaError):
+    except (*_REFERENCE_ERRORS, SchemaError):
         raise _unfit("it refers to something that is no schema") from None
 
 
 def _references(schema: JSON) -> set[str]:
-    """Return the references of a schema."""
     return {each for part in _parts(schema) for name in _REFERENCES if isinstance(each := part.get(name), str)}
 
 
@@ -192,9 +194,13 @@ def _keywords(error: SchemaError, dialect: type[Validator]) -> str:
 
 
 def _place(error: ValidationError) -> str:
-    """Return the path of an error in the metadata, cut: the names are the caller's own."""
+    """Return the path of an error in the metadata, cut to 255 characters, since the caller chooses the names in it."""
     return ".".join(["metadata", *map(str, error.absolute_path)])[:255]
 
 
+def _broken(error: ValidationError) -> FieldError:
+    return FieldError(_place(error), f"breaks `{error.validator}` of the schema", is_sentence=True)
+
+
 def _unfit(message: str) -> Invalid:
-    return invalid_field("schema", message)
+    return Invalid("invalid schema", (FieldError("schema", message, is_sentence=True),))

@@ -1,13 +1,14 @@
 """The keywords of JSON Schema, charged to a budget.
 
 Schemas run in a worker thread. `re` holds the interpreter lock during a match, so `MAX_COST` bounds each match. All
-else is Python code, which gives the lock up every 5 ms; `MAX_STEPS` and `BUDGET` bound its sum. Some keywords are ours:
-those of the library match names uncounted, and keep a copy of the value for each alternative that fails.
+other code is Python code, which releases the lock every 5 ms; `MAX_STEPS` and `BUDGET` bound its sum. Some keywords are
+implemented here, since those of the library match names without counting them, and keep a copy of the value for each
+alternative that fails.
 
 The cost of a pattern has a bound that is known before it runs. `re` backtracks, so a group may not be repeated: the
 number of ways to match is then a product. The unbounded repetitions and the start of the match divide a text of n
 characters in `comb(n + degree, degree)` ways; each bounded repetition and alternative multiplies them. The literals and
-the longest class of an expression weigh each way, since they are compared again in each.
+the longest class of an expression are compared again in each way, so they add to the cost of a way.
 """
 
 import re
@@ -24,19 +25,19 @@ from jsonschema.validators import extend
 from sallyport.base.wire import JSON
 
 MAX_COST: Final = 200_000
-"""Cost of one match (`Pattern.cost`): at most 7 ms."""
+"""Maximum cost of one match (`Pattern.cost`), which takes at most 7 ms."""
 BUDGET: Final = 2_000_000
-"""Cost of all matches of one run."""
+"""Maximum cost of all matches in one run."""
 MAX_STEPS: Final = 20_000
-"""Subschemas that one run may enter, references that it may follow, and values that it may compare. A reference is a
-JSON pointer: for an anchor the library reads the whole schema again each time."""
+"""Maximum number of subschemas that one run enters, references that it follows, and values that it compares. A
+reference is a JSON pointer; for an anchor, the library would read the whole schema again each time."""
 LONGEST: Final = 512
 MAX_DEGREE: Final = 4
 MAX_FACTOR: Final = 4096
 MAX_RANGES: Final = 32
-"""Ranges in classes, such as `a-z`: to compile one takes up to 65,536 steps."""
-_WEIGHED: Final = 32
-"""Literals that are compared in the time of one way."""
+"""Maximum number of ranges in classes, such as `a-z`. Compiling one takes up to 65,536 steps."""
+_LITERALS_PER_STEP: Final = 32
+"""Number of literals that are compared in the time of one step."""
 _ATOM: Final = re.compile(r"\\([^\W_]|.)|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _REPEATED: Final = re.compile(r"\)(?:[*+]|\{)")
 _BOUNDS: Final = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
@@ -57,13 +58,13 @@ class Spent(Exception):
 
 
 class _Descends(Protocol):
-    """A method that jsonschema's validators have and its protocol lacks."""
+    """The method of jsonschema's validators that is missing in its protocol."""
 
     def descend(self, instance: JSON, schema: JSON, path: str | None = None) -> _Errors: ...
 
 
 class Budget:
-    """The cost that is left to one run. A keyword raises Spent when none is left."""
+    """The remaining cost of one run. A keyword raises Spent when nothing remains."""
 
     def __init__(self) -> None:
         self._cost = BUDGET
@@ -143,7 +144,7 @@ def _descend(validator: Validator, value: JSON, schema: JSON, name: str | None =
 
 
 def _steps(name: str, wanted: JSON, value: JSON) -> int:
-    """Return the steps of a keyword: one for each subschema or value that it names, more if it compares pairs."""
+    """Return the steps of a keyword: one for each subschema or value that it names, and more if it compares pairs."""
     parts = len(wanted) if isinstance(wanted, list | dict) else 1
     if name == "patternProperties" and isinstance(value, dict):
         return 1 + parts * len(value)
@@ -154,8 +155,8 @@ def _steps(name: str, wanted: JSON, value: JSON) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An expression, and the numbers that bound its cost. repeated: characters that bounded
-    repetitions need. size: characters of the expression, with its longest class."""
+    """An expression, and the numbers that bound its cost. repeated: characters that bounded repetitions need. size:
+    length of the expression and of its longest class."""
 
     expression: re.Pattern[str]
     factor: int
@@ -164,14 +165,15 @@ class Pattern:
     size: int
 
     def cost(self, length: int) -> int:
-        """Return the most steps that a search in a text of this length takes; one takes up to 70 ns."""
-        weight = 1 + (min(self.repeated, length) + self.size) // _WEIGHED
+        """Return the maximum number of steps of a search in a text of this length. A step takes up to 70 ns."""
+        weight = 1 + (min(self.repeated, length) + self.size) // _LITERALS_PER_STEP
         return self.factor * comb(length + self.degree + 1, self.degree) * weight
 
 
 @lru_cache(maxsize=1024)
 def compiled(text: str) -> Pattern:
-    """Return a pattern. ValueError, with the reason: it is no expression, or has too many ways to match."""
+    """Return a pattern. ValueError: the text is not an expression, or has too many ways to match; the message has the
+    reason."""
     if len(text) > LONGEST:
         raise ValueError("a pattern is too long")
     atoms = list(_ATOM.finditer(text))

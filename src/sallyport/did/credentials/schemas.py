@@ -1,4 +1,4 @@
-"""The rules of credential schemas: created, signed, listed, published."""
+"""The rules of credential schemas: create, sign, list and publish them."""
 
 import json
 from collections.abc import Callable
@@ -24,26 +24,26 @@ from sallyport.store.vault import Vault
 KIND: Final = "https://w3c-ccg.github.io/vc-json-schemas/schema/2.0/schema.json"
 VERSION: Final = "1.0"
 PATH: Final = "/credentials/schemas/"
-"""Path of the published schemas at the service's address."""
+"""URL path of the published schemas."""
 
 
 class Schemas:
-    """The schemas of all tenants. base: the service's address, without a slash at the end."""
+    """The schemas of all tenants. base: returns the service's URL, without a trailing slash."""
 
     def __init__(self, store: Store, vault: Vault, base: Callable[[], str], clock: Clock = now_us) -> None:
         self._store = store
         self._vault = vault
         self._base = base
         self._clock = clock
-        self._checking = trio.CapacityLimiter(1)  # Python code in many threads slows the event loop down
+        self._checking = trio.CapacityLimiter(1)  # one thread: Python code in many threads slows the event loop down
 
     def address(self, uuid: str) -> str:
-        """Return where a schema is published: the `id` that credentials name."""
+        """Return the URL of a published schema: its `id` in credentials."""
         return f"{self._base()}{PATH}{uuid}"
 
     async def create(self, tenant_id: int, new: NewSchema) -> Schema:
-        """Create a schema in its author's domain. Invalid: it is no schema, or one that cannot be bounded. NotFound:
-        the author is no issuer of the tenant."""
+        """Create a schema in its author's domain. Invalid: it is not a schema, or its cost has no bound. NotFound: the
+        author is not an issuer of the tenant."""
         checked = await trio.to_thread.run_sync(_checked, new.content, limiter=self._checking)
 
         def work(tx: Tx) -> Schema:
@@ -62,32 +62,25 @@ class Schemas:
                 content = proofs.secure(content, dids.signer(self._vault, key), at)
             schema = Schema(0, tenant_id, author.domain_id, uuid, new.name, json.dumps(content, ensure_ascii=False))
             schema = replace(schema, id=repo.add_schema(tx, schema, author.id, at))
-            audit.record(
-                tx,
-                "schema.create",
-                at=at,
-                tenant_id=tenant_id,
-                domain_id=author.domain_id,
-                target=f"schema {schema.id} {new.name}",
-                changes=audit.changed({}, {"author": author.did, "signed": new.sign}),
-            )
+            changes = audit.changed({}, {"author": author.did, "signed": new.sign})
+            audit.record_in(tx, "schema.create", author.domain_id, f"schema {schema.id} {new.name}", changes, at=at)
             return schema
 
         return await self._store.write(work)
 
     async def page(self, stretch: Stretch, author: str = "") -> tuple[list[ListedSchema], int]:
-        """Return one page of a domain's schemas, ordered by id, and their number. author: a DID; empty for any."""
+        """Return one page of a domain's schemas, ordered by id, and the total. author: a DID; empty: any."""
         return await self._store.search(lambda tx: repo.schemas(tx, stretch, author))
 
     async def published(self, uuid: str) -> str:
-        """Return a schema as JSON. NotFound."""
-        content = await self._store.search(lambda tx: repo.published_schema(tx, uuid))  # takes no place of a login
+        """Return a schema as JSON. Raises NotFound."""
+        content = await self._store.search(lambda tx: repo.published_schema(tx, uuid))  # leaves threads to logins
         if content is None:
             raise NotFound("schema not found")
         return content
 
 
 def _checked(content: JSON) -> dict[str, JSON]:
-    from sallyport.did.credentials.check import check_schema  # with a library that takes its time: in a worker thread
+    from sallyport.did.credentials.check import check_schema  # slow import: in a worker thread
 
     return check_schema(content)

@@ -1,4 +1,4 @@
-"""The rules of credentials: issued, listed, shown, revoked."""
+"""The rules of credentials: issue, list, show and revoke them."""
 
 import json
 from uuid import uuid4
@@ -33,7 +33,7 @@ NO_CREDENTIAL = "credential not found"
 NO_HOLDER = "holder not found"
 NO_SCHEMA = "schema not found"
 LATEST = from_iso("9999-12-31T23:59:59.999999Z")
-"""What ISO 8601 can write with four digits of a year."""
+"""The latest time that ISO 8601 writes with a year of four digits."""
 DATA_INTEGRITY = "https://w3id.org/security/data-integrity/v2"
 MAX_USERNAME = 255
 USERNAME, PASSWORD, HOLDER = "epmUsername", "epmPassword", "holderDID"
@@ -61,13 +61,13 @@ class Credentials:
         self._requests = requests
         self._metrics = metrics
         self._clock = clock
-        self._checking = trio.CapacityLimiter(1)  # Python code in many threads slows the event loop down
+        self._checking = trio.CapacityLimiter(1)  # one thread: Python code in many threads slows the event loop down
 
     async def issue(self, tenant_id: int, new: NewCredential) -> Credential:
         """Issue a credential to a holder. NotFound: no such issuer, holder or schema in the domain. Invalid: the schema
-        does not allow the claims, or the expiry is over."""
+        does not allow the claims, or the expiry is in the past."""
         if new.expires_at is not None and not self._clock() < new.expires_at <= LATEST:
-            raise invalid_field("expiry", "a time to come")
+            raise invalid_field("expiry", "a time in the future")
         schema = await self._store.read(lambda tx: repo.schema(tx, new.domain_id, new.schema_id))
         if schema is None:
             raise NotFound(NO_SCHEMA)
@@ -115,14 +115,14 @@ class Credentials:
         return credential
 
     async def page(self, stretch: Stretch) -> tuple[list[Credential], int]:
-        """Return one page of a domain's credentials, ordered by id, and their number."""
+        """Return one page of a domain's credentials, ordered by id, and the total."""
         return await self._store.search(lambda tx: repo.page(tx, stretch))
 
     async def of_wallet(
         self, caller: Caller, wallet_id: int, status: Status, offset: int, limit: int, search: str = ""
     ) -> tuple[list[Credential], int]:
-        """Return one page of a wallet's credentials of a status, ordered by id, and their number. search: a part of the
-        name. NotFound: no such wallet. Forbidden: the caller is another wallet."""
+        """Return one page of a wallet's credentials with a status, ordered by id, and the number of matches. search: a
+        part of the name. NotFound: no such wallet. Forbidden: the caller is another wallet."""
 
         def work(tx: Tx) -> tuple[list[Credential], int]:
             guard.own_wallet(tx, caller, wallet_id)
@@ -131,8 +131,8 @@ class Credentials:
         return await self._store.search(work)
 
     async def document(self, caller: Caller, name: str, domain_id: int | None = None) -> tuple[int, dict[str, JSON]]:
-        """Return a credential's number and its document, by its `urn:uuid:` or its number. domain_id: of the
-        credential; None for any. NotFound, also for a wallet that does not have it."""
+        """Return the number and the document of a credential, given its `urn:uuid:` or its number. domain_id: the
+        domain of the credential; None: any. NotFound: also if the caller is a wallet without the credential."""
 
         def work(tx: Tx) -> tuple[int, dict[str, JSON]]:
             found = repo.of_tenant(tx, caller.tenant_id, name)
@@ -145,10 +145,11 @@ class Credentials:
         return await self._store.read(work)
 
     async def revoke(self, domain_id: int, credential_id: int, issuer_did: str = "", holder_did: str = "") -> None:
-        """Revoke a credential; one that is revoked stays so. issuer_did, holder_did: those that it must have; empty for
-        any. NotFound.
+        """Revoke a credential; a revoked one stays revoked. issuer_did, holder_did: required values; empty: any.
+        Raises NotFound.
 
-        A stop in the middle leaves the credential, with fewer open presentation requests; see `in_slices`.
+        If the revocation is interrupted, the credential stays valid but may have lost some open presentation requests;
+        see `in_slices`.
         """
         closed: list[int] = []
 
@@ -196,8 +197,9 @@ def _has(tx: Tx, caller: Caller, credential: Credential) -> bool:
 
 
 def _check(schema: Schema, new: NewCredential) -> None:
-    """Raise Invalid unless the schema allows the metadata of the request; `id` is among them if the schema has it."""
-    from sallyport.did.credentials.check import check_subject  # with a library that takes its time: in a worker thread
+    """Raise Invalid unless the schema allows the metadata of the request. If the schema has an `id`, the metadata
+    include it."""
+    from sallyport.did.credentials.check import check_subject  # slow import: in a worker thread
 
     content = json.loads(schema.content)["Schema"]
     properties = content.get("properties")
@@ -208,11 +210,13 @@ def _check(schema: Schema, new: NewCredential) -> None:
         subject["id"] = new.holder_did
     check_subject(content, subject)
     if _names_password(new.claims):
-        raise Invalid("invalid metadata", (FieldError("metadata", f"{PASSWORD}, spelled so, beside the other claims"),))
+        raise Invalid(
+            "invalid metadata", (FieldError("metadata", f"the password as {PASSWORD}, beside the other claims"),)
+        )
 
 
 def _names_password(value: JSON) -> bool:
-    """Return whether a claim, at any depth, would show a password to every reader of the credential."""
+    """Return whether a claim, at any depth, has the name of the password, and so would show it to every reader."""
     if isinstance(value, dict):
         return any(name.casefold() == PASSWORD.casefold() or _names_password(each) for name, each in value.items())
     return isinstance(value, list) and any(map(_names_password, value))
@@ -237,26 +241,22 @@ def _document(credential: Credential, claims: dict[str, JSON], schema_url: str, 
 
 
 def _note(tx: Tx, action: str, credential: Credential, at: int, changes: dict[str, JSON]) -> None:
-    audit.record(
-        tx,
-        action,
-        at=at,
-        tenant_id=credential.tenant_id,
-        domain_id=credential.domain_id,
-        target=f"credential {credential.id} {credential.name}",
-        changes=changes,
-    )
+    target = f"credential {credential.id} {credential.name}"
+    audit.record_in(tx, action, credential.domain_id, target, changes, at=at)
 
 
 def claims_of(metadata: dict[str, JSON], holder_did: str) -> tuple[dict[str, JSON], str]:
-    """Return the claims of a credential, and the password for its holder alone. Invalid: a reserved name is misused."""
+    """Split the metadata into the claims of a credential, and the password for its holder alone. Invalid: a reserved
+    name has a wrong value."""
     claims = dict(metadata)
     password = claims.pop(PASSWORD, "")
     if not isinstance(password, str):
         raise Invalid("invalid metadata", (FieldError(f"metadata.{PASSWORD}", "text"),))
     username = claims.get(USERNAME, "")
     if not isinstance(username, str) or not username.isprintable() or len(username) > MAX_USERNAME:
-        raise Invalid("invalid metadata", (FieldError(f"metadata.{USERNAME}", "printable text of 255 characters"),))
+        raise Invalid(
+            "invalid metadata", (FieldError(f"metadata.{USERNAME}", "printable text of at most 255 characters"),)
+        )
     if "id" in claims or claims.get(HOLDER, "") not in (holder_did, ""):
         raise Invalid("invalid metadata", (FieldError(f"metadata.{HOLDER}", "the holderDid of the credential"),))
     return claims, password

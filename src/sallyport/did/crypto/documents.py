@@ -1,7 +1,7 @@
 """DIDs and their documents (W3C DID Core 1.0): the keys of a DID, and their purposes.
 
-A did:key or did:jwk contains its key. A did:web is a document at an address, which a resolver fetches and gives to
-`parse`. A method id of another DID is refused: a document speaks for its own DID only.
+A did:key or did:jwk contains its key. A did:web is a document at a URL, which a resolver fetches and passes to `parse`.
+A method id of another DID is refused: a document is valid for its own DID only.
 """
 
 import re
@@ -33,7 +33,7 @@ _HOST: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A verification method. id: the DID's, with a fragment. purposes: of PURPOSES."""
+    """A verification method. id: its DID with a fragment. purposes: a part of PURPOSES."""
 
     id: str
     key: PublicKey
@@ -42,15 +42,15 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A DID's document. content: as it is published."""
+    """A DID document. content: the document as published."""
 
     did: str
     methods: tuple[Method, ...]
     content: dict[str, JSON] = field(compare=False)
 
     def key(self, method_id: str, purpose: str) -> PublicKey:
-        """Return the key of a method that may be used for the purpose. CredentialError `issuer`: it may not, or the DID
-        has no such method."""
+        """Return the key of a method if it may be used for the purpose. CredentialError `issuer`: the key may not be
+        used so, or the DID has no such method."""
         for method in self.methods:
             if method.id == method_id and purpose in method.purposes:
                 return method.key
@@ -58,7 +58,8 @@ class Document:
 
 
 def split(did: str) -> tuple[str, str]:
-    """Return the method of a DID and its method-specific id. CredentialError: no DID, or a DID URL."""
+    """Return the method and the method-specific id of a DID. CredentialError: the text is not a DID, or is a DID
+    URL."""
     found = _DID.fullmatch(did) if len(did) <= LONGEST else None
     if found is None:
         raise CredentialError("not a DID")
@@ -66,7 +67,7 @@ def split(did: str) -> tuple[str, str]:
 
 
 def did_of(method_id: str) -> str:
-    """Return the DID of a verification method by its id. CredentialError: the id has none."""
+    """Return the DID in the id of a verification method. CredentialError: the id contains none."""
     did, hash_, fragment = method_id.partition("#")
     if not hash_ or not fragment:
         raise CredentialError("a verification method is a DID with a fragment")
@@ -86,8 +87,8 @@ def jwk_did(key: PublicKey) -> str:
 
 @lru_cache(maxsize=4096)
 def resolve(did: str) -> Document:
-    """Return the document of a did:key or did:jwk, which is shared: leave its content as it is. CredentialError: it has
-    no key of a known curve; `unresolved`: another method."""
+    """Return the document of a did:key or did:jwk. Callers share it and must not change its content. CredentialError:
+    it has no key of a known curve; `unresolved`: another method."""
     method, identifier = split(did)
     if method == "key":
         key = from_multikey(identifier)
@@ -98,7 +99,7 @@ def resolve(did: str) -> Document:
 
 
 def _of_jwk(did: str, jwk: dict[str, JSON]) -> Document:
-    """Return a document with the JWK as it was given. A JWK for encryption alone has no purposes."""
+    """Return a document with the JWK in its original form. A JWK for encryption only has no purposes."""
     key, method_id = from_jwk(jwk), f"{did}#0"
     purposes = PURPOSES if jwk.get("use", "sig") == "sig" else ()
     method: dict[str, JSON] = {"id": method_id, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": jwk}
@@ -108,7 +109,7 @@ def _of_jwk(did: str, jwk: dict[str, JSON]) -> Document:
 
 
 def of_methods(did: str, methods: Sequence[Method]) -> Document:
-    """Return the document of a DID with these methods, as Multikey."""
+    """Return the document of a DID with these methods in the form of Multikey."""
     listed: list[JSON] = [
         {"id": each.id, "type": "Multikey", "controller": did, "publicKeyMultibase": each.key.multikey}
         for each in methods
@@ -119,15 +120,16 @@ def of_methods(did: str, methods: Sequence[Method]) -> Document:
 
 
 def web_did(base: str, *path: str) -> str:
-    """Return the did:web of a place under a URL such as `https://host:8443/did`. path: of letters, digits, `-`, `_` and
-    `.`."""
+    """Return the did:web for a path below a URL such as `https://host:8443/did`. path: parts of letters, digits, `-`,
+    `_` and `.`."""
     _, _, rest = base.partition("://")
     host, *folders = rest.rstrip("/").split("/")
     return ":".join(["did:web", host.replace(":", "%3A"), *folders, *path])
 
 
 def web_address(did: str) -> str:
-    """Return the URL of a did:web's document (did:web section 3.2). CredentialError: no did:web, or no host."""
+    """Return the URL of a did:web's document (did:web section 3.2). CredentialError: not a did:web, or without a
+    host."""
     method, identifier = split(did)
     host, *path = map(unquote, identifier.split(":"))
     if method != "web" or not _HOST.fullmatch(host):
@@ -138,18 +140,18 @@ def web_address(did: str) -> str:
 
 
 def parse(did: str, octets: bytes) -> Document:
-    """Read a document that was fetched. Methods of unknown curves are ignored. CredentialError: it is not that DID's,
-    or malformed."""
+    """Parse a fetched document. Methods of unknown curves are ignored. CredentialError: it is the document of another
+    DID, or malformed."""
     content = read_object(octets)
     if content.get("id") != did:
         raise CredentialError("the document is of another DID")
     keys: dict[str, PublicKey] = {}
     allowed: dict[str, set[str]] = {}
     for each in _items(content.get("verificationMethod")):
-        _take(did, each, keys)
+        _add_key(did, each, keys)
     for purpose in PURPOSES:
         for each in _items(content.get(purpose)):
-            method_id = _absolute(did, each) if isinstance(each, str) else _take(did, each, keys)
+            method_id = _absolute(did, each) if isinstance(each, str) else _add_key(did, each, keys)
             allowed.setdefault(method_id, set()).add(purpose)
     methods = [Method(each, key, frozenset(allowed.get(each, ()))) for each, key in keys.items()]
     return Document(did, tuple(methods), content)
@@ -163,8 +165,8 @@ def _items(value: JSON) -> list[JSON]:
     return value
 
 
-def _take(did: str, value: JSON, keys: dict[str, PublicKey]) -> str:
-    """Keep the key of a method that is written out; its id."""
+def _add_key(did: str, value: JSON, keys: dict[str, PublicKey]) -> str:
+    """Add the key of an embedded verification method to `keys`, and return the method's id. Raises CredentialError."""
     if not isinstance(value, dict) or not isinstance(value.get("id"), str):
         raise CredentialError("a verification method has an id")
     method_id = _absolute(did, str(value["id"]))
@@ -189,7 +191,7 @@ def _key(method: dict[str, JSON]) -> PublicKey | None:
 
 
 def _absolute(did: str, method_id: str) -> str:
-    """Return a method's absolute id. CredentialError: it belongs to another DID."""
+    """Return the absolute id of a method. CredentialError: it belongs to another DID."""
     whole = did + method_id if method_id.startswith("#") else method_id
     if did_of(whole) != did:
         raise CredentialError("a verification method is of another DID")

@@ -42,7 +42,7 @@ def _curve(value: object) -> object:
 
 
 def _issuer(value: object) -> object:
-    """Return the id of an issuer or its DID as text, empty for 0: the interface uses both."""
+    """Return the id of an issuer or its DID as text; empty for 0. The interface uses both."""
     if isinstance(value, bool) or not isinstance(value, int | str | None):
         raise unfit("the id of an issuer, or its DID")
     return "" if value in {"0", None} else str(value or "")
@@ -58,7 +58,7 @@ _EITHER = WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}, {"t
 
 
 class CreateIssuerDid(OfDomain):
-    """Body of createIssuerDid."""
+    """Body of the operation `createIssuerDid`."""
 
     method: MethodName = Field(description="DID method; a did:web is published by this service.")
     name: Text = Field(default="", description="Name of the DID in lists and searches.")
@@ -67,14 +67,14 @@ class CreateIssuerDid(OfDomain):
 
 
 class CreateHolderDid(CreateIssuerDid):
-    """Body of createHolderDid."""
+    """Body of the operation `createHolderDid`."""
 
     walletUserId: Id = Field(default=0, description="Id of the wallet user; needed without publicKeyJwk.")
     issuerId: Annotated[str, BeforeValidator(_issuer), _EITHER] = Field(
         default="", description="Id of the issuer that the holder belongs to, or its DID. 0 or empty: none."
     )
     issuerDid: Annotated[str, BeforeValidator(_issuer), _EITHER] = Field(
-        default="", description="The same as issuerId, which precedes it."
+        default="", description="The same as issuerId, which takes precedence."
     )
     publicKeyJwk: dict[str, JsonValue] | None = Field(
         default=None, description="Public key that the wallet keeps, as a JWK. Absent: the service makes a key."
@@ -82,15 +82,15 @@ class CreateHolderDid(CreateIssuerDid):
 
     @property
     def issuer(self) -> str:
-        """The issuer's id or DID, whichever is given; empty for none."""
+        """Return the issuer's id or DID, whichever is given; empty if none is given."""
         return self.issuerId or self.issuerDid
 
 
 class ListDids(OfDomain, PagedByNumber):
     """Body of DIDList."""
 
-    issuerId: Id = Field(default=0, description="Id of an issuer: its DID and its holders' alone. 0: all.")
-    userId: Id = Field(default=0, description="Id of a wallet user: its DIDs alone. 0: all.")
+    issuerId: Id = Field(default=0, description="Id of an issuer: only its DID and its holders' DIDs. 0: all.")
+    userId: Id = Field(default=0, description="Id of a wallet user: only its DIDs. 0: all.")
     pageSize: LongSize = LONG
 
 
@@ -104,14 +104,14 @@ class SearchDids(ScopedIfGiven, PagedByNumber):
 
 
 class DeletedDid(ScopedIfGiven):
-    """One DID to delete."""
+    """A DID to delete."""
 
     type: Annotated[Kind, BeforeValidator(_kind)] = Field(description="Issuer or User (or Holder), in any case.")
     did: Did = Field(description="The DID.")
 
 
 class DeleteDids(OfDomain):
-    """Body of deleteDid."""
+    """Body of the operation `deleteDid`."""
 
     dids: Annotated[Many[DeletedDid], Field(min_length=1, max_length=MAX_DELETED)] = Field(
         description="DIDs to delete, all or none."
@@ -119,32 +119,32 @@ class DeleteDids(OfDomain):
 
 
 class RotateKey(OfDomain):
-    """Body of rotateKey."""
+    """Body of the operation `rotateKey`."""
 
     did: Did = Field(description="DID of an issuer with the method web.")
 
 
 class DidCreated(Done):
-    """Answer of createHolderDid."""
+    """Answer of the operation `createHolderDid`."""
 
     id: str = Field(description="The DID.")
     didId: int = Field(description="Id of the DID's record.")
 
 
 class IssuerCreated(DidCreated):
-    """Answer of createIssuerDid."""
+    """Answer of the operation `createIssuerDid`."""
 
     issuerId: int = Field(description="Id of the issuer: the same as didId.")
 
 
 class KeyRotated(Done):
-    """Answer of rotateKey."""
+    """Answer of the operation `rotateKey`."""
 
     verificationMethod: str = Field(description="Id of the new key's verification method.")
 
 
 class _Described(Model):
-    """A DID as lists describe it."""
+    """A DID in lists."""
 
     id: int = Field(description="Id of the DID's record.")
     DIDType: Kind = Field(description="Owner of the DID: an issuer, or a user who holds credentials.")
@@ -152,11 +152,11 @@ class _Described(Model):
     domainId: int = Field(description="Id of the domain.")
     did: str = Field(description="The DID.")
     name: str = Field(description="Name of the DID.")
-    issuerName: str = Field(description="Name of the issuer, of a holder that of its issuer; empty without one.")
+    issuerName: str = Field(description="Name of the issuer; for a holder, of its issuer; empty without one.")
     credentialIssued: int = Field(description="Credentials that the issuer has issued.")
     desc: str = Field(description="Remark for the reader.")
     method: str = Field(description="DID method: key, jwk or web.")
-    issuerId: int = Field(description="Id of the issuer, of a holder that of its issuer; 0 without one.")
+    issuerId: int = Field(description="Id of the issuer; for a holder, of its issuer; 0 without one.")
     walletUserId: int = Field(description="Id of the wallet user that has the DID; 0: none.")
 
 

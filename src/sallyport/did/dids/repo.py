@@ -17,7 +17,7 @@ from sallyport.store.vault import Vault
 ACTIVE, RETIRED = "active", "retired"
 COUNTER = "dids"
 NO_ISSUER = "issuer not found"
-_SEARCH = SearchIndex("dids_search")  # its numbers are tenants: DIDs are searched in all domains of one
+_SEARCH = SearchIndex("dids_search")  # keyed by tenant, since a search covers all its domains
 _SELECT = (
     "select id, tenant_id, domain_id, did, kind, method, name, description, wallet_id, issuer_id, "
     "case kind when 'Issuer' then name else coalesce((select i.name from dids i where i.id = dids.issuer_id), '') end "
@@ -30,7 +30,7 @@ _KEY = "select id, did_id, method_id, multikey, sealed, state from did_keys"
 def add(
     tx: Tx, tenant_id: int, new: NewDid, kind: Kind, did: str, at: int, *, wallet_id: int | None, issuer_id: int | None
 ) -> int:
-    """Add a DID; its record's id. Conflict: the domain has that DID."""
+    """Add a DID, and return the id of its record. Conflict: the domain has that DID."""
     did_id = tx.value(
         int,
         "insert into dids (tenant_id, domain_id, did, kind, method, name, description, wallet_id, issuer_id, "
@@ -49,14 +49,15 @@ def add(
         at=at,
     )
     if did_id is None:
-        raise Conflict("the domain has that DID")
+        raise Conflict("the domain has a DID of this key: give another key")
     _SEARCH.add(tx, tenant_id, did_id, (fold(new.name),))
     _count(tx, new.domain_id, kind, did_id, 1)
     return did_id
 
 
 def delete(tx: Tx, record: Record, at: int) -> None:
-    """Take a DID off the lists; a holder's row and key go, an issuer's stay for what it has signed."""
+    """Delete a DID from the lists. A holder's row and key are deleted. An issuer's stay, for the credentials that it
+    has signed."""
     _SEARCH.remove(tx, record.tenant_id, [record.id])
     _count(tx, record.domain_id, Kind(record.kind), record.id, -1)
     if record.kind == Kind.USER:
@@ -79,19 +80,19 @@ def of_tenant(tx: Tx, tenant_id: int, did: str, kind: Kind) -> Record | None:
 
 
 def by_id(tx: Tx, did_id: int) -> Record | None:
-    """Return a DID by its record's id, also a deleted one, or None."""
+    """Return a DID by the id of its record, also a deleted one, or None."""
     return tx.one(Record, f"{_SELECT} where id = :id", id=did_id)
 
 
 def issuer(tx: Tx, domain_id: int, did_id: int) -> Record | None:
-    """Return an issuer of the domain by its record's id, or None."""
+    """Return an issuer of the domain by the id of its record, or None."""
     sql = f"{_SELECT} where id = :id and domain_id = :d and kind = 'Issuer' and {_LIVE}"
     return tx.one(Record, sql, id=did_id, d=domain_id)
 
 
 def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
-    """Return one page of a domain's DIDs, ordered by id, and their number. issuer_id: only that issuer's DID and
-    its holders' DIDs; 0: any. wallet_id: only that wallet's; 0: any."""
+    """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id: only that issuer's DID
+    and its holders' DIDs; 0: any. wallet_id: only that wallet's DIDs; 0: any."""
     if not issuer_id and not wallet_id:
         return whole_page(tx, Record, _SELECT, "dids", stretch, counter=COUNTER, only=_LIVE)
     parameters: dict[str, Value] = {"d": stretch.domain_id, "issuer": issuer_id, "wallet": wallet_id}
@@ -109,19 +110,20 @@ def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) ->
 
 
 def search(tx: Tx, tenant_id: int, text: str, kind: Kind | None, offset: int, limit: int) -> tuple[list[Record], int]:
-    """Return one page of a tenant's DIDs, ordered by id, and their number. text: a part of a name, or a whole DID."""
+    """Return one page of a tenant's DIDs, ordered by id, and the number of matches. text: a part of a name, or a whole
+    DID."""
     stretch, is_whole = Stretch(tenant_id, offset, limit), text.startswith("did:")
     if text and kind is None and not is_whole:
         return _SEARCH.page(tx, Record, _SELECT, stretch, text)
     parameters: dict[str, Value] = {"t": tenant_id}
-    # `+`: the planner is to go by the DID, and not through all of the tenant's
+    # `+` makes the planner start from the DID, not from all DIDs of the tenant.
     ids = f"select id from dids where {'+' * is_whole}tenant_id = :t and {_LIVE}"
     if kind is not None:
         ids, parameters = f"{ids} and kind = :kind", {**parameters, "kind": kind.value}
     if is_whole:
         ids, parameters = f"{ids} and did = :did", {**parameters, "did": text}
     elif text:
-        found, match = _SEARCH.find(tenant_id, text)
+        found, match = _SEARCH.find(tx, tenant_id, text)
         ids, parameters = f"{ids} and +id in ({found})", parameters | match
     else:
         kinds = [kind] if kind else list(Kind)
@@ -140,7 +142,7 @@ def _stretch(tx: Tx, ids: str, offset: int, limit: int, parameters: dict[str, Va
 
 
 def add_key(tx: Tx, did_id: int, method_id: str, key: PublicKey, at: int) -> int:
-    """Add a key, which signs from now on; its id. The key before is kept, retired."""
+    """Add the key that signs from now on, and return its id. The former key is kept as retired."""
     tx.execute("update did_keys set state = :retired where did_id = :id", retired=RETIRED, id=did_id)
     key_id = tx.value(
         int,
@@ -163,7 +165,7 @@ def count_keys(tx: Tx, did_id: int) -> int:
 
 
 def keep(tx: Tx, key_id: int, sealed: bytes) -> None:
-    """Store the private half of a key, sealed for `identity(key_id)`."""
+    """Store the private key of a key row, sealed for `identity(key_id)`."""
     tx.execute("update did_keys set sealed = :sealed where id = :id", sealed=sealed, id=key_id)
 
 
@@ -173,12 +175,12 @@ def identity(key_id: int) -> str:
 
 
 def active_key(tx: Tx, did_id: int) -> KeyRow | None:
-    """Return the key that signs, or None."""
+    """Return the key that signs for a DID, or None."""
     return tx.one(KeyRow, f"{_KEY} where did_id = :id and state = :state", id=did_id, state=ACTIVE)
 
 
 def signing_key(tx: Tx, issuer: Record | None) -> tuple[Record, KeyRow]:
-    """Return an issuer that exists, with the key that signs. NotFound."""
+    """Return an issuer with the key that signs. NotFound: there is no issuer or no key."""
     key = None if issuer is None else active_key(tx, issuer.id)
     if issuer is None or key is None:
         raise NotFound(NO_ISSUER)
@@ -186,14 +188,14 @@ def signing_key(tx: Tx, issuer: Record | None) -> tuple[Record, KeyRow]:
 
 
 def signer(vault: Vault, key: KeyRow) -> Signer:
-    """Open an issuer's key. SecretError."""
+    """Return the signer with an issuer's key, which the vault opens. Raises SecretError."""
     assert key.sealed is not None  # noqa: S101  an issuer's key is kept here
     clear = vault.open(key.sealed, identity(key.id))
     return Signer(key.method_id, PrivateKey(from_multikey(key.multikey).curve, Secret(clear)))
 
 
 def document(tx: Tx, did: str) -> Document | None:
-    """Return the document of a did:web of this service, or None. A retired key may assert, and do nothing else."""
+    """Return the document of a did:web of this service, or None. A retired key has the purpose of assertion only."""
     present = f"select id from dids where did = :did and {PRESENT}"
     keys = tx.all(KeyRow, f"{_KEY} where did_id in ({present}) order by id", did=did)
     methods = [
@@ -206,20 +208,21 @@ def document(tx: Tx, did: str) -> Document | None:
 
 
 def document_of(tx: Tx, did: str) -> Document:
-    """Return the document of a DID without using the network. CredentialError `unresolved`: it needs the network, or
-    there is none."""
+    """Return the document of a DID without a request over the network. CredentialError `unresolved`: it would need one,
+    or there is no document."""
     return (document(tx, did) if did.startswith("did:web:") else None) or resolve(did)
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Open a key of the store, if there is one. SecretError."""
+    """Open a stored private key, if there is any, to check that the vault has the right master key. Raises
+    SecretError."""
     row = tx.one(KeyRow, f"{_KEY} where sealed is not null limit 1")
     if row is not None and row.sealed is not None:
         vault.open(row.sealed, identity(row.id))
 
 
 def count_issued(tx: Tx, issuer_id: int, at: int) -> None:
-    """Count one more credential of an issuer."""
+    """Add one to the number of credentials that an issuer has issued."""
     tx.execute(
         "update dids set credentials_issued = credentials_issued + 1, updated_at = :at where id = :id",
         at=at,

@@ -1,8 +1,10 @@
-"""Resolution of DIDs: a did:key or did:jwk by itself, the service's own did:web from the store, and a did:web of a host
-that the operator has named over the network.
+"""Resolution of DIDs.
 
-The sender of a DID must not choose where the service connects to: only named hosts are asked, within the networks of
-`egress`. A fetched document is cached for a few minutes; a failure is not.
+A did:key or did:jwk contains its document. The service's own did:web is in the store. A did:web of another host is
+fetched over the network if the operator has allowed the host.
+
+The sender of a DID must not choose where the service connects to. So only allowed hosts are requested, within the
+networks of `egress`. A fetched document is cached for a few minutes; a failure is not cached.
 """
 
 from collections.abc import Callable, Collection
@@ -23,12 +25,12 @@ KEPT_S: Final = 300.0
 MAX_KEPT: Final = 256
 TIMEOUT_S: Final = 5.0
 LARGEST: Final = 64 << 10
-"""Octets of a document."""
+"""Maximum size of a document, in octets."""
 
 
 class Resolver:
-    """hosts: `host` or `host:port` of foreign did:web that may be asked. http: None asks no host. now: seconds. most:
-    documents in the cache."""
+    """The resolver of DIDs. hosts: `host` or `host:port` of foreign did:web documents that may be requested. http:
+    None: no host is requested. now: returns the time in seconds. most: maximum number of cached documents."""
 
     def __init__(
         self,
@@ -45,8 +47,8 @@ class Resolver:
         self._kept = ExpiringMap[str, Document](most, KEPT_S)
 
     async def resolve(self, did: str) -> Document:
-        """Return the document of a DID. CredentialError `malformed`; `unresolved`: another method, an unknown own DID,
-        a host that is not in `hosts` or has no document."""
+        """Return the document of a DID. CredentialError: `malformed`; `unresolved`: another method, an unknown own DID,
+        a host that is not in `hosts`, or a host that has no document."""
         method, _ = split(did)
         if method != "web":
             return resolve(did)
@@ -60,7 +62,7 @@ class Resolver:
         if document is not None:
             return document
         if self._http is None or place.netloc.lower() not in self._hosts:
-            raise CredentialError("the DID is at a host that is not asked", "unresolved")
+            raise CredentialError("the host of the DID is not in the setting did_web_hosts", "unresolved")
         client = self._http(f"https://{place.netloc}", timeout_s=TIMEOUT_S)
         try:
             accept = {"Accept": "application/did+json, */*;q=0.1"}
@@ -70,7 +72,7 @@ class Resolver:
         finally:
             await client.aclose()
         if answer.status_code != 200:
-            raise CredentialError("the DID's host has no document of it", "unresolved")
+            raise CredentialError("the host of the DID has no document for it", "unresolved")
         found = parse(did, answer.content)
         self._kept.put(did, found, now=self._now())
         return found

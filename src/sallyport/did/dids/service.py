@@ -1,10 +1,10 @@
-"""The rules of DIDs: made, listed, rotated, deleted."""
+"""The rules of DIDs: create, list, rotate and delete them."""
 
 import secrets
 from collections.abc import Callable, Sequence
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, in_field
+from sallyport.base.errors import Conflict, Invalid, NotFound, in_field
 from sallyport.base.wire import JSON
 from sallyport.did.credentials.repo import users_of_holder
 from sallyport.did.crypto.documents import MAX_METHODS, jwk_did, key_did, resolve, web_did
@@ -25,11 +25,11 @@ from sallyport.store.vault import Vault
 
 NO_DID = "DID not found"
 FOLDER = "did"
-"""Folder of the service's own documents, at its address."""
+"""URL folder of the service's own documents."""
 
 
 class Dids:
-    """The DIDs of all tenants. base: the address that the service's did:web documents begin with."""
+    """The DIDs of all tenants. base: returns the URL that the service's did:web documents start with."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Dids:
         self._clock = clock
 
     async def create_issuer(self, tenant_id: int, new: NewDid) -> Record:
-        """Create an issuer, with a key of its own that is kept here."""
+        """Create an issuer, with a new key that the service stores."""
         key = PrivateKey.new(CURVES[new.curve])
         did, method_id = self._named(new.method, key.public)
 
@@ -61,16 +61,16 @@ class Dids:
         return await self._store.write(work)
 
     async def create_holder(self, tenant_id: int, new: NewDid, wallet_id: int, issuer: str, jwk: JSON = None) -> Record:
-        """Create a holder's DID, for a wallet. issuer: an issuer's id or DID, empty for none. jwk: the wallet's public
-        key; None: a key is made, sealed for the wallet.
+        """Create a holder's DID for a wallet. issuer: an issuer's id or DID; empty: none. jwk: the wallet's public key;
+        None: the service makes a key and seals it for the wallet.
 
-        NotFound: no such wallet user or issuer. Invalid: no key, or a private one. Conflict: the domain has that DID.
+        NotFound: no such wallet user or issuer. Invalid: not a key, or a private one. Conflict: the domain has that
+        DID.
         """
         private = PrivateKey.new(CURVES[new.curve]) if jwk is None else None
         key = _key(jwk) if private is None else private.public
         if private is not None and not wallet_id:
-            wanted = "walletUserId is needed, or publicKeyJwk"
-            raise Invalid(wanted, (FieldError("walletUserId", wanted),))
+            raise Invalid.about("walletUserId is needed, or publicKeyJwk", "walletUserId")
         did, method_id = self._named(new.method, key)
 
         def work(tx: Tx) -> Record:
@@ -90,21 +90,23 @@ class Dids:
         return await self._store.write(work)
 
     async def page(self, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
-        """Return one page of a domain's DIDs, ordered by id, and their number; 0: any."""
+        """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id, wallet_id: 0 for
+        any."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, issuer_id=issuer_id, wallet_id=wallet_id))
 
     async def search(
         self, tenant_id: int, text: str, kind: Kind | None, offset: int, limit: int
     ) -> tuple[list[Record], int]:
-        """Return one page of a tenant's DIDs, ordered by id, and their number. text: a part of a name, or a DID."""
+        """Return one page of a tenant's DIDs, ordered by id, and the number of matches. text: a part of a name, or a
+        whole DID."""
         return await self._store.search(lambda tx: repo.search(tx, tenant_id, text, kind, offset, limit))
 
     async def delete(self, domain_id: int, wanted: Sequence[tuple[Kind, str]]) -> int:
-        """Take DIDs off the lists; how many. Their open presentation requests are closed. A deleted holder's
-        credentials admit no user any more, and the users that they admitted are disconnected if the domain disconnects
-        on revocation. NotFound: one does not exist, and nothing is changed.
+        """Delete DIDs from the lists, and return their number. Their open presentation requests are closed. A deleted
+        holder's credentials admit no user any more, and the users that they admitted are disconnected if the domain
+        disconnects on revocation. NotFound: one of the DIDs does not exist, and nothing is changed.
 
-        A stop in the middle leaves all DIDs, with fewer open requests; see `in_slices`.
+        If the deletion is interrupted, all DIDs stay but may have lost some open requests; see `in_slices`.
         """
         closed: list[int] = []
 
@@ -140,14 +142,14 @@ class Dids:
         repo.delete(tx, record, at)
 
     async def rotate(self, domain_id: int, did: str) -> str:
-        """Give an issuer's did:web a new key of the same curve; the id of its verification method. The key before stays
-        in the document for what it has signed. NotFound. Invalid: another method, whose DID is the key. Conflict:
-        the document has no room for another key."""
+        """Give an issuer's did:web a new key of the same curve. Return the id of its verification method. The former
+        key stays in the document for its signatures. Raises NotFound. Invalid: with another method, the DID is the key.
+        Conflict: the document has no room for another key."""
 
         def work(tx: Tx) -> str:
             record, old = repo.signing_key(tx, repo.get(tx, domain_id, did, Kind.ISSUER))
             if record.method != "web":
-                raise Invalid.about("only a did:web can have another key: others are their key", "did")
+                raise Invalid.about("only a did:web can have another key: every other DID contains its key", "did")
             if repo.count_keys(tx, record.id) >= MAX_METHODS:
                 raise Conflict(f"the DID has {MAX_METHODS} keys, which all stay in its document: create another issuer")
             at = self._clock()
@@ -160,24 +162,24 @@ class Dids:
         return await self._store.write(work)
 
     async def published(self, name: str) -> dict[str, JSON]:
-        """Return the document of a did:web of this service, by its last part. NotFound."""
+        """Return the document of a did:web of this service. name: the last part of the DID. NotFound: no such DID."""
         did = web_did(self._base(), FOLDER, name)
-        found = await self._store.search(lambda tx: repo.document(tx, did))  # takes no place of a login
+        found = await self._store.search(lambda tx: repo.document(tx, did))  # leaves threads to logins
         if found is None:
             raise NotFound(NO_DID)
         return found.content
 
     def check_key(self, tx: Tx) -> None:
-        """Open a key in a store that is to take the place of this one. SecretError."""
+        """Open a key of a store that will replace this one, to check the vault's key. Raises SecretError."""
         repo.check_key(tx, self._vault)
 
     def _keep(self, tx: Tx, did_id: int, method_id: str, key: PrivateKey, at: int) -> None:
-        """Store an issuer's key, sealed."""
+        """Store an issuer's key with its private key sealed."""
         key_id = repo.add_key(tx, did_id, method_id, key.public, at)
         repo.keep(tx, key_id, self._vault.seal(key.octets.reveal(), repo.identity(key_id)))
 
     def _named(self, method: str, key: PublicKey) -> tuple[str, str]:
-        """Return the DID of a new key, and the id of the key's method."""
+        """Return the DID of a new key, and the id of the key's verification method."""
         if method == "web":
             did = web_did(self._base(), FOLDER, secrets.token_hex(8))
             return did, f"{did}#{key.multikey}"
@@ -193,13 +195,13 @@ def _made(tx: Tx, did_id: int, action: str, at: int) -> Record:
 
 
 def _key(jwk: JSON) -> PublicKey:
-    """Return the public key. Invalid: the JWK is not a public key of a supported curve."""
+    """Return the public key in a JWK. Invalid: the JWK is not a public key of a supported curve."""
     with in_field("publicKeyJwk"):
         return from_jwk(jwk)
 
 
 def _issuer(tx: Tx, domain_id: int, issuer: str) -> Record:
-    """Return an issuer of the domain by its id or DID. NotFound."""
+    """Return an issuer of the domain by its id or DID. Raises NotFound."""
     found = repo.get(tx, domain_id, issuer, Kind.ISSUER)
     if found is None and issuer.isascii() and issuer.isdecimal() and len(issuer) < 19:
         found = repo.issuer(tx, domain_id, int(issuer))
@@ -210,6 +212,4 @@ def _issuer(tx: Tx, domain_id: int, issuer: str) -> Record:
 
 def _note(tx: Tx, action: str, record: Record, at: int, changes: dict[str, JSON] | None = None) -> None:
     target = f"DID {record.id} {record.did}"
-    audit.record(
-        tx, action, at=at, tenant_id=record.tenant_id, domain_id=record.domain_id, target=target, changes=changes
-    )
+    audit.record_in(tx, action, record.domain_id, target, changes, at=at)

@@ -1,4 +1,4 @@
-"""`sallyport wallet`: hold credentials, and answer login prompts from a terminal."""
+"""`sallyport wallet`: hold credentials and answer login prompts from a terminal."""
 
 import time
 from pathlib import Path
@@ -31,8 +31,8 @@ in_file = click.option(
 
 @click.group(cls=Group, first=("register", "assign", "list", "init", "poll", "accept", "present"))
 def wallet() -> None:
-    """Wallets: an admin runs register, assign, list and reset; a holder runs the others, who know the service by HTTP
-    alone and keep their key in a file of their own."""
+    """Wallets: an admin runs register, assign, list and reset; a holder runs the other commands. A holder needs only
+    the service's HTTP API and a file with the wallet's key."""
 
 
 for each in (register, assign, list_, reset):
@@ -44,8 +44,10 @@ for each in (register, assign, list_, reset):
 @click.option("--email", required=True, help="The address that the wallet was registered with.")
 @click.option("--wallet-id", type=int, required=True, help="The walletId of the registration.")
 @click.option("--json", "as_json", is_flag=True, help="Print the DID and its publicKeyJwk as JSON.")
-@click.option("--did", default="", help="The DID whose key the service keeps; without it the wallet makes a key.")
-@click.option("--curve", type=click.Choice(list(CURVES)), default="Ed25519", help="Of the key that the wallet makes.")
+@click.option("--did", default="", help="DID whose key the service keeps; absent: the wallet makes a key.")
+@click.option(
+    "--curve", type=click.Choice(list(CURVES)), default="Ed25519", help="Curve of the key that the wallet makes."
+)
 @in_file
 @click.pass_obj
 def init(
@@ -59,8 +61,8 @@ def init(
     curve: str,
     path: Path,
 ) -> None:
-    """Make the wallet's file, with a new key; its holder runs it. Prints its DID, for an admin to register. The
-    walletKey and then the token come from standard input, a line each."""
+    """Create the wallet's file, with a new key; its holder runs it. Prints the wallet's DID, which an admin registers.
+    Reads the walletKey and then the token from standard input, a line each."""
     wallet_key = line.read_secret("walletKey", confirm=False).decode(errors="replace").strip()
     token = line.read_secret("Token", confirm=False).decode(errors="replace").strip()
     if not wallet_key or not token:
@@ -92,7 +94,7 @@ def init(
 @click.option("--json", "form", flag_value="json", help="As JSON, with the tokens.")
 @click.pass_obj
 def poll(line: CommandLine, *, path: Path, form: Form | None) -> None:
-    """Fetch the credentials that are assigned to the wallet, and print them; its holder runs it."""
+    """Fetch and print the credentials that are assigned to the wallet; its holder runs it."""
     with connected(read(path)) as remote:
         line.print_rows(remote.credentials(), COLUMNS, form)
 
@@ -112,16 +114,16 @@ def accept(line: CommandLine, *, credential: int, path: Path) -> None:
 @in_file
 @click.pass_obj
 def ignore(line: CommandLine, *, credential: int, path: Path) -> None:
-    """Ignore a credential, by its credentialId, so that it opens no door; its holder runs it."""
+    """Ignore a credential, by its credentialId, so that it admits no login; its holder runs it."""
     with connected(read(path)) as remote:
         line.note(remote.acknowledge(credential, accept=False))
 
 
 @wallet.command()
-@click.option("--watch", is_flag=True, help="Go on with the next request, until interrupted.")
+@click.option("--watch", is_flag=True, help="Continue with the next request until interrupted.")
 @click.option("--yes", "agreed", is_flag=True, help="Present without asking.")
 @click.option("--decline", "declined", is_flag=True, help="Decline without asking.")
-@click.option("--every", type=click.FloatRange(0.2, 60.0), default=2.0, help="Seconds between two looks with --watch.")
+@click.option("--every", type=click.FloatRange(0.2, 60.0), default=2.0, help="Seconds between two polls with --watch.")
 @in_file
 @click.pass_obj
 def present(line: CommandLine, *, watch: bool, agreed: bool, declined: bool, every: float, path: Path) -> None:
@@ -142,7 +144,7 @@ def present(line: CommandLine, *, watch: bool, agreed: bool, declined: bool, eve
 
 
 def _polled(line: CommandLine, remote: Remote, *, watch: bool) -> OpenRequest | None:
-    """Return the oldest request. A watch outlives a restart of the service."""
+    """Return the oldest open request, or None. With `watch`, also return None while the service is down."""
     try:
         return remote.poll()
     except NoAnswer as error:
@@ -159,7 +161,7 @@ def _answer(
         f"{request.purpose or 'a presentation is asked for'}" + (f" [{request.endpoint}]" * bool(request.endpoint))
     )
     line.note(f"verifier: {request.verifier}")
-    if request.pending > 1:  # one of them may be of an attacker who knows the password
+    if request.pending > 1:  # a request may come from an attacker who knows the password
         line.note(f"{request.pending} requests are open: present only what you have asked for yourself")
     yes = agreed or (not declined and click.confirm("Present?", err=True))
     try:

@@ -1,4 +1,4 @@
-"""A wallet: its file (JSON, mode 0600, replaced as a whole), and the operations that it calls over HTTP."""
+"""A wallet's file (JSON, mode 0600, replaced as a whole), and the operations that the wallet calls over HTTP."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from sallyport.base.clock import now_us
 from sallyport.base.command import entries
 from sallyport.base.errors import CredentialError, NotFound, StartError
 from sallyport.base.model import Model
+from sallyport.base.owner import as_owner
 from sallyport.base.secret import Secret
 from sallyport.base.wire import JSON, Row
 from sallyport.did.crypto import jws, vc
@@ -30,12 +31,13 @@ from sallyport.did.presentations import definition
 DEFAULT: Final = Path("~/.sallyport-wallet.json")
 TIMEOUT_S: Final = 30.0
 LARGEST: Final = 8 << 20
-"""Octets of an answer."""
+"""Maximum size of an answer, in octets."""
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class WalletFile(Model):
-    """What a wallet knows. key: of its own, `curve` and the octets in base64url; empty where the service keeps it."""
+    """The content of a wallet's file. key: the octets of the wallet's own private key on `curve`, in base64url; empty
+    if the service keeps the key."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -49,7 +51,8 @@ class WalletFile(Model):
     key: str = ""
 
     def signer(self) -> Signer | None:
-        """Return the wallet's own key, or None: the service keeps it. CredentialError: the file was changed."""
+        """Return the signer with the wallet's own key; None: the service keeps the key. CredentialError: the file was
+        changed."""
         if not self.key:
             return None
         curve = CURVES.get(self.curve)
@@ -59,47 +62,49 @@ class WalletFile(Model):
 
 
 def new_key(curve: str) -> tuple[str, str]:
-    """Make a key: its did:key, and the private octets in base64url."""
+    """Make a key. Return its did:key, and the private octets in base64url."""
     key = PrivateKey.new(CURVES[curve])
     return key_did(key.public), to_base64url(key.octets.reveal())
 
 
 def read(path: Path) -> WalletFile:
-    """Read a wallet's file. StartError: it does not exist, other users may read it, or it is no wallet's file."""
+    """Read a wallet's file. StartError: it does not exist, other users may read it, or it is not a wallet's file."""
     try:
         with path.expanduser().open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o077:
                 raise StartError(f"{path} can be read by other users: chmod 600 it; its key may be known to them")
             return WalletFile.model_validate_json(file.read())
     except FileNotFoundError:
-        raise StartError(f"{path} is not there: `sallyport wallet init` makes it") from None
+        raise StartError(f"{path} does not exist: `sallyport wallet init` makes it") from None
     except OSError as error:
         raise StartError(f"{path}: {error.strerror}") from None
     except ValidationError:
-        raise StartError(f"{path} is no wallet's file") from None
+        raise StartError(f"{path} is not the file of a wallet: `sallyport wallet init` makes one") from None
 
 
 def write(path: Path, wallet: WalletFile) -> None:
-    """Make the file, which must not be there yet: a key is not to be lost. StartError."""
+    """Create the file. StartError: it cannot be written, or it exists already: its key must not be lost."""
+    place = path.expanduser()
     try:
-        descriptor = os.open(path.expanduser(), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with as_owner(place.parent):
+            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(wallet.model_dump_json(indent=2) + "\n")
             file.flush()
             os.fsync(descriptor)
     except FileExistsError:
-        raise StartError(f"{path} is there already: another --file, or remove it and the key in it") from None
+        raise StartError(f"{path} exists: give another --file, or remove it with its key") from None
     except OSError as error:
         raise StartError(f"{path}: {error.strerror}") from None
 
 
 class NoAnswer(StartError):
-    """The service does not answer now: it may be starting again."""
+    """The service does not answer now. It may be restarting."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A presentation request as the wallet got it. pending: how many are open, this one included."""
+    """A presentation request that the wallet received. pending: number of open requests, including this one."""
 
     id: int
     pending: int
@@ -111,7 +116,8 @@ class OpenRequest:
 
 
 class Remote:
-    """A wallet's way to the service. Raises StartError: it does not answer, or refuses; NotFound: there is none."""
+    """The wallet's client of the service's HTTP API. Its methods raise StartError if the service does not answer or
+    refuses, and NotFound."""
 
     def __init__(self, wallet: WalletFile, client: httpx.Client) -> None:
         self._wallet = wallet
@@ -123,7 +129,7 @@ class Remote:
         return entries(self._ask("/api/v1/walletService/pollCredentials", body).get("credentials"))
 
     def acknowledge(self, credential_id: int, *, accept: bool) -> str:
-        """Accept a credential, or ignore it; the service's message."""
+        """Accept or ignore a credential. Return the service's message."""
         body: Row = {**self._own(), "userId": self._wallet.wallet_id, "credentialId": credential_id, "accept": accept}
         return str(self._ask("/api/v1/walletService/acknowledgeCredential", body)["message"])
 
@@ -147,14 +153,15 @@ class Remote:
         )
 
     def present(self, request: OpenRequest) -> str:
-        """Show the first credential that the request asks for; the service's message. NotFound: the wallet has none."""
+        """Present the first credential that the request asks for. Return the service's message. NotFound: the wallet
+        has none."""
         signer = self._wallet.signer()
         if signer is None:
             made = self._ask("/api/v1/walletService/createPresentation", self._keyed(presentationRequestId=request.id))
             presentation = str(made.get("presentation", ""))
         else:
             presentation = vc.present(
-                [self._fitting(request)],
+                [self._matching_token(request)],
                 signer,
                 audience=request.verifier,
                 nonce=request.nonce,
@@ -164,13 +171,13 @@ class Remote:
         return self._submit(request, presentation=presentation)
 
     def decline(self, request: OpenRequest) -> str:
-        """Decline a request; the service's message."""
+        """Decline a request. Return the service's message."""
         return self._submit(request, decline=True, walletKey=self._wallet.wallet_key)
 
-    def _fitting(self, request: OpenRequest) -> str:
-        """Return the token of a credential that meets the request. A definition comes from the service, so it is read
-        strictly."""
-        from sallyport.did.presentations.exchange import satisfies  # with libraries that other commands do not need
+    def _matching_token(self, request: OpenRequest) -> str:
+        """Return the token of a credential that meets the request. The definition comes from the service, so it is read
+        strictly. Raises NotFound."""
+        from sallyport.did.presentations.exchange import satisfies  # slow import, only needed here
 
         wanted = definition.read(request.definition)
         for each in self.credentials():
@@ -207,7 +214,7 @@ class Remote:
             got = None
         if not isinstance(got, dict):
             raise StartError(
-                f"{self._wallet.service}: answers {answer.status_code}, which is no answer of this service"
+                f"{self._wallet.service}: answers {answer.status_code}, as Sallyport does not: check --service"
             )
         if answer.status_code == 404:
             raise NotFound(str(got.get("message", "not found")))
@@ -224,4 +231,4 @@ def connected(wallet: WalletFile) -> Iterator[Remote]:
         with httpx.Client(base_url=wallet.service, headers=headers, timeout=TIMEOUT_S) as client:
             yield Remote(wallet, client)
     except httpx.InvalidURL:
-        raise StartError("the wallet's file names no service") from None
+        raise StartError("the file of the wallet has no service: `sallyport wallet init` makes a new one") from None

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import unfit_because
 from sallyport.did.dids.bodies import HolderDid, IssuerDid
 from sallyport.did.presentations.request import State
 from sallyport.did.wallets.bodies import WalletId, WalletKey
@@ -23,7 +23,7 @@ def _operation(value: object) -> object:
 
 
 class IssuePR(ScopedIfGiven):
-    """Body of issuePR."""
+    """Body of the operation `issuePR`."""
 
     username: Text = Field(default="", description="epmUsername that the credential must have. Empty: any.")
     issuerDid: IssuerDid
@@ -42,18 +42,18 @@ class IssuePR(ScopedIfGiven):
 
     @property
     def of_group(self) -> bool:
-        """Whether the holders of a group are asked."""
+        """Return whether the request is to all holders of a group."""
         return self.groupop.strip().lower() not in NO_GROUP
 
     @model_validator(mode="after")
     def _has_a_holder(self) -> "IssuePR":
         if not self.of_group and not self.holderDid:
-            raise unfit("holderDid is needed, or groupop", "holderDid")
+            raise unfit_because("holderDid is needed, or groupop", "holderDid")
         return self
 
 
 class IssuedPR(Model):
-    """One request that was issued."""
+    """An issued request."""
 
     prId: int = Field(description="Id of the presentation request.")
     walletId: int = Field(description="Id of the holder's wallet.")
@@ -61,13 +61,13 @@ class IssuedPR(Model):
 
 
 class PRsIssued(Done):
-    """Answer of issuePR."""
+    """Answer of the operation `issuePR`."""
 
     prs: list[IssuedPR] = Field(description="Issued requests: one for each holder.")
 
 
 class PollPR(ScopedIfGiven):
-    """Body of pollPresentationRequest."""
+    """Body of the operation `pollPresentationRequest`."""
 
     walletId: WalletId
     walletKey: WalletKey
@@ -76,7 +76,7 @@ class PollPR(ScopedIfGiven):
 
 
 class PolledPR(Model):
-    """Answer of pollPresentationRequest: the definition, and the values that the presentation must be bound to."""
+    """Answer of pollPresentationRequest: the definition, and the values that the presentation must contain."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -92,7 +92,7 @@ class PolledPR(Model):
 
 
 class SubmitPresentation(ScopedIfGiven):
-    """Body of submitPresentation."""
+    """Body of the operation `submitPresentation`."""
 
     walletId: WalletId
     holderDid: HolderDid
@@ -103,13 +103,13 @@ class SubmitPresentation(ScopedIfGiven):
     )
     decline: Flag = Field(default=False, description="true refuses the request; needs no presentation.")
     walletKey: WalletKey | None = Field(
-        default=None, description="Key of the wallet; needed to decline with a token that is not the wallet's."
+        default=None, description="Key of the wallet; needed to decline with another token than the wallet's."
     )
 
     @model_validator(mode="after")
     def _has_an_answer(self) -> "SubmitPresentation":
         if not self.decline and not self.presentation:
-            raise unfit("presentation is needed, or decline", "presentation")
+            raise unfit_because("presentation is needed, or decline", "presentation")
         return self
 
 
@@ -123,19 +123,19 @@ class CreatePresentation(ScopedIfGiven):
 
 
 class PresentationCreated(Done):
-    """Answer of createPresentation."""
+    """Answer of the operation `createPresentation`."""
 
     presentation: str = Field(description="VP-JWT, to be submitted with submitPresentation.")
 
 
 class PresentationStatus(ScopedIfGiven):
-    """Body of presentationStatus."""
+    """Body of the operation `presentationStatus`."""
 
     presentationRequestId: RequestId
 
 
 class PresentationStanding(Model):
-    """Answer of presentationStatus."""
+    """Answer of the operation `presentationStatus`."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")

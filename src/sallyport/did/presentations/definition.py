@@ -1,13 +1,13 @@
 """The presentation definition of a request (DIF Presentation Exchange 2.1.1, section 5).
 
-Definitions that this service makes ask for one credential. A VC-JWT is evaluated on its payload, where the credential
-stands under `vc`; a credential document has the same fields at its root. Both forms of each path are given, so that
+Definitions that this service makes ask for one credential. A VC-JWT is evaluated on its payload, which has the
+credential under `vc`. A credential document has the same fields at its root. Each path is given in both forms, so that
 every evaluator finds the field.
 
-A definition from outside is read strictly: it is small, its paths are names, indexes and wildcards of
-RFC 9535 with one descent at most, and its filters compare. Nothing in it can take more time than the credential is
-long: no filter expressions, no lists of selectors (which multiply), no regular expressions. The libraries for that are
-imported by the first that is read (`exchange`).
+A definition from outside is restricted: it is small, its paths consist of names, indexes and wildcards of RFC 9535 with
+at most one descent, and its filters compare values. So the time of its evaluation is at most proportional to the
+credential's length: it has no filter expressions, no lists of selectors (which multiply) and no regular expressions.
+The libraries for the evaluation are imported when the first definition is read (`exchange`).
 """
 
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ from uuid import uuid4
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import refusal, unfit
+from sallyport.base.validation import refusal, unfit, unfit_because
 
 ALGORITHMS: Final = ("EdDSA", "ES256", "ES256K")
-_COMPARING: Final = frozenset(
+_COMPARISONS: Final = frozenset(
     {"type", "const", "enum", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 )
-_TELLING: Final = frozenset({"title", "description", "$comment", "$schema"})
+_ANNOTATIONS: Final = frozenset({"title", "description", "$comment", "$schema"})
 
 
 def _path(value: str) -> str:
@@ -39,8 +39,8 @@ def _path(value: str) -> str:
 def _filter(value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
     from jsonschema import Draft7Validator, SchemaError
 
-    if value is not None and not value.keys() <= _COMPARING | _TELLING:
-        raise unfit(f"a JSON Schema of {', '.join(sorted(_COMPARING))}")
+    if value is not None and not value.keys() <= _COMPARISONS | _ANNOTATIONS:
+        raise unfit(f"a JSON Schema of {', '.join(sorted(_COMPARISONS))}")
     try:
         Draft7Validator.check_schema(value or {})
     except SchemaError:
@@ -67,26 +67,27 @@ class RequestedField(_Part):
 
 
 class Constraints(_Part):
-    """limit_disclosure: a VC-JWT cannot disclose a part of itself."""
+    """The required fields of a credential. limit_disclosure: `required` is refused, since a VC-JWT cannot disclose a
+    part of itself."""
 
     fields: Annotated[list[RequestedField], Field(max_length=32)] = Field(default_factory=list)
     limit_disclosure: Literal["required", "preferred"] | None = None
 
 
 class JwtFormat(_Part):
-    """The signatures that are taken."""
+    """The accepted signature algorithms of JWTs."""
 
     alg: Annotated[list[Label], Field(min_length=1, max_length=8)]
 
 
 class Formats(_Part):
-    """Of the formats there are, the one that this service knows."""
+    """The accepted formats of a credential. This service knows one of the specified formats."""
 
     jwt_vc: JwtFormat | None = None
 
 
 class InputDescriptor(_Part):
-    """One credential that is asked for."""
+    """A credential that is requested."""
 
     id: Annotated[str, Field(min_length=1, max_length=255)]
     name: Label = ""
@@ -103,7 +104,8 @@ class Definition(_Part):
 
     @property
     def text(self) -> str:
-        """The definition as JSON without default values: some evaluators read `optional: false` as another version."""
+        """Return the definition as JSON without default values, since some evaluators read `optional: false` as another
+        version."""
         return self.model_dump_json(exclude_defaults=True)
 
     @model_validator(mode="after")
@@ -117,12 +119,12 @@ class Definition(_Part):
     @model_validator(mode="after")
     def _can_be_met(self) -> "Definition":
         if any(each.constraints.limit_disclosure == "required" for each in self.input_descriptors):
-            raise unfit("a VC-JWT cannot disclose a part of itself")
+            raise unfit_because("a VC-JWT cannot disclose a part of itself")
         return self
 
 
 def read(text: str) -> Definition:
-    """Read a definition in JSON. Invalid: it is none, or one that is not evaluated here."""
+    """Parse a definition in JSON. Invalid: it is not a definition, or uses features that are not supported."""
     try:
         return Definition.model_validate_json(text)
     except ValidationError as error:
@@ -130,13 +132,13 @@ def read(text: str) -> Definition:
 
 
 def both(path: str) -> list[str]:
-    """Return a path into a credential for its document, and for the payload of its JWT."""
+    """Return two forms of a path into a credential: one for its document, one for the payload of its JWT."""
     return [path, "$.vc" + path.removeprefix("$")]
 
 
 def for_credential(name: str, purpose: str, wanted: Mapping[str, JsonValue]) -> Definition:
-    """Return a definition that asks for one credential. wanted: paths into the credential, each with the value that it
-    must have; None: any. Its own paths and filters need no check."""
+    """Return a definition that requests one credential. wanted: paths into the credential, each with the required
+    value; None: any value. The paths and filters made here are not checked again."""
     fields = [
         RequestedField.model_construct(
             id=path.removeprefix("$."),

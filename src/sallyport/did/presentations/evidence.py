@@ -1,13 +1,14 @@
-"""Verification of a submitted presentation: its holder shows this credential, for this request.
+"""Verification of a submitted presentation: the holder presents this credential for this request.
 
-It comes in one of these shapes, each with the holder's signature over the audience and the nonce of the request:
+A presentation has one of these forms. Each has the holder's signature over the audience and the nonce of the request:
 
 - a VP-JWT, as text, or as `proof.jws` or `proof.jwt` of a document;
-- a presentation document with the holder's proof, which holds the credential as a token or as a document;
-- a credential document with the holder's proof, beside the issuer's own where that was left in.
+- a presentation document with the holder's proof, which contains the credential as a token or as a document;
+- a credential document with the holder's proof, and perhaps the issuer's proof too.
 
-The proof's purpose is authentication. An issuer's proof (assertionMethod) proves that a credential was issued. It does
-not prove that its holder shows the credential: every verifier that has seen the credential could replay it.
+The purpose of the holder's proof is authentication. An issuer's proof (assertionMethod) proves that a credential was
+issued. It does not prove that its holder presents the credential: every verifier that has seen the credential could
+replay it.
 """
 
 import json
@@ -21,12 +22,13 @@ from sallyport.did.crypto.documents import AUTHENTICATION, Document
 from sallyport.did.crypto.encoding import as_list
 
 MAX_PRESENTATION: Final = 64 << 10
-"""Characters of a submitted presentation, as JSON."""
+"""Maximum length of a submitted presentation as JSON, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The values that a presentation must be bound to. holder: its DID document. audience: the verifier's DID."""
+    """The values that a presentation must be bound to. holder: the holder's DID document. audience: the verifier's
+    DID."""
 
     holder: Document
     audience: str
@@ -35,27 +37,27 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class ShownCredential:
-    """The credential that is shown, not verified yet: its token, or its document."""
+    """A presented credential, not verified yet: its token or its document."""
 
     token: str = ""
     document: dict[str, JSON] | None = None
 
     @property
     def credential_id(self) -> str:
-        """The credential's own identifier. CredentialError: the token is malformed."""
+        """Return the identifier that the credential states. CredentialError: the token is malformed."""
         claimed = jws.parse(self.token).payload.get("jti") if self.document is None else self.document.get("id")
         return claimed if isinstance(claimed, str) else ""
 
 
 def read(presentation: str | dict[str, JSON], binding: Binding, now: int) -> ShownCredential:
-    """Return the credential in a presentation that is the holder's own and answers this request. now: microseconds.
-    CredentialError: it is not."""
+    """Return the credential in a presentation, after verification that the presentation is the holder's own and answers
+    this request. now: microseconds. Raises CredentialError."""
     size = len(presentation) if isinstance(presentation, str) else len(json.dumps(presentation))
     if size > MAX_PRESENTATION:
         raise CredentialError("the presentation is too large")
     if isinstance(presentation, str):
         return _of_token(presentation, binding, now)
-    proof = _of_holder(presentation.get("proof"))
+    proof = _holders_proof(presentation.get("proof"))
     if (token := _token_in(proof)) is not None:
         return _of_token(token, binding, now)
     document = proofs.verify(
@@ -83,8 +85,8 @@ def _of_token(text: str, binding: Binding, now: int) -> ShownCredential:
     return ShownCredential(shown[0])
 
 
-def _of_holder(proof: JSON) -> dict[str, JSON]:
-    """Return the only proof that is not an issuer's."""
+def _holders_proof(proof: JSON) -> dict[str, JSON]:
+    """Return the only proof that is not an issuer's. Raises CredentialError."""
     found = [
         each for each in as_list(proof) if isinstance(each, dict) and each.get("proofPurpose") != "assertionMethod"
     ]
@@ -94,13 +96,13 @@ def _of_holder(proof: JSON) -> dict[str, JSON]:
 
 
 def _token_in(proof: dict[str, JSON]) -> str | None:
-    """Return the VP-JWT of a proof, or None for a data integrity proof, which may have a `jws` beside its value."""
+    """Return the VP-JWT in a proof; None for a data integrity proof, which may have a `jws` too."""
     token = None if "proofValue" in proof else proof.get("jws", proof.get("jwt"))
     return token if isinstance(token, str) else None
 
 
 def _credential_in(document: dict[str, JSON], binding: Binding) -> ShownCredential:
-    """Return the credential in a presentation document."""
+    """Return the credential in a presentation document. Raises CredentialError."""
     if document.get("holder", binding.holder.did) != binding.holder.did:
         raise CredentialError("the presentation is of another holder", "holder")
     listed = as_list(document.get("verifiableCredential"))

@@ -8,15 +8,15 @@ from sallyport.store.model import Tx
 from sallyport.store.slices import SLICE
 
 KEEP_US = 30 * 86_400 * 1_000_000
-"""How long a request is kept once it is over: for the trail of who was asked what."""
+"""Time for which a request is kept after its expiry, as a record of the requests."""
 PURGED = 100
 _SELECT = f"select {', '.join(Request.__dataclass_fields__)} from presentation_requests"
 _OPEN = "wallet_id = :wallet and status = 'open' and expires_at > :at"
 
 
 def add(tx: Tx, new: NewRequest, at: int) -> int:
-    """Add a request; its id, or that of the request that its login has already. Deletes some requests that were over
-    long ago."""
+    """Add a request, and return its id. If the login has a request already, return the id of that one. Also delete some
+    requests that expired long ago."""
     columns = asdict(new)
     request_id = tx.value(
         int,
@@ -52,7 +52,7 @@ def of_tenant(tx: Tx, tenant_id: int, request_id: int) -> Request | None:
 
 
 def first_open(tx: Tx, wallet_id: int, holder_did: str, at: int) -> Request | None:
-    """Return the oldest request that the holder may still answer, or None."""
+    """Return the holder's oldest open request, or None."""
     return tx.one(
         Request,
         f"{_SELECT} where {_OPEN} and holder_did = :holder order by id limit 1",
@@ -63,12 +63,12 @@ def first_open(tx: Tx, wallet_id: int, holder_did: str, at: int) -> Request | No
 
 
 def count_open(tx: Tx, wallet_id: int, at: int) -> int:
-    """Return the number of requests that a wallet may still answer."""
+    """Return the number of a wallet's open requests."""
     return tx.value(int, f"select count(*) from presentation_requests where {_OPEN}", wallet=wallet_id, at=at) or 0
 
 
 def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: int | None = None) -> bool:
-    """Answer a request, or withdraw it; False: it was over."""
+    """Close a request with an answer or a withdrawal. Return False if it was closed or expired before."""
     return (
         tx.execute(
             "update presentation_requests set status = :status, credential_id = :credential, answered_at = :at "
@@ -83,13 +83,14 @@ def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: in
 
 
 def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
-    """Withdraw up to SLICE open requests for a holder's credentials of an issuer, one of both empty for any; their ids.
+    """Withdraw up to SLICE open requests for a holder's credentials of an issuer, and return their ids. One of the two
+    DIDs may be empty: any.
 
-    A tenant may have a million requests that are expired: the indexes of holder and issuer skip these.
+    A tenant may have a million expired requests: the indexes of holder and issuer skip these.
     """
     dids = {name: did for name, did in (("holder_did", holder_did), ("issuer_did", issuer_did)) if did}
-    if holder_did and issuer_did:  # `+`: a holder has fewer than an issuer
-        columns = "holder_did = :holder_did and +issuer_did = :issuer_did"
+    if holder_did and issuer_did:  # `||`: start from the holder, who has fewer
+        columns = "holder_did = :holder_did and issuer_did || '' = :issuer_did"
     else:
         columns = "".join(f"{name} = :{name}" for name in dids)
     sql = "select id from presentation_requests where expires_at > :at and status = 'open' and domain_id = :d"

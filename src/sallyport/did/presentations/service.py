@@ -1,4 +1,4 @@
-"""The holder's side of presentation requests: polled by a wallet, met or declined once."""
+"""The holder's side of presentation requests: a wallet polls them, and accepts or declines each once."""
 
 import secrets
 from typing import Final
@@ -31,8 +31,8 @@ from sallyport.store.vault import Vault
 from sallyport.web.scope import Caller, Role
 
 MOST_TRIED: Final = 1000
-"""Credentials that createPresentation compares with a request."""
-OVER: Final = "the presentation request is over"
+"""Maximum number of credentials that createPresentation compares with a request."""
+OVER: Final = "the presentation request has ended"
 NO_REQUEST: Final = "presentation request not found"
 
 
@@ -58,8 +58,9 @@ class Presentations:
     async def poll(
         self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int = 0
     ) -> tuple[Request, int]:
-        """Return a holder's oldest open request, or that one, and the number that its wallet has. NotFound: none is
-        open. Unauthenticated, Forbidden, TooMany."""
+        """Return the holder's request with that id, or the oldest open one without an id, and the number of the
+        wallet's open requests. NotFound: no request is open. Conflict: the request is over. Raises Unauthenticated,
+        Forbidden, TooMany."""
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
@@ -78,8 +79,9 @@ class Presentations:
         return await self._store.read(work)
 
     async def create(self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int) -> str:
-        """Sign the presentation of a holder whose key is kept here. NotFound: no such request or key, or no credential
-        that is asked for. Conflict: it is over. Unauthenticated, Forbidden, TooMany."""
+        """Sign the presentation of a holder whose key the service keeps. NotFound: no such request or key, or no
+        credential that the request asks for. Conflict: the request is over. Raises Unauthenticated, Forbidden, TooMany.
+        """
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
@@ -88,7 +90,7 @@ class Presentations:
             signer = holders_signer(tx, self._vault, wallet.domain_id, holder_did, wallet_key)
             if not request.is_open(at):
                 raise Conflict(OVER)
-            jwt = _fitting(tx, wallet, request, at)
+            jwt = _matching_token(tx, wallet, request, at)
             return vc.present([jwt], signer, audience=request.issuer_did, nonce=request.nonce, id=uuid4().urn, now=at)
 
         return await self._store.search(work)
@@ -96,21 +98,21 @@ class Presentations:
     async def decline(
         self, caller: Caller, wallet_id: int, holder_did: str, request_id: int, wallet_key: str | None
     ) -> None:
-        """Decline a request for the holder: by the wallet's own token, or with the walletKey. NotFound. Conflict: it is
-        over. Unauthenticated, Forbidden, TooMany."""
+        """Decline a request for the holder, with the wallet's own token or with the walletKey. Raises NotFound.
+        Conflict: the request is over. Raises Unauthenticated, Forbidden, TooMany."""
         if wallet_key is not None:
             wallet = await self._keyed(caller, wallet_id, wallet_key)
         elif caller.role is Role.WALLET:
             wallet = await self._wallet(caller, wallet_id)
         else:
-            raise Forbidden("to decline takes the walletKey, or the wallet's own token")
+            raise Forbidden("declining needs the walletKey, or the token of the wallet")
         at = self._clock()
 
         def work(tx: Tx) -> None:
             request = _request(tx, wallet, holder_did, request_id)
             if not repo.close(tx, request.id, Status.DECLINED, at):
                 raise Conflict(OVER)
-            _note(tx, "presentation.decline", caller.tenant_id, request.domain_id, f"request {request.id}", {}, at)
+            audit.record_in(tx, "presentation.decline", request.domain_id, f"request {request.id}", at=at)
 
         await self._store.write(work)
         self._metrics.presented("declined")
@@ -124,8 +126,9 @@ class Presentations:
         request_id: int,
         presentation: str | dict[str, JSON],
     ) -> None:
-        """Answer a request with a presentation, once. NotFound. Conflict: it is over. CredentialError: the presentation
-        does not hold, or is of another credential; the request stays open. Forbidden, TooMany."""
+        """Answer a request with a presentation, once. Raises NotFound. Conflict: the request is over. CredentialError:
+        the presentation is not valid, or is of another credential; the request stays open. Raises Forbidden, TooMany.
+        """
         wallet = await self._wallet(caller, wallet_id)
         self._tries.check(caller, wallet.id)
         request = await self._store.read(lambda tx: _request(tx, wallet, holder_did, request_id))
@@ -155,7 +158,8 @@ class Presentations:
         if not repo.close(tx, request.id, Status.ACCEPTED, at, credential_id=credential.id):
             raise Conflict(OVER)
         changes: dict[str, JSON] = {"credential": credential.id, "holder": request.holder_did}
-        _note(tx, "presentation.accept", caller.tenant_id, request.domain_id, f"request {request.id}", changes, at)
+        target = f"request {request.id}"
+        audit.record_in(tx, "presentation.accept", request.domain_id, target, changes, at=at)
 
     async def _wallet(self, caller: Caller, wallet_id: int) -> Wallet:
         return await self._store.read(lambda tx: guard.own_wallet(tx, caller, wallet_id))
@@ -165,7 +169,7 @@ class Presentations:
         return guard.check_key(self._tries, caller, [wallet], wallet_key)
 
     async def status(self, tenant_id: int, request_id: int) -> Standing:
-        """Return how a request of the tenant stands. NotFound."""
+        """Return the state of a request of the tenant. Raises NotFound."""
         request = await self._store.read(lambda tx: repo.of_tenant(tx, tenant_id, request_id))
         if request is None:
             raise NotFound(NO_REQUEST)
@@ -173,7 +177,7 @@ class Presentations:
 
 
 def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Request:
-    """Return a request to this wallet and holder. NotFound."""
+    """Return a request that is for this wallet and holder. Raises NotFound."""
     request = repo.get(tx, request_id)
     if request is None or (request.wallet_id, request.holder_did) != (wallet.id, holder_did):
         raise NotFound(NO_REQUEST)
@@ -181,15 +185,16 @@ def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Reques
 
 
 def holders_signer(tx: Tx, vault: Vault, domain_id: int, did: str, wallet_key: str) -> Signer:
-    """Return a holder's key that is kept here: sealed under the walletKey, and that under the master key.
+    """Return the signer with a holder's key that the service keeps. The key is sealed under the walletKey, and the
+    result under the master key.
 
-    NotFound: the domain has no such holder, or its wallet keeps the key. Conflict: it was sealed under another
-    walletKey. SecretError: or under another master key.
+    NotFound: the domain has no such holder, or its wallet keeps the key. Conflict: the key was sealed under another
+    walletKey. SecretError: it was sealed under another master key.
     """
     record = dids.get(tx, domain_id, did, Kind.USER)
     row = None if record is None else dids.active_key(tx, record.id)
     if row is None or row.sealed is None:
-        raise NotFound("no key of that holder is kept here")
+        raise NotFound("the service keeps no key of this holder")
     identity = dids.identity(row.id)
     sealed = vault.open(row.sealed, identity)
     try:
@@ -199,9 +204,9 @@ def holders_signer(tx: Tx, vault: Vault, domain_id: int, did: str, wallet_key: s
     return Signer(row.method_id, PrivateKey(from_multikey(row.multikey).curve, Secret(clear)))
 
 
-def _fitting(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
-    """Return the first of the holder's credentials that the request asks for, as a token. NotFound."""
-    from sallyport.did.presentations.exchange import satisfies  # in a worker thread
+def _matching_token(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
+    """Return the token of the holder's first credential that the request asks for. Raises NotFound."""
+    from sallyport.did.presentations.exchange import satisfies  # slow import: in a worker thread
 
     asked = definition.read(request.definition)
     for each in credentials.valid_of_wallet(tx, wallet.id, at)[:MOST_TRIED]:
@@ -216,8 +221,12 @@ def _fitting(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
 
 
 def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at: int) -> Credential:
-    """Return the credential that is shown: it was issued here, holds now, and meets the request. The transaction that
-    answers the request checks its status. Runs in a worker thread, as a presentation may be large. CredentialError."""
+    """Return the credential in a presentation, after verification that this service issued it, that it is valid now,
+    and that it meets the request.
+
+    The status is checked later, in the transaction that answers the request. Runs in a worker thread, since a
+    presentation may be large. Raises CredentialError.
+    """
     from sallyport.did.presentations.exchange import satisfies
 
     holder, issuer = dids.document_of(tx, request.holder_did), dids.document_of(tx, request.issuer_did)
@@ -238,7 +247,3 @@ def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at:
     if not of_schema or not satisfies(asked, token.payload, token.algorithm):
         raise CredentialError("the credential is not the one that is asked for", "definition")
     return record
-
-
-def _note(tx: Tx, action: str, tenant_id: int, domain_id: int, target: str, changes: dict[str, JSON], at: int) -> None:
-    audit.record(tx, action, at=at, tenant_id=tenant_id, domain_id=domain_id, target=target, changes=changes)

@@ -19,7 +19,7 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 LIFE_S: Final = 600
-"""How long a request may be answered, unless the endpoint's credential policy says less."""
+"""Time for which a request is open, unless the endpoint's credential policy sets a shorter one."""
 MOST_HOLDERS: Final = 500
 NONCE_OCTETS: Final = 24
 BY_DID: Final = "DID"
@@ -27,8 +27,8 @@ BY_DID: Final = "DID"
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """What issuePR asks for. username: of the credential, empty for any. of_group: of all holders of the group that
-    `endpoint` names."""
+    """The request of issuePR. username: epmUsername of the credential; empty: any. of_group: ask all holders of the
+    group `endpoint`."""
 
     issuer_did: str
     holder_did: str
@@ -39,14 +39,14 @@ class AccessRequest:
 
 @dataclass(frozen=True, slots=True)
 class IssuedRequest:
-    """A request that was issued."""
+    """An issued request."""
 
     id: int
     holder: Holder
 
 
 class Verifier:
-    """Issues the requests of all tenants."""
+    """The verifier of all tenants, which issues presentation requests."""
 
     def __init__(self, store: Store, targets: AccessTargets, clock: Clock = now_us) -> None:
         self._store = store
@@ -54,8 +54,8 @@ class Verifier:
         self._clock = clock
 
     async def issue(self, tenant_id: int, wanted: AccessRequest) -> list[IssuedRequest]:
-        """Ask a holder, or all holders of a group, for a credential of the issuer. NotFound: issuer, endpoint, holder.
-        Conflict: the endpoint does not take DIDs, or grants nothing."""
+        """Ask a holder, or all holders of a group, for a credential of the issuer. NotFound: issuer, endpoint or
+        holder. Conflict: the endpoint does not accept DIDs, or grants no access."""
         at = self._clock()
 
         def work(tx: Tx) -> list[IssuedRequest]:
@@ -70,15 +70,7 @@ class Verifier:
                 for holder in holders
             ]
             changes: dict[str, JSON] = {"issuer": wanted.issuer_did, "holders": [each.holder_did for each in holders]}
-            audit.record(
-                tx,
-                "presentation.request",
-                at=at,
-                tenant_id=tenant_id,
-                domain_id=domain_id,
-                target=f"endpoint {target.name}",
-                changes=changes,
-            )
+            audit.record_in(tx, "presentation.request", domain_id, f"endpoint {target.name}", changes, at=at)
             return issued
 
         return await self._store.write(work)
@@ -88,14 +80,14 @@ class Verifier:
         if target is None:
             raise NotFound("group not found" if wanted.of_group else "endpoint not found")
         if not target.is_active:
-            raise Conflict("the group is not active")
+            raise Conflict("the group is not active: activate it first")
         names = [wanted.username] if wanted.username else users_of_holder(tx, domain_id, wanted.holder_did)
         if not target.admits(tx, BY_DID, names):
-            raise Conflict("the endpoint does not authenticate by DID")
+            raise Conflict("the endpoint does not authenticate by DID: add DID to its authType")
         return target
 
     def _holders(self, tx: Tx, domain_id: int, target: AccessTarget, wanted: AccessRequest, at: int) -> list[Holder]:
-        """Return the holders to ask, each once."""
+        """Return the holders to ask, without repetitions. Raises NotFound."""
         if not wanted.of_group:
             wallet_id = wallet_of_holder(tx, domain_id, wanted.holder_did)
             if wallet_id is None:
@@ -107,7 +99,7 @@ class Verifier:
         holders = (holder_of_user(tx, each.domain_id, each.name, wanted.issuer_did, 0, at) for each in members)
         found = list(dict.fromkeys(holder for holder in holders if holder is not None))
         if not found:
-            raise NotFound("the group has no holders")
+            raise NotFound("no user of the group holds a credential of this issuer")
         return found
 
 
@@ -131,8 +123,8 @@ def new_request(
     endpoint: str = "",
     challenge_id: str | None = None,
 ) -> NewRequest:
-    """Return a request for a credential of the issuer: the holder's one that is known, else one with the holder's user
-    name, or with any if that is empty. schema_url: the credential's schema; empty for any."""
+    """Return a request for a credential of the issuer: the holder's known credential, or else one with the holder's
+    user name; any if both are empty. schema_url: the credential's schema; empty: any."""
     wanted: dict[str, JSON] = {"$.issuer": issuer_did}
     if holder.credential:
         wanted["$.id"] = holder.credential

@@ -47,17 +47,17 @@ WalletKey = Annotated[
 
 
 class RegisterWallet(OfDomain):
-    """Body of registerWalletUser."""
+    """Body of the operation `registerWalletUser`."""
 
     username: Name = Field(description="Name of the wallet's person.")
-    emailAddress: Email = Field(description="E-mail address, by which the wallet polls; one wallet of a domain has it.")
+    emailAddress: Email = Field(description="E-mail address, by which the wallet polls; unique in the domain.")
     walletUrl: WalletUrl = Field(
         default="", description="http or https URL of the wallet, for the reader: the service does not connect to it."
     )
 
 
 class ResetWallet(OfDomain):
-    """Body of resetWallet."""
+    """Body of the operation `resetWallet`."""
 
     walletId: WalletId
 
@@ -72,7 +72,7 @@ class WalletRegistered(Done):
 
 
 class ListWallets(OfDomain, PagedByNumber):
-    """Body of walletUserList."""
+    """Body of the operation `walletUserList`."""
 
     filter: Text = Field(default="", description="A part of a user name or e-mail address, in any case. Empty: all.")
 
@@ -90,7 +90,7 @@ class WalletEntry(Model):
 
 
 class WalletList(Done):
-    """Answer of walletUserList."""
+    """Answer of the operation `walletUserList`."""
 
     count: TotalCount
     totalIsMinimum: IsMinimum = False
@@ -114,7 +114,7 @@ class AssignWallet(ScopedIfGiven):
 
 
 class PollCredentials(ScopedIfGiven, PagedByNumber):
-    """Body of pollCredentials."""
+    """Body of the operation `pollCredentials`."""
 
     pageSize: LongSize = LONG
     email: Annotated[PlainText, Field(min_length=1, max_length=255)] = Field(
@@ -140,7 +140,7 @@ class PolledCredential(Model):
 
 
 class Polled(Done):
-    """Answer of pollCredentials."""
+    """Answer of the operation `pollCredentials`."""
 
     email: str = Field(description="E-mail address of the wallet's person.")
     walletKey: str = Field(description="Key of the wallet, as the body has it.")
@@ -149,7 +149,7 @@ class Polled(Done):
 
 
 class Acknowledge(ScopedIfGiven):
-    """Body of acknowledgeCredential."""
+    """Body of the operation `acknowledgeCredential`."""
 
     walletId: WalletId
     userId: Id = Field(description="Id of the wallet user: the same as walletId.")

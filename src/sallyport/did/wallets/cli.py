@@ -1,8 +1,8 @@
-"""`sallyport wallet register`, `reset`, `assign` and `list`: what an admin does with wallets.
+"""`sallyport wallet register`, `reset`, `assign` and `list`: the commands of admins for wallets.
 
-A person's wallet needs two registrations. The first gives the walletKey and the token, which the holder types into
-`sallyport wallet init`. The second makes the wallet's DID known: the holder has made its key, and gives the public
-part to the admin; or the service makes the key and keeps it for the walletKey.
+A person's wallet needs two registrations. The first one returns the walletKey and the token, which the holder types
+into `sallyport wallet init`. The second one registers the wallet's DID. Either the holder has made a key and gives its
+public part to the admin, or the service makes the key and keeps it, sealed under the walletKey.
 """
 
 import json
@@ -26,17 +26,19 @@ _LARGEST = 64 << 10
 _ID = click.IntRange(min=1)
 
 _domain = click.option("--domain", required=True, help="The domain's name or domainId.")
-_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.command()
 @click.argument("name")
 @_domain
-@click.option("--email", help="Register a new wallet: the address by which it polls. Without: a registered one.")
+@click.option("--email", help="E-mail address of a new wallet; absent: the wallet is registered.")
 @click.option("--url", default="", help="Address of the wallet, for the reader.")
-@click.option("--key", "key_file", metavar="FILE", help="Make its DID known: the output of `wallet init --json`.")
-@click.option("--service-key", is_flag=True, help="Make its DID here; the service keeps the key for the walletKey.")
-@click.option("--issuer", default="", metavar="DID", help="The issuer that the DID belongs to.")
+@click.option("--key", "key_file", metavar="FILE", help="Register the wallet's DID: output of `wallet init --json`.")
+@click.option(
+    "--service-key", is_flag=True, help="Create the DID and its key in the service, sealed under the walletKey."
+)
+@click.option("--issuer", default="", metavar="DID", help="Issuer that the DID belongs to.")
 @_json
 @click.pass_obj
 def register(
@@ -51,8 +53,8 @@ def register(
     issuer: str,
     as_json: bool,
 ) -> None:
-    """Register a person's wallet, or its DID as holder; an admin runs it. Prints the walletKey and the token of a new
-    wallet, a line each, and the DID."""
+    """Register a person's wallet, or the wallet's DID as a holder; an admin runs it. Prints the walletKey and the token
+    of a new wallet, a line each, and the DID."""
     if key_file is not None and service_key:
         raise click.UsageError("--key and --service-key exclude each other")
     if email is None and key_file is None and not service_key:
@@ -70,10 +72,10 @@ def register(
     try:
         if key or service_key:
             made["did"] = line.run("/api/v1/did/createHolderDid", holder, domain=domain)["id"]
-    finally:  # no other answer has the walletKey
-        _tell(line, made, as_json=as_json)
+    finally:  # print the walletKey in any case: no other answer has it
+        _print_wallet(line, made, as_json=as_json)
     if email is not None:
-        _note_init(line, made, email, f"--did {made['did']}" if service_key else "" if key else "--json")
+        _note_next_command(line, made, email, f"--did {made['did']}" if service_key else "" if key else "--json")
     if "did" in made:
         line.note(f"the DID of {name} is registered: credentials can be issued to it")
     else:
@@ -87,25 +89,25 @@ def register(
 @_json
 @click.pass_obj
 def reset(line: CommandLine, *, name: str, domain: str, as_json: bool) -> None:
-    """Give a lost wallet another walletKey and token, and print them; an admin runs it. Those before are void, and keys
-    that the service kept for it are lost."""
+    """Give a lost wallet another walletKey and token, and print them; an admin runs it. The former ones become invalid,
+    and keys that the service kept for the wallet are lost."""
     wallet = _find(line, name, domain)
     made = line.run("/api/v1/walletService/resetWallet", {"walletId": wallet["walletId"]}, domain=domain)
-    _tell(line, made, as_json=as_json)
-    _note_init(line, made, str(wallet["emailAddress"]), "--json")
+    _print_wallet(line, made, as_json=as_json)
+    _note_next_command(line, made, str(wallet["emailAddress"]), "--json")
 
 
 @click.command()
 @click.argument("name")
 @_domain
 @click.option("--credential", "credentials", type=_ID, multiple=True, metavar="ID", help="A credential; repeatable.")
-@click.option("--user", "users", multiple=True, help="An endpoint user whose logins it answers; repeatable.")
-@click.option("--replace", is_flag=True, help="In place of the wallet and the credential that the users have.")
+@click.option("--user", "users", multiple=True, help="An endpoint user whose logins the wallet answers; repeatable.")
+@click.option("--replace", is_flag=True, help="Replace the wallets and credentials that the users have.")
 @click.pass_obj
 def assign(
     line: CommandLine, *, name: str, domain: str, credentials: tuple[int, ...], users: tuple[str, ...], replace: bool
 ) -> None:
-    """Put credentials into a wallet, and give wallet and credentials to endpoint users; an admin runs it."""
+    """Put credentials into a wallet, and assign the wallet and the credentials to endpoint users; an admin runs it."""
     if not credentials and not users:
         raise click.UsageError("--credential and --user are missing: give one or both")
     if replace and not users:
@@ -127,17 +129,19 @@ def assign(
 
 
 @click.command("list")
-@click.option("--domain", help="Only of this domain (name or domainId).")
-@click.option("--search", default="", help="A part of a name or an e-mail address.")
-@click.option("--limit", type=_ID, default=1000, show_default=True, help="At most so many.")
-@click.option("--file", "path", type=click.Path(dir_okay=False, path_type=Path), help="What this wallet's file holds.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--domain", help="Only this domain (name or domainId).")
+@click.option("--search", default="", help="Part of a name or an e-mail address.")
+@click.option("--limit", type=_ID, default=1000, show_default=True, help="Maximum number of rows.")
+@click.option(
+    "--file", "path", type=click.Path(dir_okay=False, path_type=Path), help="Show the content of this wallet's file."
+)
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(
     line: CommandLine, *, domain: str | None, search: str, limit: int, path: Path | None, form: Form | None
 ) -> None:
-    """List the registered wallets with their DIDs (an admin runs it); with --file, what a holder's file holds, without
-    its secrets."""
+    """List the registered wallets with their DIDs (an admin runs it); with --file, show the content of a holder's file,
+    without its secrets."""
     if path is not None:
         if domain is not None or search:
             raise click.UsageError("--file excludes --domain and --search")
@@ -163,7 +167,8 @@ def _wallets(line: CommandLine, domain: Row, search: str) -> Iterator[Row]:
 
 
 def _find(line: CommandLine, name: str, domain: str) -> Row:
-    """Return the wallet of a name, an e-mail address or a walletId. NotFound. StartError: several have the name."""
+    """Return the wallet with a name, an e-mail address or a walletId. Raises NotFound. StartError: several wallets have
+    the name."""
     search = "" if name.isdecimal() else name
     listed = line.listed("/api/v1/walletService/walletUserList", "users", {"filter": search}, domain=domain)
     found = [each for each in listed if fold(name) in {fold(str(each["username"])), fold(str(each["emailAddress"]))}
@@ -183,8 +188,8 @@ def _user_id(line: CommandLine, domain: str, name: str) -> JSON:
 
 
 def _key(path: str) -> Row:
-    """Return method and publicKeyJwk of createHolderDid from the output of `wallet init --json`, or from a JWK.
-    StartError."""
+    """Return the fields method and publicKeyJwk of createHolderDid, from the output of `wallet init --json` or from a
+    JWK. Raises StartError."""
     try:
         with click.open_file(path, "rb") as file:
             content: JSON = json.loads(file.read(_LARGEST))
@@ -202,8 +207,8 @@ def _key(path: str) -> Row:
     return {"publicKeyJwk": content["publicKeyJwk"], "method": did.removeprefix("did:").partition(":")[0]}
 
 
-def _tell(line: CommandLine, made: Row, *, as_json: bool) -> None:
-    """Print the new wallet."""
+def _print_wallet(line: CommandLine, made: Row, *, as_json: bool) -> None:
+    """Print the walletKey, the token and the DID of a wallet."""
     if as_json:
         line.print_json({name: value for name, value in made.items() if name not in {"code", "status", "message"}})
         return
@@ -212,8 +217,8 @@ def _tell(line: CommandLine, made: Row, *, as_json: bool) -> None:
             line.print(str(made[name]))
 
 
-def _note_init(line: CommandLine, made: Row, email: str, option: str) -> None:
-    """Name the command of the holder."""
+def _note_next_command(line: CommandLine, made: Row, email: str, option: str) -> None:
+    """Print the command that the holder runs next."""
     words = f"--service {line.settings().public_url or 'URL'} --email {shlex.quote(email)} {option}".rstrip()
     line.note(f"the holder runs: sallyport wallet init --wallet-id {made['walletId']} {words}")
     line.note("and types in the walletKey and the token, which no other answer has")

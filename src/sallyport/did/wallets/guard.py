@@ -1,8 +1,8 @@
 """Authorization of requests that act for a wallet.
 
-A token with the role wallet acts for its own wallet alone; an admin's or operator's for every one of the tenant. Where
-the walletKey is asked for, both must bring it. Wrong walletKeys and presentations lock one wallet for one token for a
-while: the token's other wallets, and other tokens, stay unaffected.
+A token with the role wallet acts for its own wallet only. A token of an admin or operator acts for every wallet of the
+tenant. An operation that needs the walletKey needs it from both. Wrong walletKeys and presentations lock one wallet for
+one token for a while; other wallets of the token, and other tokens, are not affected.
 """
 
 from sallyport.base.clock import Clock, now_us
@@ -16,13 +16,16 @@ from sallyport.store.model import Tx
 from sallyport.web.scope import Caller, Role
 
 WRONG_KEY = "invalid walletKey"
-NOT_YOURS = "not the token's wallet"
+NOT_YOURS = "the token belongs to another wallet"
 NO_WALLET = "wallet not found"
 
 
 class Tries:
-    """The wrong walletKeys and presentations of each token for each wallet. A wallet is named by its id; an e-mail
-    address without a wallet counts like a wallet, so that the lock does not reveal which addresses have one."""
+    """The wrong walletKeys and presentations of each token for each wallet.
+
+    A wallet is identified by its id. An e-mail address without a wallet is counted too, so that the lock does not
+    reveal which addresses have a wallet.
+    """
 
     def __init__(self, guesses: Guesses, clock: Clock = now_us) -> None:
         self._guesses = guesses
@@ -39,7 +42,7 @@ class Tries:
 
 
 def wallet_of(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet:
-    """Return a wallet of the tenant. NotFound."""
+    """Return a wallet of the tenant. Raises NotFound."""
     wallet = repo.get(tx, tenant_id, wallet_id)
     if wallet is None:
         raise NotFound(NO_WALLET)
@@ -47,7 +50,7 @@ def wallet_of(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet:
 
 
 def own_wallet(tx: Tx, caller: Caller, wallet_id: int) -> Wallet:
-    """Return a wallet that the caller acts for. NotFound: the tenant has no such wallet. Forbidden: the caller is
+    """Return a wallet that the caller may act for. NotFound: the tenant has no such wallet. Forbidden: the caller is
     another wallet."""
     wallet = wallet_of(tx, caller.tenant_id, wallet_id)
     _check_owner(caller, wallet)
@@ -55,9 +58,9 @@ def own_wallet(tx: Tx, caller: Caller, wallet_id: int) -> Wallet:
 
 
 def check_key(tries: Tries, caller: Caller, wallets: list[Wallet], wallet_key: str, email: str = "") -> Wallet:
-    """Return the wallet that has the key. email: the address that the wallets were found by.
+    """Return the wallet with the walletKey. email: the address by which the wallets were found.
 
-    Unauthenticated: none of the wallets has the key. Forbidden, TooMany.
+    Unauthenticated: none of the wallets has the key. Raises Forbidden, TooMany.
     """
     matching = [wallet for wallet in wallets if is_key(wallet_key, wallet.key_hash)]
     asked: list[int | str] = [wallet.id for wallet in matching or wallets] or [fold(email.strip())]

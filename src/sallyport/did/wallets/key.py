@@ -1,11 +1,11 @@
 """The walletKey: `wk_` and 256 random bits, shown once.
 
-Of it two things are kept: its SHA-256, by which it is recognized, and an X25519 public key whose private half is
-derived from it (HKDF, RFC 5869). To that key anything can be sealed while the wallet is away, such as a holder's
-signing key, and only who brings the walletKey opens it: X25519 (RFC 7748) with a key made for the occasion, HKDF, then
-AES-256-GCM with the row's identity as associated data.
+Two values derived from it are stored. Its SHA-256 identifies the walletKey. The public key of an X25519 pair, whose
+private key is derived from the walletKey (HKDF, RFC 5869), seals values such as a holder's signing key while the wallet
+is away. Only the walletKey opens them. Sealing uses X25519 (RFC 7748) with an ephemeral key, HKDF, then AES-256-GCM
+with the row's identity as associated data.
 
-    sealed = 32 octets of the occasion's public key | 12 octets of nonce | ciphertext and tag
+    sealed = 32 octets of the ephemeral public key | 12 octets of nonce | ciphertext and tag
 """
 
 import hmac
@@ -26,42 +26,41 @@ _PUBLIC, _NONCE = 32, 12
 
 
 def new_wallet_key() -> str:
-    """Make a walletKey."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
 def key_hash(wallet_key: str) -> str:
-    """Return the SHA-256 of a walletKey, in hex, by which it is recognized. It has 256 random bits, so no salt is
-    needed."""
+    """Return the SHA-256 of a walletKey in hexadecimal. The key has 256 random bits, so no salt is needed."""
     return token_hash(wallet_key)
 
 
 def is_key(wallet_key: str, hashed: str) -> bool:
-    """Return whether this is the walletKey of that hash, in constant time."""
+    """Return whether the hash is that of the walletKey, in constant time."""
     return hmac.compare_digest(key_hash(wallet_key).encode(), hashed.encode())
 
 
 def public_of(wallet_key: str) -> bytes:
-    """Return the 32 octets to seal to."""
+    """Return the X25519 public key of a walletKey: 32 octets."""
     return _private(wallet_key).public_key().public_bytes_raw()
 
 
 def seal_to(public: bytes, clear: bytes, identity: str) -> bytes:
-    """Encrypt for the owner of the walletKey of that public key. identity: of the row, such as `dids/7/key`."""
-    occasion, nonce = X25519PrivateKey.generate(), secrets.token_bytes(_NONCE)
-    mine = occasion.public_key().public_bytes_raw()
-    shared = occasion.exchange(X25519PublicKey.from_public_bytes(public))
-    return mine + nonce + AESGCM(_derived(shared, mine + public)).encrypt(nonce, clear, identity.encode())
+    """Encrypt octets for the owner of a walletKey. public: the result of `public_of`. identity: name of the row, such
+    as `dids/7/key`."""
+    ephemeral, nonce = X25519PrivateKey.generate(), secrets.token_bytes(_NONCE)
+    own_public = ephemeral.public_key().public_bytes_raw()
+    shared = ephemeral.exchange(X25519PublicKey.from_public_bytes(public))
+    return own_public + nonce + AESGCM(_derived(shared, own_public + public)).encrypt(nonce, clear, identity.encode())
 
 
 def open_with(wallet_key: str, sealed: bytes, identity: str) -> bytes:
-    """Decrypt octets that were sealed for that walletKey and row. SecretError."""
+    """Decrypt octets that were sealed for this walletKey and row. Raises SecretError."""
     private = _private(wallet_key)
-    mine, nonce, hidden = sealed[:_PUBLIC], sealed[_PUBLIC : _PUBLIC + _NONCE], sealed[_PUBLIC + _NONCE :]
+    own_public, nonce, ciphertext = sealed[:_PUBLIC], sealed[_PUBLIC : _PUBLIC + _NONCE], sealed[_PUBLIC + _NONCE :]
     try:
-        shared = private.exchange(X25519PublicKey.from_public_bytes(mine))
-        key = _derived(shared, mine + private.public_key().public_bytes_raw())
-        return AESGCM(key).decrypt(nonce, hidden, identity.encode())
+        shared = private.exchange(X25519PublicKey.from_public_bytes(own_public))
+        key = _derived(shared, own_public + private.public_key().public_bytes_raw())
+        return AESGCM(key).decrypt(nonce, ciphertext, identity.encode())
     except (InvalidTag, ValueError):
         raise SecretError(f"{identity} does not open with this walletKey") from None
 

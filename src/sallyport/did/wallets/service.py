@@ -26,7 +26,7 @@ from sallyport.web.scope import Caller
 
 FIRST_PAGE: Final = Page(0, 1000)
 LONGEST_PAGE: Final = 2 << 20
-"""Octets of the credentials that one poll delivers."""
+"""Maximum size of the credentials that one poll delivers, in octets."""
 REVOKED: Final = "the credential is revoked"
 
 
@@ -41,21 +41,21 @@ class Wallets:
         self._clock = clock
 
     async def register(self, tenant_id: int, new: NewWallet) -> Registered:
-        """Register a person's wallet. Conflict: the domain has one of that address."""
+        """Register a person's wallet. Conflict: the domain has a wallet with that address."""
         wallet_key, at = new_wallet_key(), self._clock()
 
         def work(tx: Tx) -> Registered:
             token_id, token = self._tokens.wallet_token(tx, tenant_id, new.email)
             wallet_id = repo.add(tx, new, wallet_key, token_id, at)
             values: dict[str, JSON] = {"email": new.email, "username": new.username, "url": new.url}
-            _note(tx, "wallet.register", tenant_id, new.domain_id, wallet_id, audit.changed({}, values), at)
+            _note(tx, "wallet.register", new.domain_id, wallet_id, audit.changed({}, values), at)
             return Registered(wallet_id, wallet_key, token)
 
         return await self._store.write(work)
 
     async def reset(self, tenant_id: int, domain_id: int, wallet_id: int) -> Registered:
-        """Give a lost wallet another walletKey and token: those before are void from now on, and holders' keys that
-        were sealed under them are lost. NotFound."""
+        """Give a lost wallet another walletKey and token. The former ones become invalid at once, and holders' keys
+        that were sealed under them are lost. Raises NotFound."""
         wallet_key, at = new_wallet_key(), self._clock()
 
         def work(tx: Tx) -> Registered:
@@ -66,7 +66,7 @@ class Wallets:
             repo.renew(tx, wallet.id, wallet_key, token_id)
             self._tokens.end_wallet_token(tx, tenant_id, wallet.token_id)
             hidden = audit.changed({"walletKey": audit.HIDDEN}, {"walletKey": audit.HIDDEN})
-            _note(tx, "wallet.reset", tenant_id, domain_id, wallet.id, hidden, at)
+            _note(tx, "wallet.reset", domain_id, wallet.id, hidden, at)
             return Registered(wallet.id, wallet_key, token)
 
         made = await self._store.write(work)
@@ -74,23 +74,23 @@ class Wallets:
         return made
 
     async def page(self, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
-        """Return one page of a domain's wallets, ordered by id, and their number. search: a part of a name or an
-        address."""
+        """Return one page of a domain's wallets, ordered by id, and the number of matches. search: a part of a name or
+        an address."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, search))
 
     async def assign(self, tenant_id: int, pairs: Sequence[tuple[int, int]]) -> int:
-        """Assign credentials to wallets, all or none; how many were not yet assigned. pairs: wallet and credential.
-        NotFound. Conflict: a credential is revoked, expired, or another wallet's."""
+        """Assign credentials to wallets, all or none. Return the number of new assignments. pairs: wallet and
+        credential. Raises NotFound. Conflict: a credential is revoked, expired, or another wallet's."""
         at = self._clock()
         return await self._store.write(lambda tx: sum(assign_in(tx, tenant_id, *pair, at) for pair in pairs))
 
     async def deliver(
         self, caller: Caller, email: str, wallet_key: str, page: Page = FIRST_PAGE
     ) -> tuple[Wallet, list[Delivered], int]:
-        """Return the wallet of that e-mail address and key with a page of its credentials, ordered by id, and their
-        number. A page ends before a credential that would make it longer than LONGEST_PAGE.
+        """Return the wallet with that e-mail address and key, one page of its credentials, ordered by id, and the
+        total. A page ends before a credential that would exceed LONGEST_PAGE.
 
-        Unauthenticated: no such wallet. Forbidden, TooMany.
+        Unauthenticated: no such wallet. Raises Forbidden, TooMany.
         """
         wallets = await self._store.read(lambda tx: repo.by_email(tx, caller.tenant_id, email))
         wallet = guard.check_key(self._tries, caller, wallets, wallet_key, email)
@@ -110,15 +110,16 @@ class Wallets:
         return wallet, *await self._store.search(work)
 
     def _password(self, tx: Tx, credential_id: int) -> str:
-        """Return the credential's password; empty if it cannot be opened, so that the credential is still delivered."""
+        """Return the credential's password. If it cannot be opened, return an empty text, so that the credential is
+        still delivered."""
         try:
             return credentials.password(tx, self._vault, credential_id)
         except SecretError:
             return ""
 
     async def acknowledge(self, caller: Caller, wallet_id: int, credential_id: int, *, accept: bool) -> None:
-        """Accept a credential, or ignore it; that may be changed later. NotFound: not the wallet's. Forbidden.
-        Conflict: it is revoked."""
+        """Accept or ignore a credential. The choice may be changed later. NotFound: the wallet does not have the
+        credential. Raises Forbidden. Conflict: the credential is revoked."""
         at = self._clock()
 
         def work(tx: Tx) -> None:
@@ -132,14 +133,14 @@ class Wallets:
             if credential.status != state:
                 credentials.move(tx, credential, state, wallet.id, at)
                 changes: dict[str, JSON] = {"credential": credential.id, "status": [credential.status, state.value]}
-                _note(tx, "wallet.acknowledge", caller.tenant_id, wallet.domain_id, wallet.id, changes, at)
+                _note(tx, "wallet.acknowledge", wallet.domain_id, wallet.id, changes, at)
 
         await self._store.write(work)
 
 
 def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: int) -> bool:
-    """Assign a credential to a wallet; False: it has it already. NotFound. Conflict: the credential is revoked,
-    expired, another wallet's, or of a holder whose DID is deleted."""
+    """Assign a credential to a wallet. Return False if the wallet has it already. Raises NotFound. Conflict: the
+    credential is revoked, expired, another wallet's, or of a holder whose DID is deleted."""
     wallet = wallet_of(tx, tenant_id, wallet_id)
     credential = credentials.get(tx, wallet.domain_id, credential_id)
     if credential is None:
@@ -157,26 +158,23 @@ def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: in
         raise Conflict("the DID of the credential's holder is deleted")
     credentials.move(tx, credential, Status.ASSIGNED, wallet.id, at)
     changes: dict[str, JSON] = {"credential": credential.id, "holder": credential.holder_did}
-    _note(tx, "wallet.assign", tenant_id, wallet.domain_id, wallet.id, changes, at)
+    _note(tx, "wallet.assign", wallet.domain_id, wallet.id, changes, at)
     return True
 
 
 def paired(wallet_ids: Sequence[int], user_ids: Sequence[int], credential_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """Return each credential with the wallet of its place; one wallet takes them all. NotFound: a user is not the
-    wallet's. Invalid: the arrays do not pair up."""
+    """Pair each credential with the wallet at the same index, or all of them with a single wallet. NotFound: a user is
+    not the wallet's. Invalid: the arrays have different lengths."""
     if len(wallet_ids) != len(user_ids):
-        raise Invalid.about("walletId and userId have the same number of entries", "walletId", "userId")
+        raise Invalid.about("walletId and userId need the same number of entries", "walletId", "userId")
     if list(wallet_ids) != list(user_ids):
         raise NotFound(NO_WALLET)
     if len(wallet_ids) == 1:
         return [(wallet_ids[0], credential_id) for credential_id in credential_ids]
     if len(wallet_ids) != len(credential_ids):
-        raise Invalid.about("credentialId has one entry for each wallet, or there is one wallet", "credentialId")
+        raise Invalid.about("with several wallets, credentialId needs one entry for each wallet", "credentialId")
     return list(zip(wallet_ids, credential_ids, strict=True))
 
 
-def _note(
-    tx: Tx, action: str, tenant_id: int, domain_id: int, wallet_id: int, changes: dict[str, JSON], at: int
-) -> None:
-    target = f"wallet {wallet_id}"
-    audit.record(tx, action, at=at, tenant_id=tenant_id, domain_id=domain_id, target=target, changes=changes)
+def _note(tx: Tx, action: str, domain_id: int, wallet_id: int, changes: dict[str, JSON], at: int) -> None:
+    audit.record_in(tx, action, domain_id, f"wallet {wallet_id}", changes, at=at)

@@ -1,10 +1,10 @@
-"""The wallets and credentials of endpoint users: what updateUserWallet assigns.
+"""The wallets and credentials of endpoint users, which updateUserWallet assigns.
 
-A credential that is assigned to a user admits that user, whatever its epmUsername; in a wallet that is assigned to a
-user, so do the credentials without an epmUsername. Where one wallet is named with credentials, they are put into it.
+A credential that is assigned to a user admits that user, whatever its epmUsername is. A wallet that is assigned to a
+user admits the user by its credentials without an epmUsername. If a request has credentials and exactly one wallet, the
+credentials are put into that wallet.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -17,51 +17,51 @@ from sallyport.did.dids.repo import NO_ISSUER
 from sallyport.did.wallets import repo
 from sallyport.did.wallets.service import assign_in
 from sallyport.store import audit
-from sallyport.store.model import Tx
+from sallyport.store.model import LISTED, Tx, listed
 from sallyport.store.slices import delete_slice
 
 
 class Assignment(Protocol):
-    """Wallets and credentials for endpoint users; see `endpoints.users.service`."""
+    """An assignment of wallets and credentials to endpoint users; see `endpoints.users.service`."""
 
     @property
     def domain_id(self) -> int:
-        """Domain of the users, wallets and credentials."""
+        """Return the domain of the users, wallets and credentials."""
 
     @property
     def user_ids(self) -> Sequence[int]:
-        """Endpoint users, which exist."""
+        """Return the ids of the endpoint users, which exist."""
 
     @property
     def wallet_user_ids(self) -> Sequence[int]:
-        """Wallets."""
+        """Return the ids of the wallets."""
 
     @property
     def credential_ids(self) -> Sequence[int]:
-        """Credentials."""
+        """Return the ids of the credentials."""
 
     @property
     def credential_type(self) -> str:
-        """The credentialType of the request."""
+        """Return the credentialType of the request."""
 
     @property
     def issuer_id(self) -> int:
-        """Issuer of all the credentials; 0: any."""
+        """Return the id of the issuer of all the credentials; 0: any."""
 
     @property
     def several(self) -> bool:
-        """Beside what the users have, not in its place."""
+        """Return whether the users keep their other wallets and credentials."""
 
 
 class UserCredentials:
-    """Satisfies endpoints.users.service.Credentials."""
+    """The wallets and credentials of endpoint users (an `endpoints.users.service.Credentials`)."""
 
     def __init__(self, clock: Clock = now_us) -> None:
         self._clock = clock
 
     def assign(self, tx: Tx, wanted: Assignment) -> None:
-        """Assign wallet users and credentials. NotFound: one of them, or the issuer, is not the domain's. Conflict: a
-        credential is revoked, or in another wallet."""
+        """Assign wallets and credentials to users. NotFound: one of them, or the issuer, is not in the domain.
+        Conflict: a credential is revoked, or in another wallet."""
         domain_id = wanted.domain_id
         for wallet_id in wanted.wallet_user_ids:
             if repo.public_key(tx, domain_id, wallet_id) is None:
@@ -83,15 +83,15 @@ class UserCredentials:
                 _link_credentials(tx, user_id, wanted)
 
     def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
-        """Return the newest credential that was assigned to each user and is not revoked, by its `urn:uuid:`."""
+        """Return the `urn:uuid:` of each user's newest assigned credential that is not revoked, by user id."""
         sql = (
-            "select l.user_id, c.uuid from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
-            "where l.user_id in (select value from json_each(:ids)) and c.status <> 'Revoked' order by c.id"
+            "select l.user_id, c.uuid from endpoint_user_credentials l join credentials c on c.id = l.credential_id "  # noqa: S608
+            f"where l.user_id in {LISTED} and c.status <> 'Revoked' order by c.id"
         )
-        return {int(str(user)): str(uuid) for user, uuid in tx.rows(sql, ids=json.dumps(list(user_ids)))}
+        return {int(str(user)): str(uuid) for user, uuid in tx.rows(sql, ids=listed(user_ids))}
 
     def type_of(self, tx: Tx, user_id: int) -> str:
-        """Return the credentialType of the user's newest credential that is not revoked; empty without one."""
+        """Return the credentialType of the user's newest credential that is not revoked; empty if there is none."""
         sql = (
             "select l.credential_type from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
             "where l.user_id = :user and c.status <> 'Revoked' order by c.id desc limit 1"
@@ -99,7 +99,8 @@ class UserCredentials:
         return tx.value(str, sql, user=user_id) or ""
 
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
-        """Return the first endpoint user that the credential of that `urn:uuid:` was assigned to, or None."""
+        """Return the id of the first endpoint user to whom the credential with that `urn:uuid:` was assigned, or
+        None."""
         sql = (
             "select l.user_id from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
             "where c.domain_id = :d and c.uuid = :uuid order by l.user_id limit 1"
@@ -107,8 +108,9 @@ class UserCredentials:
         return tx.value(int, sql, d=domain_id, uuid=credential_id)
 
     def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
-        """Take wallets and credentials from endpoint users before their deletion, up to SLICE at a time; how many."""
-        condition, ids = "user_id in (select value from json_each(:ids))", json.dumps(list(user_ids))
+        """Remove up to SLICE wallets or credentials from endpoint users, before the users are deleted. Return the
+        number removed."""
+        condition, ids = f"user_id in {LISTED}", listed(user_ids)
         return delete_slice(tx, "endpoint_user_wallets", "user_id, wallet_id", condition, ids=ids) or delete_slice(
             tx, "endpoint_user_credentials", "user_id, credential_id", condition, ids=ids
         )

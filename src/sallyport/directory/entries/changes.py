@@ -1,7 +1,7 @@
 """Apply the changes of an LDIF file to stored entries (RFC 4511 sections 4.6 and 4.9).
 
-The store has the text attributes of an entry. The changed attributes are interpreted again (`entry.understand`), so
-that a change has the same result as a reading of the whole entry.
+The store keeps the text attributes of an entry. After a change they are interpreted again (`entry.understand`), so that
+a change has the same result as a reading of the whole entry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from sallyport.directory.ldif import Step
 from sallyport.store.model import Tx
 
 SLICE: Final = 500
-"""Names that are checked at once."""
+"""Number of names that one query checks."""
 _MEMBERS: Final = ("member", "uniquemember")
 
 Steps = Sequence[tuple[str, str, Sequence[str]]]
@@ -29,7 +29,7 @@ Steps = Sequence[tuple[str, str, Sequence[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A modification, and the name of the entry after it."""
+    """A modification of an entry, and the name of the entry after it."""
 
     dn: str
     dn_key: bytes
@@ -40,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class GroupAfter:
-    """A group after a change. joined, left: keys of members."""
+    """A group after a change. joined, left: keys of the members that the change adds and removes."""
 
     group: NewNamed
     joined: Sequence[bytes]
@@ -48,11 +48,14 @@ class GroupAfter:
 
 
 def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) -> Counts | None:
-    """Change an entry. Return None if it takes several transactions: the renaming of a unit and of everything below it
-    (`rename_unit`), or a change in a group with many members (`group_after`). Invalid: no entry has the name, the
-    result is not an account, or another entry has the new name."""
+    """Change an entry.
+
+    Return None if the change takes several transactions: renaming a unit with everything below it (`rename_unit`), or
+    changing a group with many members (`group_after`). Invalid: no entry has the name, the result is not an account,
+    another entry has the new name, or a unit would be moved below itself.
+    """
     if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
-        raise Invalid("an entry of that name is there")
+        raise Invalid("an entry of that name exists")
     person = PEOPLE.find(tx, run, dn_key=wanted.dn_key)
     if person is not None:
         new = _person(tx, run, person, wanted, at)
@@ -65,11 +68,11 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
         return None if _is_long(tx, run, group, wanted) else _change_group(tx, run, group, wanted, at)
     unit = UNITS.find(tx, run, dn_key=wanted.dn_key)
     if unit is None:
-        raise Invalid("there is no such entry")
+        raise Invalid("no entry has this name")
     if wanted.dn_key == wanted.new_dn_key:
         return UNITS.mark(tx, run, unit)
     if lies_below(wanted.new_dn, normalized(wanted.dn)):
-        raise Invalid("a unit is not moved into itself")
+        raise Invalid("a unit cannot be moved into itself")
     return None
 
 
@@ -86,7 +89,8 @@ def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
 
 
 def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[int, list[str]]:
-    """Return the end of a slice of a table, 0 for the last, and the names in it that are below a normalized name."""
+    """Read one slice of a table. Return its last id (0 for the last slice), and its names below the normalized name
+    `above`."""
     sql = f"select id, dn from {table} where directory_id = :dir and id > :after order by id limit :most"  # noqa: S608
     rows = tx.rows(sql, dir=run.directory_id, after=after, most=SLICE)
     last = int(str(rows[-1][0])) if len(rows) == SLICE else 0
@@ -110,7 +114,8 @@ def _is_there(tx: Tx, run: Run, dn_key: bytes) -> bool:
 
 def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerson:
     before = people.attributes_of(tx, known.id)
-    after = {"objectclass": ("person",), **{name: tuple(values) for name, values in before.items()}}  # at least
+    # objectclass is stored only if it is mapped
+    after = {"objectclass": ("person",), **{name: tuple(values) for name, values in before.items()}}
     keys = set(memberships.stated_by(tx, run.directory_id, known.dn_key))
     touched = set[str]()
     for step, name, values in wanted.steps:
@@ -122,7 +127,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
     octets = {name: tuple(value.encode() for value in values) for name, values in after.items() if values}
     person = understand(Raw(wanted.new_dn, octets), now=at, mapped=run.mapped)
     if not isinstance(person, Person):
-        raise Invalid("it is no account after the change")
+        raise Invalid("after the change the entry is no account")
     status = person.status if touched & STATUS_ATTRIBUTES or "useraccountcontrol" in octets else Status(known.status)
     external = _external(known.external_id, wanted.new_dn)
     group_keys = [key.hex() for key in sorted(keys)]
@@ -130,7 +135,8 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
 
 
 def _is_long(tx: Tx, run: Run, known: Stored, wanted: Change) -> bool:
-    """Return whether one transaction is too short to compare all members, as each change needs, or to write them."""
+    """Return whether one transaction is too short for a change: it names many members, or the group has many to
+    compare."""
     named = [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
     if not named:
         return False
@@ -146,11 +152,11 @@ def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> C
 
 
 def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
-    """Return a group after a change. Of a change that was applied in part, the result is the rest."""
+    """Return a group after a change. A change that was already applied in part gives the remaining difference."""
     before = memberships.stated_members(tx, run.directory_id, known.dn_key)
     by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name
-    # An added name is the group's own only if the distinguished name has it.
+    # An added naming value becomes the group's name only if the distinguished name changes too.
     naming = (Step.REPLACE,) if wanted.dn_key == wanted.new_dn_key else (Step.REPLACE, Step.ADD)
     for step, attribute, values in wanted.steps:
         if attribute in _MEMBERS:
@@ -159,7 +165,7 @@ def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
             logins = [UID + value for value in values]
             _step(by_login, step, logins)
             if step == Step.DELETE and logins:
-                _step(by_name, step, logins)  # a name that no person has is not among by_login
+                _step(by_name, step, logins)  # a login name without a person is in by_name
         elif attribute in ("cn", "samaccountname") and step in naming and values:
             name = values[0]
     external = _external(known.external_id, wanted.new_dn)
@@ -169,7 +175,7 @@ def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
 
 
 def _step(keys: set[bytes], step: str, names: Sequence[str]) -> None:
-    """Change keys of members as one step changes the names."""
+    """Apply one step of a change to a set of member keys."""
     if step == Step.REPLACE or not names:
         keys.clear()
     changed = map(bytes.fromhex, keys_of(names))
@@ -180,11 +186,11 @@ def _step(keys: set[bytes], step: str, names: Sequence[str]) -> None:
 
 
 def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[str]:
-    """Return an attribute's values after one step."""
+    """Return an attribute's values after one step of a change."""
     if step == Step.REPLACE:
         return list(wanted)
     if step == Step.DELETE:
-        gone = {value.casefold() for value in wanted}  # as most attributes are compared (caseIgnoreMatch, RFC 4517)
+        gone = {value.casefold() for value in wanted}  # most attributes are compared so (caseIgnoreMatch, RFC 4517)
         return [value for value in values if value.casefold() not in gone] if wanted else []
     return list(dict.fromkeys((*values, *wanted)))
 

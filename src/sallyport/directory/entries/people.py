@@ -1,4 +1,4 @@
-"""The SQL by which an import writes people."""
+"""The SQL that writes the people of an import."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ from sallyport.store.search import Entry, SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_users_search")
 GONE: Final = frozenset({Status.DISABLED, Status.EXPIRED})
-"""Statuses of a person without access; a locked person gets it back soon."""
+"""Statuses that end a person's access. LOCKED is not one of them: a lock ends soon."""
 Unindexed = list[Entry]
-"""Added people that the search index lacks."""
+"""Added people that are not in the search index yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewPerson:
-    """A person of an import; keys as in `imports.lines`."""
+    """A person of an import. The keys are those of `imports.lines`."""
 
     external_id: str
     dn: str
@@ -61,7 +61,7 @@ PEOPLE: Final = Table("directory_users", Known)
 
 
 def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unindexed: Unindexed) -> Counts:
-    """Write a person. unindexed: gets an added person; `index_added` must follow."""
+    """Write a person. An added person is appended to `unindexed`, and `index_added` must follow."""
     known = PEOPLE.find(tx, run, new.external_id, new.dn_key)
     if known is None:
         unindexed.append(_add(tx, run, new, at))
@@ -74,18 +74,18 @@ def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, uni
 
 
 def index_added(tx: Tx, unindexed: Unindexed) -> None:
-    """Add people to the search index, before one of them is changed or the transaction ends."""
+    """Add people to the search index. Call it before one of them is changed and before the transaction ends."""
     _SEARCH.add_all(tx, unindexed)
     unindexed.clear()
 
 
 def merge_index(tx: Tx) -> None:
-    """Merge the search index, at the end of each transaction that has changed people."""
+    """Merge the search index. Call it at the end of each transaction that has changed people."""
     _SEARCH.merge(tx)
 
 
 def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocations, at: int) -> None:
-    """Write a changed person, whose name may have changed."""
+    """Write a person that has changed. The name may have changed too."""
     names = names_of(tx, known.id)
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
     tx.execute(
@@ -100,7 +100,7 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
     )
     sql = "update directory_attributes set attributes = :a where user_id = :id"
     tx.execute(sql, id=known.id, a=json.dumps(new.attributes))
-    _name(tx, run.domain_id, known.id, columns["name"], (new.login, *new.aliases))
+    _replace_names(tx, run.domain_id, known.id, columns["name"], (new.login, *new.aliases))
     _search_again(tx, run.domain_id, known, columns)
     PEOPLE.rename(tx, run, known, new.dn_key)
     memberships.set_groups(tx, run.directory_id, new.dn_key, new.group_keys)
@@ -108,7 +108,7 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
 
 
 def touch(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts:
-    """Mark an unchanged entry, whose name or status may have changed."""
+    """Mark a person as unchanged. Write a new name or status, which can change without a change of the entry."""
     dn_key, status = moved.dn_key or known.dn_key, moved.status or known.status
     if (dn_key, status) == (known.dn_key, known.status):
         return PEOPLE.mark(tx, run, known)
@@ -159,7 +159,7 @@ def names_of(tx: Tx, user_id: int) -> list[str]:
 
 
 def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) -> bool:
-    """Update a person's fields from the stored attributes; return whether one has changed."""
+    """Update a person's fields from the stored attributes. Return whether a field has changed."""
     known = PEOPLE.get(tx, user_id)
     if known is None:
         return False
@@ -173,10 +173,10 @@ def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) 
     tx.execute(sql, id=user_id, mapping=mapping.digest, at=at, **columns)
     _search_again(tx, domain_id, known, columns)
     if columns["name"] != known.name:
-        # Names of the directory stay; a name that only the former mapping made does not.
+        # Names from the directory stay. A name that only the former mapping made is deleted.
         own = {fold(value) for attribute in ALIASES for value in attributes.get(attribute, ())}
         aliases = [key for key in names_of(tx, user_id) if key != fold(known.name) or key in own]
-        _name(tx, domain_id, user_id, columns["name"], (known.login, *aliases))
+        _replace_names(tx, domain_id, user_id, columns["name"], (known.login, *aliases))
     shown = (known.name, known.display_name, known.email, known.upn, before)
     return shown != tuple(columns[name] for name in ("name", "display_name", "email", "upn", "fields"))
 
@@ -201,7 +201,7 @@ def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> Entry:
     assert user_id is not None  # noqa: S101  an insert returns its row
     attributes = json.dumps(new.attributes)
     tx.execute("insert into directory_attributes (user_id, attributes) values (:id, :a)", id=user_id, a=attributes)
-    _name(tx, run.domain_id, user_id, columns["name"], (new.login, *new.aliases))
+    _replace_names(tx, run.domain_id, user_id, columns["name"], (new.login, *new.aliases))
     memberships.set_groups(tx, run.directory_id, new.dn_key, new.group_keys)
     _count(tx, run, user_id, 1)
     return Entry(run.domain_id, user_id, _texts(*(columns[name] for name in _SHOWN)))
@@ -246,7 +246,7 @@ def _search_again(tx: Tx, domain_id: int, known: Known, columns: Mapping[str, st
         _SEARCH.add(tx, domain_id, known.id, texts)
 
 
-def _name(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str]) -> None:
+def _replace_names(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str]) -> None:
     """Replace the names of a person."""
     tx.execute("delete from directory_names where user_id = :id", id=user_id)
     keys = dict.fromkeys((fold(name), *map(fold, aliases)))
@@ -257,7 +257,7 @@ def _name(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str
 def _revoke_inactive(
     tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations
 ) -> None:
-    """Revoke the access of a person whose status has changed to one without access."""
+    """Revoke the access of a person if the new status ends it."""
     if status in GONE and known.status not in GONE:
         _revoke(tx, run, names, revocations, f"the directory has the user as {status}")
 

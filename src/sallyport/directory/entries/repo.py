@@ -1,4 +1,4 @@
-"""The SQL of lists of people and groups, of nested members, and of the principals of logins."""
+"""The SQL of lists of people and groups, of nested members, and of principals at login."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,9 +23,9 @@ _USER_SELECT: Final = (
 )
 _GROUP_SELECT: Final = "select id, domain_id, directory_id, dn, name, members, mapping from directory_groups"
 MOST_GROUPS: Final = 10_000
-"""Groups of one person; with more, they are unknown."""
+"""Maximum number of a person's groups. The groups of a person with more are unknown."""
 
-# All members of a group and of its nested groups; `union` ends at groups that contain each other.
+# All members of a group and of its nested groups. `union` drops repeated rows, so that cycles of groups end.
 INSIDE: Final = (
     "with recursive inside (k) as (select dn_key from directory_groups where id = :g union "
     "select m.member_key from inside join directory_members m on m.directory_id = :dir and m.group_key = inside.k) "
@@ -34,7 +34,7 @@ _PEOPLE_INSIDE: Final = (
     "select u.id from inside join directory_users u on u.directory_id = :dir and u.dn_key = inside.k union "
     "select u.id from inside join directory_users u on u.directory_id = :dir and u.uid_key = inside.k"
 )
-# The groups of a person, and their parents.
+# The groups of a person, and all groups that contain them.
 _ABOVE: Final = (
     "with recursive above (k) as (select dn_key from directory_users where id = :user union "
     "select uid_key from directory_users where id = :user union "
@@ -44,7 +44,7 @@ _ABOVE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person, for a login."""
+    """A person that a login name refers to."""
 
     id: int
     directory_id: int
@@ -54,7 +54,8 @@ class Principal:
 
 
 def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
-    """Return one page of a domain's people, by id, and the number of matches. cloud: only of cloud directories."""
+    """Return one page of a domain's people, sorted by id, and the number of matches. cloud: only people of cloud
+    directories."""
     if not cloud:
         if search:
             return _USERS_SEARCH.page(tx, User, _USER_SELECT, stretch, search)
@@ -62,14 +63,14 @@ def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tupl
     ids = "select id from directory_users where domain_id = :d and cloud = 1"
     parameters: dict[str, Value] = {"d": stretch.domain_id}
     if search:
-        found, match = _USERS_SEARCH.find(stretch.domain_id, search)
+        found, match = _USERS_SEARCH.find(tx, stretch.domain_id, search)
         ids, parameters = f"{ids} and +id in ({found})", parameters | match
     counter = None if search else CLOUD_USER_COUNT
     return page_of(tx, User, _USER_SELECT, ids, stretch, counter=counter, searched=bool(search), **parameters)
 
 
 def groups(tx: Tx, stretch: Stretch, search: str) -> tuple[list[Group], int]:
-    """Return one page of a domain's groups, by id, and the number of matches."""
+    """Return one page of a domain's groups, sorted by id, and the number of matches."""
     if search:
         return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, stretch, search)
     ids = "select id from directory_groups where domain_id = :d"
@@ -82,17 +83,17 @@ def group(tx: Tx, group_id: int) -> Group | None:
 
 
 def groups_named(tx: Tx, directory_id: int, name: str) -> list[Group]:
-    """Return the groups of a directory with a name. Case does not matter."""
+    """Return the groups with a name in a directory. Case does not matter."""
     column, text = without_case("name", name)
     return tx.all(Group, f"{_GROUP_SELECT} where directory_id = :dir and {column} = :text", dir=directory_id, text=text)
 
 
 def users_of_group(tx: Tx, of: Group, stretch: Stretch, search: str) -> tuple[list[User], int]:
-    """Return one page of the people in a group and its nested groups, by id, and their number."""
+    """Return one page of the people in a group and its nested groups, sorted by id, and the number of matches."""
     ids = f"{INSIDE}select id from ({_PEOPLE_INSIDE}) as people"
     parameters: dict[str, Value] = {"g": of.id, "dir": of.directory_id}
     if search:
-        found, match = _USERS_SEARCH.find(of.domain_id, search)
+        found, match = _USERS_SEARCH.find(tx, of.domain_id, search)
         ids, parameters = f"{ids} where id in ({found})", parameters | match
     return page_of(tx, User, _USER_SELECT, ids, stretch, counter=None, searched=bool(search), **parameters)
 
@@ -108,21 +109,21 @@ def has_people(tx: Tx, directory_id: int) -> bool:
 
 
 def shows_nobody(tx: Tx, run: Run) -> bool:
-    """Return whether an import has none of the people that the directory has."""
+    """Return whether the directory has stored people, and the import has found none of them."""
     seen = "select 1 from directory_users where directory_id = :dir and seen = :job limit 1"
     return has_people(tx, run.directory_id) and not tx.rows(seen, dir=run.directory_id, job=run.job_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The number of entries that an import does not have, and of those known before it."""
+    """The number of entries that an import has not found, and the number of entries known before it."""
 
     missing: int
     known: int
 
 
 def missing(tx: Tx, run: Run, table: str) -> Missing:
-    """Count the entries that an import does not have. table: of users, or of groups."""
+    """Count the stored entries that an import has not found. table: the table of people, or of groups."""
     found = tx.one(
         Missing,
         "select count(case when seen < :job then 1 end) as missing, "
@@ -136,7 +137,7 @@ def missing(tx: Tx, run: Run, table: str) -> Missing:
 
 
 def named_people(tx: Tx, group_id: int, directory_id: int) -> dict[int, list[str]]:
-    """Return the login names of all people in a group and its nested groups, by id."""
+    """Return the folded names of all people in a group and its nested groups, by person id."""
     sql = (
         f"{INSIDE}select n.user_id, n.name_key from ({_PEOPLE_INSIDE}) as people "
         "join directory_names n on n.user_id = people.id"
@@ -148,7 +149,7 @@ def named_people(tx: Tx, group_id: int, directory_id: int) -> dict[int, list[str
 
 
 def status_of(tx: Tx, user_id: int) -> str | None:
-    """Return the status of a person, or None."""
+    """Return the status of a person, or None if the person does not exist."""
     return tx.value(str, "select status from directory_users where id = :id", id=user_id)
 
 
@@ -174,18 +175,20 @@ def names_of_own_groups(tx: Tx, user: User) -> list[str]:
 
 
 def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
-    """Return the names of a person's groups, with their parents; None: over MOST_GROUPS."""
+    """Return the names of a person's groups and of all groups that contain them. None: too many (MOST_GROUPS)."""
     sql = (
-        f"{_ABOVE}select g.name from (select k from above limit :most) as some left join directory_groups g "
-        "on g.directory_id = :dir and g.dn_key = some.k"
+        f"{_ABOVE}select g.name from (select k from above limit :most) as known left join directory_groups g "
+        "on g.directory_id = :dir and g.dn_key = known.k"
     )
     rows = tx.rows(sql, user=principal.id, dir=principal.directory_id, most=MOST_GROUPS)
     return None if len(rows) >= MOST_GROUPS else frozenset(str(row[0]) for row in rows if row[0] is not None)
 
 
 def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
-    """Return the people with a name: with the first as login name, else with any of them as login name or alias. keys:
-    folded, the given name first."""
+    """Return the people that a login name refers to. keys: folded names, the given name first.
+
+    People with the first key as login name take precedence. Otherwise any key may be a login name or an alias.
+    """
     select = (
         "select u.id, u.directory_id, u.dn, u.status, u.name from directory_names n "
         "join directory_users u on u.id = n.user_id where n.domain_id = :d "
@@ -204,7 +207,7 @@ def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
 
 
 def inhabited(tx: Tx) -> frozenset[int]:
-    """Return the domains that have people of directories."""
+    """Return the ids of the domains that have people of directories."""
     sql = "select domain_id from counters where name = :name and value > 0"
     return frozenset(int(str(row[0])) for row in tx.rows(sql, name=USER_COUNT))
 
@@ -222,7 +225,8 @@ class Counted:
 
 
 def counted(tx: Tx, directory_id: int, after: int, limit: int) -> list[Counted]:
-    """Count the direct members of groups of a directory: known people and groups."""
+    """Count the direct members of groups of a directory: stored people and groups. after: the last id of the previous
+    page."""
     sql = (
         "select g.id, g.members, (select count(*) from (select u.id, 0 as kind from directory_members m join "
         "directory_users u on u.directory_id = m.directory_id and u.dn_key = m.member_key "
@@ -244,32 +248,33 @@ def set_members(tx: Tx, counts: Sequence[Counted]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A person, and the digest of the mapping that made the fields."""
+    """A person, and the digest of the mapping that the fields come from."""
 
     id: int
     mapping: bytes
 
 
 def mapped(tx: Tx, directory_id: int, after: int, limit: int) -> list[Mapped]:
-    """Return people of a directory, by id."""
+    """Return people of a directory, sorted by id. after: the last id of the previous page."""
     sql = "select id, mapping from directory_users where directory_id = :dir and id > :after order by id limit :limit"
     return tx.all(Mapped, sql, dir=directory_id, after=after, limit=limit)
 
 
 def groups_with_mapping(tx: Tx, directory_id: int) -> list[Group]:
-    """Return the groups of a directory that have a mapping, by id."""
+    """Return the groups of a directory that have a mapping, sorted by id."""
     sql = f"{_GROUP_SELECT} where directory_id = :dir and mapping <> '{{}}' order by id"
     return tx.all(Group, sql, dir=directory_id)
 
 
 def attributes_wanted(tx: Tx, directory_id: int, mapping: str) -> frozenset[str]:
-    """Return the attributes that a directory's mapping, and those of its groups, take."""
+    """Return the attributes that the mappings of a directory and its groups use. mapping: the directory's mapping as
+    JSON."""
     mappings = [mapping, *(group.mapping for group in groups_with_mapping(tx, directory_id))]
     return frozenset(name for each in mappings for taken in json.loads(each).values() for name in attributes_in(taken))
 
 
 def must_fit(tx: Tx, directory_id: int, fields: Mapping[str, str]) -> None:
-    """Check the number of attributes of the mappings of a directory and its groups, with new fields. Conflict."""
+    """Check that a directory and its groups, with new fields, map at most MOST_MAPPED attributes. Raises Conflict."""
     mapping = tx.value(str, "select mapping from directories where id = :id", id=directory_id) or "{}"
     wanted = attributes_wanted(tx, directory_id, mapping)
     added = {name for taken in fields.values() for name in attributes_in(taken)} - wanted

@@ -1,9 +1,9 @@
 """Write a prepared file to the store, in transactions so short that logins do not wait for them.
 
-A transaction takes the entries of one batch (`store.slices`) and stores the position, where an interrupted import
-continues. A large group, and a change of many members, take several transactions; only the last stores the group's
-digest. The renaming of a unit takes several too: everything below it is renamed first and the unit last, so that a
-restart finds the rest by the old name.
+A transaction writes one batch of entries (`store.slices`) and stores the position, from which an interrupted import
+continues. A large group, and a change of many members, take several transactions; only the last one stores the group's
+digest. Renaming a unit takes several too: the entries below it are renamed first and the unit last, so that a restart
+finds the remaining entries by the old name.
 """
 
 import json
@@ -41,17 +41,17 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.slices import AT_ONCE, one_batch
 
 LINES: Final = 400
-"""Lines that are read at once."""
+"""Number of lines that are read at once."""
 
 T = TypeVar("T")
 Problem = tuple[str, str]
-"""Place of an entry that cannot be used, and the reason."""
+"""The place of an entry that cannot be used, and the reason."""
 _TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An entry of a prepared file. end: number of lines up to its end. members: keys of a group's members."""
+    """An entry of a prepared file. end: number of lines up to the entry's last. members: keys of a group's members."""
 
     end: int
     line: Line
@@ -60,7 +60,8 @@ class Item:
 
 @dataclass(slots=True)
 class _Batch:
-    """The work of one transaction. done: number of items. unindexed: added people that the search index lacks."""
+    """The work of one transaction. done: number of written items. unindexed: added people that are not in the search
+    index yet."""
 
     done: int = 0
     counts: Counts = field(default_factory=Counts)
@@ -69,7 +70,7 @@ class _Batch:
 
 
 class Applier:
-    """Writes entries. changed: is called with each domain after a change."""
+    """The writer of prepared entries. changed: called with the id of the domain after each change."""
 
     def __init__(self, store: Store, revocations: Revocations, clock: Clock, changed: Callable[[int], None]) -> None:
         self._store = store
@@ -78,7 +79,7 @@ class Applier:
         self._changed = changed
 
     async def apply(self, run: Run, path: Path, position: int) -> None:
-        """Write a prepared file from a line on. OSError, StoreError."""
+        """Write the entries of a prepared file, after the first `position` lines. Raises OSError, StoreError."""
         waiting = list[Item]()
         with path.open("rb") as file:
             async with aclosing(_items(file, position)) as read:
@@ -88,21 +89,21 @@ class Applier:
                         if len(waiting[0].members) > MOST:
                             await self._large_group(run, waiting.pop(0))
                             continue
-                        batch = await self._write_batch(run, _light(waiting[:AT_ONCE]))
+                        batch = await self._write_batch(run, _before_large_group(waiting[:AT_ONCE]))
                         del waiting[: batch.done]
                         if not batch.done and waiting[0].line[0] == "~":
                             await self._long_change(run, waiting.pop(0))
 
     async def remove_unseen(self, run: Run) -> None:
-        """Remove the entries that a complete import does not have. StoreError."""
+        """Remove the entries that a complete import has not found. Raises StoreError."""
         for table in _TABLES:
             after = 0
             while ids := await self._store.search(partial(_unseen, run=run, table=table, after=after)):
                 after = ids[-1]
-                await self._each(run, ids, partial(self._remove_unseen, run=run, table=table))
+                await self._write_all(run, ids, partial(self._remove_unseen, run=run, table=table))
 
-    async def _each(self, run: Run, entries: list[T], put: "_Put[T]") -> None:
-        """Write entries in batches, and take them from the list."""
+    async def _write_all(self, run: Run, entries: list[T], put: "_Put[T]") -> None:
+        """Write all entries in batches, and delete them from the list."""
         while entries:
             batch = await self._store.write(partial(_some, run=run, entries=entries[:AT_ONCE], put=put))
             self._report(run, batch)
@@ -120,7 +121,7 @@ class Applier:
             self._changed(run.domain_id)
 
     def _put(self, tx: Tx, item: Item, batch: _Batch, *, run: Run) -> Counts | None:
-        """Write one entry; return None if it takes another transaction."""
+        """Write one entry. Return None if the entry needs another transaction."""
         line, at = item.line, self._clock()
         if line[0] != "p":
             people.index_added(tx, batch.unindexed)
@@ -221,7 +222,7 @@ class Applier:
             await self._long_group(run, item, wanted, group)
 
     async def _long_group(self, run: Run, item: Item, wanted: Change, group: Stored) -> None:
-        """Change the members of a group in several transactions; a restart repeats the change."""
+        """Change the members of a group in several transactions. A restart repeats the change."""
         after = await self._store.search(partial(group_after, run=run, known=group, wanted=wanted))
         await self._store.write(lambda tx: groups.put_group(tx, run, after.group, group, self._clock()))
         await self._members(run, after.group.dn_key, joined=after.joined, left=after.left)
@@ -244,14 +245,14 @@ class Applier:
         return Counts() if external_id is None else self._gone(tx, run, external_id, b"")
 
     async def _subtree(self, run: Run, item: Item, wanted: Change) -> None:
-        """Rename a unit, after everything below it."""
+        """Rename a unit, after all entries below it."""
         above = normalized(wanted.dn)
         for table in _TABLES:
             after = -1
             while after:
                 look = partial(names_below, run=run, table=table, above=above, after=after)
                 after, names = await self._store.search(look)
-                await self._each(run, names, partial(self._follow, run=run, wanted=wanted))
+                await self._write_all(run, names, partial(self._follow, run=run, wanted=wanted))
 
         def finish(tx: Tx) -> None:
             repo.progress(tx, run.job_id, item.end, rename_unit(tx, run, wanted, self._clock()))
@@ -271,12 +272,12 @@ class Applier:
 
 
 _Put = Callable[[Tx, T, _Batch], Counts | None]
-"""Writes one entry; returns None if it must be called again in another transaction."""
+"""Write one entry. Return None, to be called again, if the entry needs another transaction."""
 
 
 def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Batch:
-    """Write some entries, fewer if other writers wait, and count the results. position: returns the position after so
-    many entries."""
+    """Write some entries and count the results. Write fewer entries if other writers wait. position: returns the
+    position in the file for a number of written entries."""
     batch = _Batch()
     for entry in one_batch(tx, entries):
         done = put(tx, entry, batch)
@@ -292,7 +293,7 @@ def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callab
     return batch
 
 
-def _light(items: Sequence[Item]) -> Sequence[Item]:
+def _before_large_group(items: Sequence[Item]) -> Sequence[Item]:
     """Return the items before the first large group."""
     for place, item in enumerate(items):
         if len(item.members) > MOST:
@@ -325,7 +326,7 @@ def _unseen(tx: Tx, run: Run, table: str, after: int) -> list[int]:
 
 
 async def _items(file: BinaryIO, position: int) -> AsyncGenerator[list[Item], None]:
-    """Yield the entries of a file after so many lines, some at a time."""
+    """Yield the entries of a file, some at a time. position: number of lines to skip."""
     await trio.to_thread.run_sync(_skip, file, position)
     while items := await trio.to_thread.run_sync(_read, file, position):
         position = items[-1].end

@@ -20,7 +20,8 @@ from sallyport.store.vault import Vault
 
 
 class Collector:
-    """Reads directories. readers: by the kind of directory. largest: octets of a file."""
+    """The reader of directories into files. readers: one for each kind of directory. largest: maximum size of a file in
+    octets."""
 
     def __init__(self, store: Store, vault: Vault, files: ImportFiles, readers: Mapping[str, Read]) -> None:
         self.largest = LARGEST
@@ -30,11 +31,11 @@ class Collector:
         self._readers = readers
 
     def keep_secret(self, tx: Tx, job_id: int, secret: bytes) -> None:
-        """Store the secret that a job binds with, until the job ends."""
+        """Store the secret of a job's bind until the job ends."""
         repo.set_secret(tx, job_id, self._vault.seal(secret, _identity(job_id)))
 
     async def collect(self, job: Job, directory: Directory, mapped: Collection[str]) -> None:
-        """Read a directory into a file. Refused, OSError: it could not be read; nothing has changed."""
+        """Read a directory into a file. Refused, OSError: the reading failed, and nothing has changed."""
         read = self._readers.get(directory.kind)
         if read is None:
             raise Invalid(f"a directory of the kind {directory.kind} is not read by the service")
@@ -49,7 +50,7 @@ class Collector:
                     complete, cursor = complete or batch.complete, batch.cursor or cursor
             if not size:
                 self._append(name, (), 0)
-            complete &= not job.source or bool(job.complete)  # the request may be for a part of the directory
+            complete &= not job.source or bool(job.complete)  # a request may read only a part of the directory
             collected = partial(repo.collected, job_id=job.id, file=name, cursor=cursor, complete=complete)
             await self._store.write(collected)
         except BaseException:
@@ -60,14 +61,14 @@ class Collector:
         """Append entries to a file; return their octets. Invalid: the file is too large; StoreFull, OSError."""
         octets = gathered(entries)
         if at + len(octets) > self.largest:
-            raise Invalid(f"a reading has at most {self.largest >> 20} MiB")
+            raise Invalid(f"an import reads at most {self.largest >> 20} MiB from a directory")
         self._files.check_room()
         self._files.append(name, octets, at)
         return len(octets)
 
     async def _source(self, job: Job, directory: Directory, mapped: Collection[str]) -> Source:
-        """Return what to read and the secret. The directory's own secret is used only for its own settings.
-        SecretError."""
+        """Return the source of a job with its secret. The directory's own secret is used only with its own settings.
+        Raises SecretError."""
         settings: dict[str, str] = json.loads(directory.settings)
         own: dict[str, str] = json.loads(job.source) if job.source else {}
         sealed = await self._store.read(lambda tx: repo.secret(tx, job.id))

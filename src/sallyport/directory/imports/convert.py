@@ -1,9 +1,10 @@
 """Prepare a file of entries: `python -I -m ... ldif|spool SOURCE TARGET MAPPED CPU_S OCTETS`.
 
-Reading 100,000 entries takes seconds of the interpreter, which logins need. So a child process (`child`) reads SOURCE
-and writes one line of TARGET for each entry (`lines`). TARGET appears when all of SOURCE has been read: a file with an
-error imports nothing. The child prints one JSON object: `{"total", "skipped"}`, or `{"error"}` with a message for an
-admin. MAPPED: the attributes that mappings take, separated by commas. CPU_S, OCTETS: limits of CPU time and of memory.
+Parsing 100,000 entries keeps the interpreter busy for seconds, and logins would wait. So a child process (`child`)
+reads SOURCE and writes one line of TARGET for each entry (`lines`). TARGET appears when all of SOURCE has been read: a
+file with an error imports nothing. The child prints one JSON object: `{"total", "skipped"}`, or `{"error"}` with a
+message for an admin. MAPPED: the attributes of mappings, separated by commas. CPU_S, OCTETS: limits of CPU time (in
+seconds) and of memory.
 """
 
 import json
@@ -24,12 +25,12 @@ from sallyport.directory.ldif import Content, Deletion, LdifParser, Modification
 from sallyport.directory.wire import from_wire
 
 PIECE: Final = 1 << 18
-KINDNESS: Final = 10
-"""Niceness of the child process."""
+NICENESS: Final = 10
 
 
 class Converter:
-    """Writes prepared lines to `target`. later: keeps people whose primary group has not been read yet."""
+    """The writer of prepared lines into `target`. later: a file for people whose primary group has not been read
+    yet."""
 
     def __init__(self, target: BinaryIO, later: BinaryIO, mapped: Collection[str]) -> None:
         self._target = target
@@ -50,7 +51,7 @@ class Converter:
         self._finish()
 
     def spool(self, source: BinaryIO) -> None:
-        """Prepare all entries of a reading."""
+        """Prepare all entries in the file of a reading."""
         group: Group | None = None
         members: list[str] = []
         for line in source:
@@ -58,16 +59,16 @@ class Converter:
             if continued and isinstance(entry, Group) and group is not None:
                 members += entry.members
                 continue
-            self._whole(group, members)
+            self._whole_group(group, members)
             group = entry if isinstance(entry, Group) else None
             if group is None:
                 self._entry(entry, "")
             else:
                 members = [*group.members]
-        self._whole(group, members)
+        self._whole_group(group, members)
         self._finish()
 
-    def _whole(self, group: Group | None, members: list[str]) -> None:
+    def _whole_group(self, group: Group | None, members: list[str]) -> None:
         """Prepare a group with the members of all its parts."""
         if group is not None:
             self._entry(replace(group, members=tuple(members)), "")
@@ -108,12 +109,12 @@ class Converter:
             self._fail(f"{place}: {entry.dn}" if place else getattr(entry, "dn", ""), error, entry)
 
     def _change(self, line: Line) -> None:
-        """Write a change of a known entry, after all entries before it."""
+        """Write a change of a stored entry, after the people whose primary groups were not known."""
         self._finish()
         self._write(iter([line]))
 
     def _finish(self) -> None:
-        """Prepare the people that were kept until their primary groups are known."""
+        """Prepare the people in `later`, since all groups before this point are known."""
         if not self._later.tell():
             return
         self._later.seek(0)
@@ -125,7 +126,8 @@ class Converter:
         self._later.truncate()
 
     def _fail(self, where: str, error: Invalid, entry: Entry | None = None) -> None:
-        """Write that an entry cannot be used. entry: stays as it is in the store, since the directory has it."""
+        """Write a line for an entry that cannot be used. The stored form of `entry` stays, since the directory has the
+        entry."""
         self._write(prepared(Problem(where, str(error), getattr(entry, "external_id", ""))))
 
     def _write(self, lines: Iterator[Line]) -> None:
@@ -135,7 +137,7 @@ class Converter:
 
 
 def _renamed(record: Renaming) -> Line:
-    """Return the line of a renaming, with its changes of attributes. Invalid: a name is not valid."""
+    """Return the line of a renaming, with the changes of attributes that it implies. Invalid: a name is not valid."""
     superior = record.superior
     own, *parents = parsed(record.dn) or [[]]
     if superior is None:
@@ -147,7 +149,7 @@ def _renamed(record: Renaming) -> Line:
 
 
 def parts_of(target: Path) -> tuple[Path, Path]:
-    """Return the files that `convert` writes before TARGET is complete."""
+    """Return the temporary files that `convert` writes before TARGET is complete."""
     return target.with_name(target.name + ".part"), target.with_name(target.name + ".later")
 
 
@@ -176,7 +178,7 @@ def main() -> None:
     """Run the child process."""
     kind, source, target, mapped, cpu_s, octets = sys.argv[1:]
     os.umask(0o077)
-    os.nice(KINDNESS)
+    os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s) + 5))
     resource.setrlimit(resource.RLIMIT_AS, (int(octets), int(octets)))
     try:

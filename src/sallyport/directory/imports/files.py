@@ -1,7 +1,7 @@
-"""The files of imports, in a folder of the data directory: uploads, runs of agents and readings, until the job's end.
+"""The files of imports: uploads, runs of agents and readings, in a folder of the data directory until their job ends.
 
-A file has a random name, which the job's row has too. Files that no row names are left from a crash, and are deleted at
-the start.
+A file has a random name, which is stored in the job's row. A file whose name is in no row was left by a crash. It is
+deleted when the service starts.
 """
 
 import os
@@ -17,23 +17,23 @@ from sallyport.base.errors import StartError, StoreFull
 
 FOLDER: Final = "directory"
 ROOM: Final = 256 << 20
-"""Octets that an import leaves free on the disk: logins fail when it is full."""
+"""Octets of disk space that an import leaves free, since logins fail when the disk is full."""
 LARGEST: Final = 1 << 30
-"""Octets of a reading's file."""
+"""Maximum size of a file, in octets."""
 PREPARED: Final = ".lines"
 BEFORE: Final = ".before"
 PIECE: Final = 1 << 18
 
 
 class ImportFiles:
-    """The folder. Blocking: call it in a worker thread."""
+    """The folder of the files of imports. Its methods block: call them in a worker thread."""
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir / FOLDER
         self._new: set[str] = set()
 
     def new(self, kind: str, octets: int) -> str:
-        """Return the name of a new file. octets: the largest size. StoreFull, OSError."""
+        """Return the name for a new file. octets: maximum size of the file. Raises StoreFull, OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.check_room(octets)
         name = f"{token_hex(8)}.{kind}"
@@ -41,7 +41,7 @@ class ImportFiles:
         return name
 
     def check_room(self, octets: int = 0) -> None:
-        """Check that the disk has room for a file and its prepared file. StoreFull."""
+        """Check that the disk has room for a file of this size and its prepared file. Raises StoreFull."""
         disk = os.statvfs(self._folder)
         if disk.f_bavail * disk.f_frsize < 4 * octets + ROOM:
             raise StoreFull("the disk has no room for an import")
@@ -51,16 +51,16 @@ class ImportFiles:
         return self._folder / name
 
     def prepared(self, name: str) -> Path:
-        """Return the path of the prepared file."""
+        """Return the path of the prepared file of a file."""
         return self._folder / (name + PREPARED)
 
     def before(self, name: str) -> Path:
-        """Return the path of the members before the import (`finish.Losses`)."""
+        """Return the path of the file with the members before the import (`finish.Losses`)."""
         return self._folder / (name + BEFORE)
 
     def append(self, name: str, octets: bytes, at: int) -> None:
-        """Write at the end, which is at `at`; octets after it are left from a crash and cut off. The file is on disk on
-        return. OSError."""
+        """Write octets at offset `at`, and cut off all octets after it: they were left by a crash. The file is on disk
+        on return. Raises OSError."""
         descriptor = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.truncate(at)
@@ -70,13 +70,13 @@ class ImportFiles:
             os.fsync(file.fileno())
 
     def copy(self, path: str) -> str:
-        """Copy a file of this machine; return the name of the copy. StartError: it cannot be read, or is larger.
-        StoreFull."""
+        """Copy a file of this machine into the folder. Return the name of the copy. StartError: the file cannot be
+        read, or is larger than LARGEST. Raises StoreFull."""
         try:
             with Path(path).open("rb") as source:
                 size = os.fstat(source.fileno()).st_size
                 if size > LARGEST or not Path(path).is_file():
-                    raise StartError(f"{path}: no file of at most {LARGEST >> 20} MiB")
+                    raise StartError(f"{path}: give a file of at most {LARGEST >> 20} MiB")
                 name = self.new("ldif", size)
                 with self.path(name).open("xb") as target:
                     shutil.copyfileobj(source, target, 1 << 20)
@@ -94,7 +94,7 @@ class ImportFiles:
             self._new.discard(name)
 
     def keep_only(self, names: Collection[str]) -> None:
-        """Delete all other files, except those that are new since the start."""
+        """Delete all files except the named ones and those created since the start."""
         kept = {each for name in (*names, *self._new) for each in (name, name + PREPARED, name + BEFORE)}
         if self._folder.is_dir():
             for path in self._folder.iterdir():
@@ -103,7 +103,7 @@ class ImportFiles:
 
 
 class Uploads:
-    """Stores uploaded files (`web.upload.Keeper`)."""
+    """The store of uploaded files (`web.upload.Keeper`)."""
 
     def __init__(self, files: ImportFiles) -> None:
         self._files = files
@@ -111,7 +111,7 @@ class Uploads:
         self._held: dict[str, bytearray] = {}
 
     async def open(self, octets: int) -> str:
-        """Open a new file of at most so many octets; return its name. StoreFull."""
+        """Open a new file. Return its name. octets: maximum size of the file. Raises StoreFull."""
         name = await trio.to_thread.run_sync(self._files.new, "ldif", octets)
         path = self._files.path(name)
         self._open[name] = await trio.to_thread.run_sync(lambda: path.open("xb"))
@@ -119,14 +119,14 @@ class Uploads:
         return name
 
     async def write(self, name: str, octets: bytes) -> None:
-        """Append octets, which are written in large pieces. OSError."""
+        """Append octets. They are collected and written in large pieces. Raises OSError."""
         held = self._held[name]
         held += octets
         if len(held) >= PIECE:
             await self._flush(name)
 
     async def close(self, name: str) -> None:
-        """Complete a file, which is on disk on return. OSError."""
+        """Complete a file. It is on disk on return. Raises OSError."""
         await self._flush(name)
         file = self._open.pop(name)
         del self._held[name]

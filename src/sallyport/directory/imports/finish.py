@@ -1,5 +1,5 @@
-"""The end of an import, when all entries are written: fields by the present mappings, the number of members of each
-group, and the sessions of former members."""
+"""The end of an import, after all entries are written: update the mapped fields, count the members of each group, and
+end the sessions of former members."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,17 +22,18 @@ from sallyport.store.model import Store, Tx
 
 STEP: Final = 500
 REMAPPED_AT_ONCE: Final = 32
-"""People in one transaction."""
+"""Number of people that one transaction updates."""
 GROUPS_AT_ONCE: Final = 50
 REVOKED_AT_ONCE: Final = 50
 Names = Mapping[str, list[str]]
-"""Login names of people, by id."""
+"""The folded names of people, by person id."""
 
-_Wanted = tuple[int, FieldMapping]
+_PersonMapping = tuple[int, FieldMapping]
 
 
 class Finisher:
-    """Updates fields and numbers of members. changed: is called with each domain in which a person has changed."""
+    """The update of mapped fields and member counts. changed: called with the id of the domain after each change of
+    people."""
 
     def __init__(self, store: Store, clock: Clock, changed: Callable[[int], None]) -> None:
         self._store = store
@@ -40,7 +41,8 @@ class Finisher:
         self._changed = changed
 
     async def finish(self, run: Run, *, counts: bool) -> None:
-        """Update changed fields and numbers. counts: count the people with changed fields as updated. StoreError."""
+        """Update the fields and member counts that are outdated. counts: count people with changed fields as updated.
+        Raises StoreError."""
         own = await self._mappings_of_people(run)
         base, after = run.mapping.digest, 0
         while found := await self._store.read(
@@ -61,7 +63,7 @@ class Finisher:
         await self._count(run)
 
     async def _mappings_of_people(self, run: Run) -> dict[int, FieldMapping]:
-        """Return the mappings of the people in groups that have one."""
+        """Return the mapping of each person in a group that has a mapping, by person id."""
         found = dict[int, FieldMapping]()
         for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
             mapping = FieldMapping(json.loads(group.mapping)).over(run.mapping)
@@ -71,8 +73,8 @@ class Finisher:
                 found[user_id] = mapping if before is None else before.over(mapping)
         return found
 
-    def _remap(self, tx: Tx, run: Run, wanted: Sequence[_Wanted], *, counts: bool) -> int:
-        """Update the fields of the first people; return how many."""
+    def _remap(self, tx: Tx, run: Run, wanted: Sequence[_PersonMapping], *, counts: bool) -> int:
+        """Update the fields of people until other writers wait. Return the number of people done."""
         at, done, changed = self._clock(), 0, 0
         for user_id, mapping in wanted:
             changed += people.remap(tx, user_id, run.domain_id, mapping, at)
@@ -97,12 +99,11 @@ class Finisher:
 
 
 class Losses:
-    """Ends the sessions of people who lost a group that gives access: members before the import, and not after.
+    """The end of sessions of people who lost a group that gives access: members before the import, and not after it.
 
-    Members are compared over the whole import, not entry by entry: a person is also lost when a nested group is removed
-    from its parent, and not lost when moved between two groups below one parent. The members before are kept in a file
-    beside the import's, from its first entry to its last, so that a restart still has them. A domain without such
-    groups costs nothing.
+    Members are compared over the whole import, not entry by entry. Removing a nested group from its parent also removes
+    people from the parent. Moving a person between two groups of one parent does not. The members before the import are
+    stored in a file next to the import's, so that a restart still has them. A domain without such groups costs nothing.
     """
 
     def __init__(self, store: Store, files: ImportFiles, revocations: Revocations) -> None:
@@ -111,8 +112,8 @@ class Losses:
         self._revocations = revocations
 
     async def note(self, job: Job) -> None:
-        """Store the members of the groups that give access, unless they were stored before a restart. StoreError,
-        OSError."""
+        """Store the members of the groups that give access, unless they were stored before a restart. Raises
+        StoreError, OSError."""
         path = self._files.before(job.file)
         if await trio.to_thread.run_sync(path.exists):
             return
@@ -121,7 +122,7 @@ class Losses:
             await trio.to_thread.run_sync(_write, path, found)
 
     async def settle(self, job: Job) -> None:
-        """End the sessions of the people that have left all such groups. StoreError, OSError."""
+        """End the sessions of people who have left a group that gives access. Raises StoreError, OSError."""
         path, ended = self._files.before(job.file), set[int]()
         for group, before in (await trio.to_thread.run_sync(_read, path)).items():
             found = partial(_lost, directory_id=job.directory_id, group=group, before=before)
@@ -140,14 +141,16 @@ class Losses:
 
     def _revoke(self, tx: Tx, job: Job, lost: Sequence[tuple[int, list[str]]]) -> None:
         for user_id, before in lost:
-            if repo.status_of(tx, user_id) not in (None, *GONE):  # the others' sessions have been ended already
+            # The sessions of removed and disabled people have already ended.
+            if repo.status_of(tx, user_id) not in (None, *GONE):
                 names = dict.fromkeys((*people.names_of(tx, user_id), *before))
                 reason = "the user has lost a group in the directory"
                 self._revocations.revoke(tx, job.domain_id, tuple(names), reason)
 
 
 def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[int, list[str]]]:
-    """Return the former members of the groups of a name, by which rules know them, without the present members."""
+    """Return the people who were in a group and are not any more. group: the folded name, by which rules know the
+    group; several groups may have it."""
     groups = [group_id for group_id, name in repo.groups_of_directory(tx, directory_id) if fold(name) == group]
     after = {user_id for group_id in groups for user_id in repo.everyone_in(tx, group_id, directory_id)}
     return [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]

@@ -1,9 +1,12 @@
-"""The jobs: imports in the background of the service.
+"""Import jobs in the background of the service.
 
-A job has three steps, and a restart continues with the step that was not completed. The source is complete in a file:
-an upload, the run of an agent, or a directory that is read now (`collect`). A child process has prepared that file.
-The prepared lines are written, and the job's row has the position. A job that runs when the service stops is RUNNING
-in the store, and continues after the start.
+A job has three steps, and a restart continues with the step that was not completed:
+
+1. The source is stored in a file: an upload, an agent's run, or a directory that the service reads (`collect`).
+2. A child process prepares the file.
+3. The prepared lines are written, and the position is stored in the job's row.
+
+A job that runs when the service stops stays RUNNING in the store, and continues after the start.
 """
 
 import json
@@ -48,12 +51,13 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 
 MOST_WAITING: Final = 20
-"""Jobs of a domain that wait or run, at most."""
-TOO_MANY_WAIT: Final = f"{MOST_WAITING} imports of the domain are not done yet"
+"""Maximum number of queued and running jobs of a domain."""
+TOO_MANY_WAIT: Final = f"{MOST_WAITING} imports of the domain have not ended: wait for one, or cancel one"
 KEPT: Final = 200
-"""Ended jobs of a domain that are kept."""
+"""Number of latest jobs of a domain that are kept."""
 FEW_REMOVALS: Final = 20
-"""Removals that need no confirmation; more than these need one if they are more than half."""
+"""Fewer removals than this need no confirmation. Otherwise, removals of more than half of the known entries need
+one."""
 LOOK_S: Final = 5.0
 AGAIN_S: Final = 5.0
 
@@ -61,8 +65,8 @@ log = structlog.get_logger()
 
 
 class Jobs:
-    """The jobs of all domains; `run` runs them. readers: by the kind of directory. changed: is called with the id of
-    each domain that an import has changed. limits: of the child process that prepares a file."""
+    """The jobs of all domains; `run` runs them. readers: one for each kind of directory. changed: called with the id of
+    each domain that an import has changed. limits: limits of the child process that prepares a file."""
 
     def __init__(
         self,
@@ -93,7 +97,8 @@ class Jobs:
     # --- requests ---------------------------------------------------------------------------------------------------
 
     def add(self, tx: Tx, domain_id: int, new: NewJob) -> int:
-        """Queue a job in the caller's transaction, which `wake` must follow. Conflict: too many wait."""
+        """Queue a job in the caller's transaction. `wake` must follow. Return the job's id. Conflict: too many jobs
+        wait."""
         if repo.open_jobs(tx, domain_id) >= MOST_WAITING:
             raise Conflict(TOO_MANY_WAIT)
         job_id = repo.add(tx, domain_id, new, self._clock())
@@ -107,7 +112,7 @@ class Jobs:
         self._wake.set()
 
     async def get(self, job_id: int) -> Job:
-        """Return a job. NotFound."""
+        """Return a job. Raises NotFound."""
         job = await self._store.read(lambda tx: repo.get(tx, job_id))
         if job is None:
             raise NotFound("import not found")
@@ -118,19 +123,20 @@ class Jobs:
         return await self._store.read(lambda tx: repo.page(tx, domain_id, offset, limit))
 
     async def cancel(self, job: Job) -> None:
-        """Cancel a job; what it has written stays. Conflict: it is over."""
+        """Cancel a job. Entries that it has written stay. Conflict: the job has ended."""
 
         def work(tx: Tx) -> None:
             if not repo.end(tx, job.id, State.CANCELLED, "cancelled", self._clock()):
-                raise Conflict("the import is over")
+                raise Conflict("the import has ended already")
             self._note(tx, job, "directory.import.cancel")
 
         await self._store.write(work)
         if not self._scheduler.cancel(job.id):
-            await self._put_away(job.id)
+            await self._clean_up(job.id)
 
     async def confirm(self, job: Job) -> None:
-        """Continue a job that stopped before its removals. Conflict: it did not, or too many wait."""
+        """Continue a job that stopped before its removals. Conflict: it does not wait for a confirmation, or too many
+        jobs wait."""
 
         def work(tx: Tx) -> None:
             if repo.open_jobs(tx, job.domain_id) >= MOST_WAITING:
@@ -143,7 +149,7 @@ class Jobs:
         self.wake()
 
     def forget(self) -> None:
-        """Cancel the running jobs: the store was replaced."""
+        """Cancel the running jobs, since the store was replaced."""
         self._scheduler.cancel_all()
 
     # --- in the background ------------------------------------------------------------------------------------------
@@ -162,26 +168,26 @@ class Jobs:
                 try:
                     for job in await self._store.read(self._scheduler.due()):
                         self._scheduler.begin(job)
-                        nursery.start_soon(self._do, job)
+                        nursery.start_soon(self._run_job, job)
                 except StoreError as error:
                     log.warning("imports_not_started", error=str(error))
                 with trio.move_on_after(LOOK_S):
                     await self._wake.wait()
 
-    async def _do(self, job: Job) -> None:
-        """Run a job until it has ended, waits for the store, or the service stops."""
+    async def _run_job(self, job: Job) -> None:
+        """Run a job until it ends, has to wait for the store, or the service stops."""
         waits = False
         with self._scheduler.domain_taken(job):
             with self._scheduler.running(job):
                 waits = await self._attempt(job)
-            if waits:  # while jobs of other domains start
+            if waits:  # jobs of other domains start meanwhile
                 self.wake()
                 await trio.sleep(AGAIN_S)
         self.wake()
-        await self._put_away(job.id)
+        await self._clean_up(job.id)
 
     async def _attempt(self, job: Job) -> bool:
-        """Run a job; return whether to run it again once the store works."""
+        """Run a job. Return True if it must run again once the store works."""
         try:
             with acting_as(Actor("service", f"import {job.id}")):
                 await self._perform(job)
@@ -189,28 +195,28 @@ class Jobs:
             if not isinstance(error, Contradiction):
                 log.warning("import_waits_for_store", job=job.id, error=str(error))
                 return True
-            await self._fail_by_fault(job)
+            await self._fail_unexpectedly(job)
         except (SallyportError, OSError) as error:
             await self._fail(job, str(error))
         except Exception:
-            await self._fail_by_fault(job)
+            await self._fail_unexpectedly(job)
         finally:
             self._invalidations.flush(job.domain_id)
         return False
 
-    async def _fail_by_fault(self, job: Job) -> None:
-        """End a job with the unexpected error that is being handled."""
+    async def _fail_unexpectedly(self, job: Job) -> None:
+        """Log the current exception, which was not expected, and end the job as failed."""
         error_id = new_error_id()
         log.exception("import_failed", job=job.id, error_id=error_id)
         await self._fail(job, f"internal error {error_id}, see the log of the service")
 
     async def _fail(self, job: Job, message: str) -> None:
         log.warning("import_failed", job=job.id, domain=job.domain_id, error=message)
-        with suppress(StoreError):
+        with suppress(StoreError, NotFound):  # its domain was removed
             await self._store.write(partial(self._end, job=job, state=State.FAILED, message=message))
 
-    async def _put_away(self, job_id: int) -> None:
-        """Count a job that has ended, and delete its files."""
+    async def _clean_up(self, job_id: int) -> None:
+        """Count a job that has ended, end the sessions of former members, and delete its files."""
         with suppress(StoreError, OSError, NotFound):
             job = await self.get(job_id)
             if job.ended_at is not None:
@@ -241,7 +247,7 @@ class Jobs:
             await self._write(job, directory, mapped)
 
     async def _write(self, job: Job, directory: Directory, mapped: frozenset[str]) -> None:
-        """Write the entries of the job's file, and what follows from them."""
+        """Write the entries of the job's file, and update everything that depends on them."""
         writes = job.kind not in (Kind.MAPPING, Kind.REMOVAL) and job.removals != Removals.CONFIRMED
         if writes:
             await self._prepare(await self.get(job.id), mapped)
@@ -269,7 +275,7 @@ class Jobs:
         await self._store.write(partial(self._end, job=job, state=State.DONE, message=message))
 
     async def _remove_directory(self, run: Run, job: Job) -> None:
-        """Remove the people, who lose their access one after the other, the groups and the units; then the directory
+        """Remove the people one by one with their access, then the groups and the units. Finally remove the directory
         with its secret, its mapping, its schedule and its jobs, this one included."""
         await self._applier.remove_unseen(run)
 
@@ -283,7 +289,7 @@ class Jobs:
             self._metrics.forget(job.domain_id)
 
     async def _prepare(self, job: Job, mapped: Collection[str]) -> None:
-        """Prepare the job's file in a child process. Invalid: the file has an error, or needs too much."""
+        """Prepare the job's file in a child process. Invalid: the file has an error, or exceeds a limit."""
         source, target = self._files.path(job.file), self._files.prepared(job.file)
         if target.exists() and job.total:
             return
@@ -292,7 +298,7 @@ class Jobs:
         await self._store.write(partial(repo.prepared, job_id=job.id, total=done.total, skipped=done.skipped))
 
     async def _finish(self, run: Run) -> str:
-        """Do what follows from all entries together; return the message of the job."""
+        """Remove missing entries, and update fields and member counts. Return the message of the job."""
         job, message, stops = await self.get(run.job_id), "", ""
         if run.marks and job.kind == Kind.LDIF and job.failed:
             message = "nothing was removed, since some entries could not be used"
@@ -309,7 +315,7 @@ class Jobs:
         return message
 
     async def _too_many(self, job: Job, run: Run) -> str:
-        """Return why the job must not remove the missing entries; empty: it may."""
+        """Return the reason why the job must not remove the missing entries; empty if it may remove them."""
         if job.removals == Removals.CONFIRMED:
             return ""
         for table, kind in (("directory_users", "users"), ("directory_groups", "groups")):
@@ -327,19 +333,13 @@ class Jobs:
         if not repo.end(tx, job.id, state, message, at):
             return
         if state is State.DONE and job.cursor:
-            # A request with its own settings may have read another part of the directory.
+            # A request with its own settings may have read only a part of the directory.
             directories.update(tx, job.directory_id, {"cursor": "" if job.source else job.cursor}, at)
         self._note(tx, job, "directory.import.end")
 
     def _note(self, tx: Tx, job: Job, action: str) -> None:
         now = repo.get(tx, job.id) or job
         counts: dict[str, JSON] = {"added": now.added, "updated": now.updated, "removed": now.removed}
-        audit.record(
-            tx,
-            action,
-            at=self._clock(),
-            tenant_id=audit.tenant_of(tx, job.domain_id),
-            domain_id=job.domain_id,
-            target=f"import {job.id} of {job.directory_name}",
-            changes=audit.changed({"state": job.state}, {"state": now.state, **counts}),
-        )
+        changes = audit.changed({"state": job.state}, {"state": now.state, **counts})
+        target = f"import {job.id} of {job.directory_name}"
+        audit.record_in(tx, action, job.domain_id, target, changes, at=self._clock())

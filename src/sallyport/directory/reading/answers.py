@@ -4,10 +4,10 @@ The server may belong to a hostile tenant. libldap and its bindings decode all e
 hold the interpreter lock. Some messages end the process: a control without a value, or an extended response in place of
 a search result.
 
-So the octets are cut into messages here. Entries are decoded here too, in a thread if there are many octets, and
-libldap gets none. A result is passed on only if it is an expected answer, has the exact form of one, and is within the
-limits. References, intermediate responses and notices are dropped, and so are all controls but the password policy of a
-bind and the cookie of paged results.
+So this module splits the octets into messages. It decodes the entries itself, in a thread if there are many octets, and
+passes none of them to libldap. It passes a result on only if the result is expected, has the exact form, and is within
+the limits. It drops references, intermediate responses and notices. It also drops all controls, except the password
+policy of a bind and the cookie of paged results.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 _MESSAGE: Final = 0x30
 _SHORT: Final = 0x80
 _LONG_TAG: Final = 0x1F
-"""Low bits of a tag of several octets (X.690 section 8.1.2.4). LDAP has none, but libldap parses it."""
+"""Low bits of a tag that takes several octets (X.690 section 8.1.2.4). LDAP has no such tag, but libldap parses it."""
 _INTEGER, _OCTETS, _ENUMERATED, _SEQUENCE, _SET = 0x02, 0x04, 0x0A, 0x30, 0x31
 _BIND_RESPONSE: Final = 0x61
 _SEARCH_ENTRY: Final = 0x64
@@ -27,14 +27,14 @@ _SEARCH_DONE: Final = 0x65
 _DROPPED: Final = frozenset({0x73, 0x78, 0x79})  # reference, extended response (a notice), intermediate response
 _CONTROLS: Final = 0xA0
 _REFERRAL: Final = 0xA3
-_BEHIND_RESULT: Final = frozenset({_REFERRAL, 0x87})  # and serverSaslCreds
+_AFTER_RESULT: Final = frozenset({_REFERRAL, 0x87})  # referral, serverSaslCreds
 _NUMBERS: Final = frozenset({_INTEGER, _ENUMERATED})
 _PAGE: Final = b"1.2.840.113556.1.4.319"  # RFC 2696
-_KEPT: Final = {_BIND_RESPONSE: b"1.3.6.1.4.1.42.2.27.8.5.1", _SEARCH_DONE: _PAGE}
-"""The control that may come with each kind of message: of a bind, draft-behera-ldap-password-policy."""
-_OF_POLICY: Final = frozenset({0xA0, 0x81})  # warning, error
-_MOST_BESIDE: Final = 64 << 10
-"""Octets of a message without its entry: libldap takes 15 ms for so many referrals."""
+_KEPT_CONTROLS: Final = {_BIND_RESPONSE: b"1.3.6.1.4.1.42.2.27.8.5.1", _SEARCH_DONE: _PAGE}
+"""The control that is passed on with each kind of message. With a bind response: draft-behera-ldap-password-policy."""
+_POLICY_TAGS: Final = frozenset({0xA0, 0x81})  # warning, error
+_MOST_WITHOUT_ENTRY: Final = 64 << 10
+"""Maximum size of a message without its entry, in octets. libldap takes 15 ms for referrals of this size."""
 
 
 class TooLarge(Exception):
@@ -43,8 +43,8 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of answers. octets, messages, values: of all that answer one request. message: octets of one message.
-    entry_values, attributes: of one entry."""
+    """Limits of answers. octets, messages, values: maximum numbers in the answer to one request. message: maximum size
+    of one message in octets. entry_values, attributes: maximum numbers in one entry."""
 
     octets: int
     messages: int
@@ -57,16 +57,17 @@ class Limits:
 LOGIN: Final = Limits(
     octets=256 << 10, messages=256, message=256 << 10, values=4_000, entry_values=2_000, attributes=64
 )
-"""For the search of a login: one entry with the names of its groups."""
+"""Limits for the search of a login: one entry with the names of its groups."""
 READING: Final = Limits(octets=64 << 20, messages=10_000, message=16 << 20, values=2_000_000, entry_values=200_000)
-"""For a page of an import: 100 entries, which may be large groups. A value takes 60 octets of memory and its own."""
+"""Limits for a page of an import: 100 entries, which may be large groups. A value takes 60 octets of memory and its
+size."""
 SHORT: Final = 16 << 10
-"""Octets that are read on the event loop, in 2 ms; more are read in a thread."""
+"""Maximum number of octets that are parsed on the event loop, in 2 ms. More octets are parsed in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawEntry:
-    """One entry in octets. values: by the attribute's description in lower case, which may have options."""
+    """An undecoded entry. values: octets by the attribute's description in lower case, which may have options."""
 
     dn: str
     values: Mapping[str, tuple[bytes, ...]]
@@ -74,7 +75,7 @@ class RawEntry:
 
 @dataclass(slots=True)
 class _Answer:
-    """The received part of an answer. number: the message number, as encoded."""
+    """The received part of an answer. number: the messageID (RFC 4511), as encoded."""
 
     number: bytes = b""
     octets: int = 0
@@ -84,8 +85,8 @@ class _Answer:
 
 
 class Answers:
-    """The messages of one connection, the first of which answers a bind. exceeded: the first limit that an answer has
-    exceeded."""
+    """The messages of one connection. The first one answers a bind. exceeded: the error of the first limit that an
+    answer has exceeded."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -96,21 +97,22 @@ class Answers:
 
     @property
     def entries(self) -> list[RawEntry]:
-        """The entries of the answer to the last request; complete once libldap has the result."""
+        """Return the entries of the answer to the last request. They are complete once libldap has the result."""
         return self._answer.entries
 
     def request(self, octets: bytes | bytearray) -> None:
-        """Begin another answer: a request was sent. The rest of an earlier answer is dropped."""
+        """Begin the answer to a request. octets: the request, as sent. The rest of an earlier answer is dropped."""
         message = memoryview(octets)
         _, start, end = _element(message, _element(message, 0)[1])
         self._answer = _Answer(bytes(message[start:end]))
 
     def is_short(self, part: bytes | bytearray) -> bool:
-        """Return whether the event loop may wait for `feed`."""
+        """Return whether `feed` is quick enough for the event loop."""
         return len(self._pending) + len(part) <= SHORT
 
     def feed(self, part: bytes | bytearray) -> bytes:
-        """Return the complete messages for libldap. TooLarge; ValueError: the octets are not an expected answer."""
+        """Take received octets, and return the complete messages for libldap. TooLarge; ValueError: the octets are not
+        an expected answer."""
         self._answer.octets += len(part)
         try:
             if self._answer.octets > self._limits.octets:
@@ -141,13 +143,13 @@ class Answers:
         return b"".join(ready)
 
     def _checked(self, message: memoryview) -> bytes:
-        """Return the message for libldap, without superfluous controls; empty for none."""
+        """Return the message for libldap, without superfluous controls; empty if libldap gets nothing."""
         answer = self._answer
         _, begin, _ = _element(message, 0)
-        _, first, at = _expected(message, begin, _INTEGER)  # the message's number
+        _, first, at = _expected(message, begin, _INTEGER)  # the messageID
         kind, start, end = _element(message, at)
-        if len(message) - (end - start) * (kind == _SEARCH_ENTRY) > _MOST_BESIDE:
-            raise TooLarge(f"an answer has a message of more than {_MOST_BESIDE:,} octets that is no entry")
+        if len(message) - (end - start) * (kind == _SEARCH_ENTRY) > _MOST_WITHOUT_ENTRY:
+            raise TooLarge(f"an answer has a message of more than {_MOST_WITHOUT_ENTRY:,} octets that is no entry")
         if kind in _DROPPED:
             return b""
         if kind == _SEARCH_ENTRY and self._is_bound:
@@ -162,14 +164,14 @@ class Answers:
             raise ValueError("an unexpected LDAP message")
         if end == len(message):
             return bytes(message)
-        kept = _kept_control(message, end, _KEPT.get(kind))
+        kept = _kept_control(message, end, _KEPT_CONTROLS.get(kind))
         return _encoded(_MESSAGE, bytes(message[begin:end]) + (_encoded(_CONTROLS, kept) if kept else b""))
 
     def _entry(self, message: memoryview, at: int, end: int, answer: _Answer) -> RawEntry:
         _, start, at = _expected(message, at, _OCTETS)
         dn = bytes(message[start:at]).decode(errors="replace")
         _, at, last = _expected(message, at, _SEQUENCE)
-        _must(last == end)
+        _require(last == end)
         found = dict[str, list[bytes]]()
         attributes = values = 0
         while at < end:
@@ -178,18 +180,18 @@ class Answers:
                 raise TooLarge(f"an entry has more than {self._limits.attributes} attributes")
             _, start, at = _expected(message, at, _SEQUENCE)
             _, name, start = _expected(message, start, _OCTETS)
-            _must(bytes(message[name:start]).isascii())
+            _require(bytes(message[name:start]).isascii())
             several = found.setdefault(bytes(message[name:start]).decode().lower(), [])
             _, start, stop = _expected(message, start, _SET)
-            _must(stop == at)
+            _require(stop == at)
             while start < stop:
                 values += 1
                 if values > self._limits.entry_values:
                     raise TooLarge(f"an entry has more than {self._limits.entry_values:,} values")
                 _, begin, start = _expected(message, start, _OCTETS)
                 several.append(bytes(message[begin:start]))
-            _must(start == stop)
-        _must(at == end)
+            _require(start == stop)
+        _require(at == end)
         answer.values += values
         if answer.values > self._limits.values:
             raise TooLarge(f"an answer has more than {self._limits.values:,} values")
@@ -209,63 +211,63 @@ def message_size(octets: bytes | bytearray) -> int | None:
 def _check_result(message: memoryview, at: int, end: int) -> None:
     """Check an LDAPResult (RFC 4511 section 4.1.9)."""
     _, _, at = _expected(message, at, _ENUMERATED)
-    _, _, at = _expected(message, at, _OCTETS)  # the name that was found
-    _, _, at = _expected(message, at, _OCTETS)  # the text
+    _, _, at = _expected(message, at, _OCTETS)  # matchedDN
+    _, _, at = _expected(message, at, _OCTETS)  # diagnosticMessage
     for tag, start, stop in _elements(message, at, end):
-        _must(tag in _BEHIND_RESULT)
+        _require(tag in _AFTER_RESULT)
         if tag == _REFERRAL:
-            _must(all(each[0] == _OCTETS for each in _elements(message, start, stop)))
+            _require(all(each[0] == _OCTETS for each in _elements(message, start, stop)))
 
 
 def _kept_control(message: memoryview, at: int, wanted: bytes | None) -> bytes:
-    """Return the control of this type among those at the end of a message; empty if there is none."""
+    """Return the control of the type `wanted` from the end of a message; empty if there is none."""
     _, start, end = _expected(message, at, _CONTROLS)
-    _must(end == len(message))
+    _require(end == len(message))
     for tag, first, last in _elements(message, start, end):
-        _must(tag == _SEQUENCE)
+        _require(tag == _SEQUENCE)
         texts = [bytes(message[a:b]) for kind, a, b in _elements(message, first, last) if kind == _OCTETS]
         if texts[:1] == [wanted]:
-            _must(len(texts) == 2)
+            _require(len(texts) == 2)
             _check_value(memoryview(texts[1]), is_page=wanted == _PAGE)
             return _encoded(_SEQUENCE, b"".join(_encoded(_OCTETS, text) for text in texts))
     return b""
 
 
 def _check_value(value: memoryview, *, is_page: bool) -> None:
-    """Check the value of a control: of RFC 2696 section 2, or of the password policy."""
+    """Check the value of a control: paged results (RFC 2696 section 2), or the password policy."""
     _, start, end = _expected(value, 0, _SEQUENCE)
     tags = [tag for tag, _, _ in _elements(value, start, end)]
-    _must(end == len(value) and (tags == [_INTEGER, _OCTETS] if is_page else set(tags) <= _OF_POLICY))
+    _require(end == len(value) and (tags == [_INTEGER, _OCTETS] if is_page else set(tags) <= _POLICY_TAGS))
 
 
 def _elements(octets: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the elements between two places, as `_element`."""
+    """Yield the elements between two positions, in the form of `_element`. Raises ValueError."""
     while at < end:
         element = _element(octets, at)
         yield element
         at = element[2]
-    _must(at == end)
+    _require(at == end)
 
 
 def _expected(octets: memoryview, at: int, tag: int) -> tuple[int, int, int]:
-    """Return an element of a type, as `_element`."""
+    """Return an element with the given tag, in the form of `_element`. Raises ValueError."""
     element = _element(octets, at)
-    _must(element[0] == tag and (tag not in _NUMBERS or 1 <= element[2] - element[1] <= 4))
+    _require(element[0] == tag and (tag not in _NUMBERS or 1 <= element[2] - element[1] <= 4))
     return element
 
 
 def _element(octets: memoryview, at: int) -> tuple[int, int, int]:
-    """Return the tag of an element, and where its content begins and ends. ValueError."""
-    _must(at + 2 <= len(octets))
+    """Return the tag of an element, and the start and the end of its content. Raises ValueError."""
+    _require(at + 2 <= len(octets))
     tag, size, start = octets[at], octets[at + 1], at + 2
     if size >= _SHORT:
         start += size & 0x7F
         size = int.from_bytes(octets[at + 2 : start])
-    _must(tag & _LONG_TAG != _LONG_TAG and start + size <= len(octets))
+    _require(tag & _LONG_TAG != _LONG_TAG and start + size <= len(octets))
     return tag, start, start + size
 
 
-def _must(holds: bool) -> None:
+def _require(holds: bool) -> None:
     if not holds:
         raise ValueError("not an LDAP message")
 

@@ -1,9 +1,10 @@
 """One LDAP conversation over an open stream: a bind, then searches.
 
-libldap connects to a Unix socket in a directory of mode 0700, which is removed as soon as it has connected, before the
-first octet to the server: a process that is killed while a server is slow leaves no file. Two tasks relay the octets
-between that socket and the server. So no call of libldap blocks: it connects at once and never waits for input.
-Closing the connection ends all waits. Referrals are neither followed nor returned.
+libldap connects to a Unix socket in a directory of mode 0700. The directory is removed as soon as libldap has
+connected, before the first octet to the server, so that a process that is killed during a slow answer leaves no file.
+
+Two tasks relay the octets between that socket and the server. So no call of libldap blocks: it connects at once and
+never waits for input. Closing the connection ends all waits. Referrals are neither followed nor returned.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def has_ldap() -> bool:
 
 
 class Policy(Enum):
-    """The state in the password policy control (draft-behera-ldap-password-policy)."""
+    """The state of an account in the password policy control (draft-behera-ldap-password-policy)."""
 
     LOCKED = "account locked"
     EXPIRED = "password expired"
@@ -67,7 +68,8 @@ class Policy(Enum):
 
 
 class Refusal(Exception):
-    """The directory has refused a request. code: of RFC 4511. policy: of the password policy control."""
+    """A request that the directory has refused. code: the result code (RFC 4511). policy: the state in the password
+    policy control."""
 
     def __init__(self, code: int, text: str, policy: Policy | None = None) -> None:
         super().__init__(text)
@@ -77,13 +79,13 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry. values: by the attribute's name in lower case."""
+    """One entry. values: texts by the attribute's name in lower case."""
 
     dn: str
     values: Mapping[str, tuple[str, ...]]
 
     def of(self, attribute: str) -> tuple[str, ...]:
-        """Return the values of an attribute, in any case; empty if it has none or may not be read."""
+        """Return the values of an attribute, given in any case. Empty: the entry has none, or they may not be read."""
         return self.values.get(attribute.lower(), ())
 
 
@@ -114,7 +116,6 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the connection is open."""
         return not self._relay.cancel_called
 
     async def search(self, base: str, pattern: str, attributes: Sequence[str]) -> list[Entry]:
@@ -131,8 +132,8 @@ class Connection:
     ) -> AsyncGenerator[list[RawEntry], None]:
         """Yield pages of the entries at and below a base that match a filter (RFC 2696).
 
-        size: entries of a page; smaller where the server accepts less. timeout_s: for one page. `values` may be called
-        between two pages. Refusal, Unreachable, TooLarge.
+        size: entries of a page; fewer if the server accepts only smaller pages. timeout_s: maximum time for one page.
+        `values` may be called between two pages. Refusal, Unreachable, TooLarge.
         """
         import bonsai
 
@@ -146,7 +147,7 @@ class Connection:
                 with trio.fail_after(timeout_s):
                     page = await self._ldap.get_result(following)
         except (bonsai.LDAPError, SystemError, ValueError) as error:
-            raise _meant(error, self._answers) from None
+            raise _error_of(error, self._answers) from None
         except trio.TooSlowError:
             raise Unreachable("no answer in time") from None
 
@@ -167,7 +168,7 @@ class Connection:
                 size //= 2
 
     async def values(self, dn: str, attributes: Sequence[str], *, timeout_s: float) -> RawEntry | None:
-        """Return one entry in octets if it may be read. Refusal, Unreachable, TooLarge."""
+        """Return one undecoded entry if it may be read. Refusal, Unreachable, TooLarge."""
         with trio.move_on_after(timeout_s):
             found = await self._found(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
             return next(iter(found), None)
@@ -188,7 +189,7 @@ class Connection:
         try:
             await self._ldap.search(base, scope, pattern, list(attributes), sizelimit=limit)
         except (bonsai.LDAPError, SystemError, ValueError) as error:
-            raise _meant(error, self._answers) from None
+            raise _error_of(error, self._answers) from None
         self.used_at = trio.current_time()
         return self._answers.entries
 
@@ -209,9 +210,9 @@ async def bind(
 ) -> Connection:
     """Bind once over a stream. The connection owns the stream, which is closed if the bind fails.
 
-    nursery: carries the connection until it is closed. account: None to stay anonymous. limits: of the server's
-    answers. turns: in which these are read. asks_policy: with the password policy control. Refusal, Unreachable,
-    TooLarge.
+    nursery: runs the relay until the connection is closed. account: None to stay anonymous. limits: limits of the
+    server's answers. turns: limit of the answers that one pass of the event loop reads. asks_policy: send the password
+    policy control. Refusal, Unreachable, TooLarge.
     """
     relay, answers = trio.CancelScope(), Answers(limits)
     try:
@@ -220,7 +221,7 @@ async def bind(
         relay.cancel()
         await trio.aclose_forcefully(stream)
         if isinstance(error, Exception):
-            raise _meant(error, answers) from None
+            raise _error_of(error, answers) from None
         raise
     return Connection(ldap, relay, answers, has_policy=control is not None)
 
@@ -235,18 +236,19 @@ async def _bind(
     *,
     asks_policy: bool,
 ) -> tuple[TrioLDAPConnection, object]:
-    """Return the bound connection and the password policy control. The bindings' errors; OSError: no local socket."""
+    """Return the bound connection and the password policy control. Raises the bindings' errors; OSError: no local
+    socket."""
     import bonsai
 
-    # Names come from the directory and go back to it. The bindings' check of names fails a whole search for a legal
-    # name with a # inside (RFC 4514 section 2.4), and splits names at a semicolon.
+    # Distinguished names come from the directory and go back to it unchanged. The check in the bindings is disabled:
+    # it fails a whole search for a legal name with a # inside (RFC 4514 section 2.4), and splits names at a semicolon.
     bonsai.LDAPDN._dnregex = _ANY
     with ExitStack() as until_connected, trio.CancelScope() as attempt:
         directory = mkdtemp(prefix="sallyport-")
         until_connected.callback(os.rmdir, directory)
         path = f"{directory}/ldap"
         client = bonsai.LDAPClient(f"ldapi://{quote(path, safe='')}")
-        client.set_async_connection_class(_conversation())
+        client.set_async_connection_class(_connection_class())
         client.set_auto_page_acquire(False)  # pages are requested one by one
         client.set_password_policy(asks_policy)
         if account is not None:
@@ -255,9 +257,9 @@ async def _bind(
         listener.bind(path)
         until_connected.callback(os.unlink, path)
         listener.listen(1)
-        nursery.start_soon(_carry, listener, stream, relay, answers, turns, until_connected.close)
-        # A thread of the bindings writes to a socket of this attempt until it has connected, which it does at once. A
-        # cancellation before that would close the socket that the thread uses.
+        nursery.start_soon(_relay_octets, listener, stream, relay, answers, turns, until_connected.close)
+        # A thread of the bindings uses a socket of this attempt until libldap has connected, which happens at once. An
+        # earlier cancellation would close that socket.
         attempt.shield = True
         until_connected.callback(setattr, attempt, "shield", False)
         opened = await client.connect(is_async=True)
@@ -265,8 +267,8 @@ async def _bind(
 
 
 @cache
-def _conversation() -> type[TrioLDAPConnection]:
-    """Return a class of the bindings' connection in which libldap never blocks for the rest of a message: `_carry`
+def _connection_class() -> type[TrioLDAPConnection]:
+    """Return a class of the bindings' connection that does not block for the rest of a message, since `_relay_octets`
     relays it in the same thread."""
     from bonsai.trio import TrioLDAPConnection
 
@@ -275,7 +277,7 @@ def _conversation() -> type[TrioLDAPConnection]:
             while True:
                 await trio.lowlevel.wait_writable(self)
                 await trio.lowlevel.wait_readable(self)
-                os.set_blocking(self.fileno(), False)  # each time: libldap may open the socket at any time
+                os.set_blocking(self.fileno(), False)  # each time, since libldap may open a new socket
                 result: object = super(TrioLDAPConnection, self).get_result(msg_id)
                 if result is not None:
                     return result
@@ -283,7 +285,7 @@ def _conversation() -> type[TrioLDAPConnection]:
     return Conversation
 
 
-async def _carry(
+async def _relay_octets(
     listener: socket.socket,
     stream: trio.abc.Stream,
     relay: trio.CancelScope,
@@ -293,8 +295,8 @@ async def _carry(
 ) -> None:
     """Accept libldap's connection, and relay octets in both directions until one side ends.
 
-    connected: is called when it is accepted, and at the end. If it cannot be accepted, as without a free file
-    descriptor, libldap's connection is closed, which ends only this attempt.
+    connected: called when the connection is accepted, and at the end. If the connection cannot be accepted, for example
+    without a free file descriptor, it is closed. Only this attempt ends then.
     """
     try:
         with relay, suppress(OSError):
@@ -302,8 +304,8 @@ async def _carry(
                 near, _ = await local.accept()
             async with trio.SocketStream(near) as inner, trio.open_nursery() as nursery:
                 connected()
-                nursery.start_soon(_ask, inner, stream, relay, answers)
-                nursery.start_soon(_hear, stream, inner, relay, answers, turns)
+                nursery.start_soon(_relay_requests, inner, stream, relay, answers)
+                nursery.start_soon(_relay_answers, stream, inner, relay, answers, turns)
     finally:
         relay.cancel()
         connected()
@@ -311,7 +313,9 @@ async def _carry(
             await trio.aclose_forcefully(stream)
 
 
-async def _ask(local: trio.abc.Stream, server: trio.abc.Stream, relay: trio.CancelScope, answers: Answers) -> None:
+async def _relay_requests(
+    local: trio.abc.Stream, server: trio.abc.Stream, relay: trio.CancelScope, answers: Answers
+) -> None:
     with suppress(*_FAILED):
         while part := await local.receive_some(_CHUNK):
             answers.request(part)
@@ -319,10 +323,11 @@ async def _ask(local: trio.abc.Stream, server: trio.abc.Stream, relay: trio.Canc
     relay.cancel()
 
 
-async def _hear(
+async def _relay_answers(
     server: trio.abc.Stream, local: trio.abc.Stream, relay: trio.CancelScope, answers: Answers, turns: LoopTurns
 ) -> None:
-    """Relay the server's messages. Close if one exceeds a limit: libldap keeps answers of any size in memory."""
+    """Relay the server's messages. Close the connection at a message over a limit: libldap keeps answers of any size in
+    memory."""
     with suppress(*_FAILED, TooLarge, ValueError):
         while part := await server.receive_some(_CHUNK):
             await turns.take()
@@ -337,8 +342,8 @@ def _decoded(raw: RawEntry) -> Entry:
     return Entry(raw.dn, {name: tuple(each.decode(errors="replace") for each in octets) for name, octets in values})
 
 
-def _meant(error: Exception, answers: Answers) -> Refusal | Unreachable | TooLarge:
-    """Return the exception to raise for an error on the way to an answer, or in reading it."""
+def _error_of(error: Exception, answers: Answers) -> Refusal | Unreachable | TooLarge:
+    """Return the exception to raise for an error that occurred while an answer was awaited or read."""
     import bonsai
 
     if answers.exceeded is not None:

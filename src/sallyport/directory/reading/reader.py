@@ -3,14 +3,14 @@
     full      the names and keys of all groups; then every account, group and unit
     changes   the identity of every entry, to find removed, renamed and expired ones; then the changed entries
 
-Directories have no common form of deletions, and most show them only to administrators. Reading the identity of every
-entry works with all of them, and costs a tenth of a full reading.
+Directories have no common way to report deletions, and most show them only to administrators. Reading the identity of
+every entry works with all of them, and costs a tenth of a full reading.
 
-A membership is taken from the group if the group is read too: in most directories an account's memberOf changes without
-a change of the account, so that a former membership would stay. Only the account's own entry has its primary group, and
-groups outside of the base.
+If a group is read too, its memberships are taken from the group: in most directories an account's memberOf changes
+without a change of the account, and a former membership would stay. The primary group, and groups outside of the base,
+are taken from the account's own entry.
 
-A directory that closes the connection, refuses a request, or shows no account at all ends the reading with ReadError.
+The reading ends with ReadError if the directory closes the connection, refuses a request, or shows no account at all.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.tls import LazyContext, client_context
 
 PAGE: Final = 100
-"""Entries of one page."""
+"""Number of entries in one page."""
 CONNECT_S: Final = 10.0
 PAGE_S: Final = 60.0
 MOST_ENTRIES: Final = 2_000_000
 MANY_VALUES: Final = 200
 MANY_OCTETS: Final = 64 << 10
-"""An entry with more values, or octets in them, is interpreted in a thread."""
+"""An entry with more values (MANY_VALUES), or more octets in them, is interpreted in a thread."""
 NO_ACCOUNT: Final = "the directory shows no account: the filter fits none, or this account may not read them"
 _SLICE: Final = 20
 _MOST_KNOWN: Final = 100_000
@@ -90,9 +90,11 @@ Understood = Person | Group | Unit | Problem | None
 
 @dataclass(frozen=True, slots=True)
 class LdapSource:
-    """A directory to read. servers: the first that answers is read. account: None for an anonymous bind. accounts:
-    filter of the accounts (RFC 4515); all groups and units are read beside them. attributes: read in addition to the
-    usual ones, with precedence. authorities: PEM, trusted in place of the system's.
+    """A directory to read.
+
+    servers: the first that answers is read. account: None for an anonymous bind. accounts: filter of the accounts (RFC
+    4515); all groups and units are read too. attributes: read in addition to the usual ones, with precedence.
+    authorities: PEM, trusted in place of the system's.
     """
 
     servers: Sequence[Server]
@@ -104,7 +106,8 @@ class LdapSource:
 
 
 class LdapReader:
-    """Reads directories, one or many at a time. trust: default, the system's trust store."""
+    """A reader of LDAP directories. Several readings may run at the same time. trust: default, the system's trust
+    store."""
 
     def __init__(self, egress: Egress, clock: Clock, trust: ssl.SSLContext | None = None) -> None:
         self._egress = egress
@@ -115,13 +118,14 @@ class LdapReader:
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Yield the batches of one reading. ReadError, also from the batches.
 
-        cursor: of the last reading; changes since are read, unless `full`, or the cursor is of another server.
+        cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set or the cursor is
+        of another server.
         """
         async with self._opened(source) as reading, aclosing(reading.batches(cursor, full=full)) as batches:
             yield batches
 
     async def check(self, source: LdapSource) -> int:
-        """Return the number of accounts that the first answer of the directory shows. ReadError."""
+        """Return the number of accounts in the directory's first answer. ReadError."""
         async with self._opened(source) as reading:
             return await reading.first_accounts()
 
@@ -158,7 +162,7 @@ class LdapReader:
                     stream = await server.connect(trust, self._egress, failures.append)
                     return await bind(stream, nursery, source.account, READING, self._egress.turns)
             except Unreachable as error:
-                failures.append(f"{server}: {error}")
+                failures.append(str(error))
             except trio.TooSlowError:
                 failures.append(f"{server}: no answer in time")
         raise Unreachable(failures[-1] if failures else "no server is set")
@@ -198,9 +202,9 @@ class _Reading:
         self._connection = connection
         self._now = now
         self._mapped = frozenset(map(attribute_key, source.attributes))
-        self._groups: dict[str, str] = {}  # their names by their keys
+        self._groups: dict[str, str] = {}  # distinguished names by `Group.key`
         self._read_here: set[str] = set()  # normalized names of the groups that are read
-        self._is_read: dict[str, bool] = {}  # by the name as it is written, since to normalize costs
+        self._is_read: dict[str, bool] = {}  # by the name as written, since normalizing is slow
         self._place = 0
         self._has_accounts = False
         self._all_stamped = True
@@ -208,7 +212,7 @@ class _Reading:
     async def batches(self, cursor: str, *, full: bool) -> Batches:
         """Yield all batches. ReadError."""
         with _as_read_error():
-            kind, at_first = await self._greeted()
+            kind, at_first = await self._kind_and_place()
             since = None if full else _place_in(cursor, kind)
             wanted = everything(self._source.accounts)
             if since is None:
@@ -228,16 +232,16 @@ class _Reading:
         yield Batch((), complete=True, cursor=json.dumps([kind.origin, at_first or self._place]))
 
     async def first_accounts(self) -> int:
-        """Return the number of accounts in the first slice that the filter selects. ReadError: also if there is
-        none."""
+        """Return the number of accounts in the first slice that matches the filter. ReadError: also if no account
+        matches."""
         with _as_read_error():
             async with aclosing(self._slices(self._source.accounts, IDENTITY)) as slices:
                 async for part in slices:
                     return len(part)
         raise ReadError(NO_ACCOUNT)
 
-    async def _greeted(self) -> tuple[Kind, int]:
-        """Return the kind of the directory and, if it counts changes, its present place."""
+    async def _kind_and_place(self) -> tuple[Kind, int]:
+        """Return the kind of the directory, and the place that it has reached; 0 if it does not count changes."""
         root = await self._connection.values("", ROOT, timeout_s=PAGE_S)
         values = root.values if root is not None else {}
         kind = kind_of(values)
@@ -247,17 +251,17 @@ class _Reading:
         async with aclosing(self._slices(GROUPS, IDENTITY)) as slices:
             async for part in slices:
                 for found in part:
-                    await self._understood(_plain(found))
+                    await self._interpreted_fairly(_plain(found))
 
     async def _unchanged(self, pattern: str, kind: Kind, first: int) -> Batches:
-        """Yield the unchanged entries, and note the groups. Changed entries are read later."""
+        """Yield the unchanged entries, and note the groups. Changed entries are omitted, since they are read later."""
         async with aclosing(self._slices(pattern, IDENTITY)) as slices:
             async for part in slices:
                 entries = [await self._if_unchanged(_plain(found), kind, first) for found in part]
                 yield Batch([entry for entry in entries if entry is not None])
 
     async def _if_unchanged(self, raw: Raw, kind: Kind, first: int) -> Unchanged | Problem | None:
-        entry, place = await self._understood(raw), self._stamped(raw, kind)
+        entry, place = await self._interpreted_fairly(raw), self._noted_place(raw, kind)
         self._all_stamped &= place > 0
         if entry is None or place >= first:
             return None
@@ -272,9 +276,9 @@ class _Reading:
             async for part in slices:
                 entries: list[Entry] = []
                 for found in part:
-                    raw = await self._whole(found)
-                    self._stamped(raw, kind)
-                    entry = await self._understood(raw, then=self._with_own_groups)
+                    raw = await self._with_all_members(found)
+                    self._noted_place(raw, kind)
+                    entry = await self._interpreted_fairly(raw, then=self._with_own_groups)
                     if entry is not None:
                         entries.append(entry)
                 yield Batch(entries)
@@ -292,17 +296,17 @@ class _Reading:
                     await trio.lowlevel.checkpoint()
                     yield page[at : at + _SLICE]
 
-    async def _understood(self, raw: Raw, then: Callable[[Person], Person] = _same) -> Understood:
-        """Return the meaning of an entry; a long one is interpreted in a thread. then: is applied to a person."""
+    async def _interpreted_fairly(self, raw: Raw, then: Callable[[Person], Person] = _same) -> Understood:
+        """Interpret an entry, in a thread if it is large. then: applied to a person."""
         several = raw.attributes.values()
         if (
             sum(map(len, several)) > MANY_VALUES
             or sum(len(value) for values in several for value in values) > MANY_OCTETS
         ):
-            return await trio.to_thread.run_sync(self._understood_here, raw, then)
-        return self._understood_here(raw, then)
+            return await trio.to_thread.run_sync(self._interpreted, raw, then)
+        return self._interpreted(raw, then)
 
-    def _understood_here(self, raw: Raw, then: Callable[[Person], Person]) -> Understood:
+    def _interpreted(self, raw: Raw, then: Callable[[Person], Person]) -> Understood:
         try:
             entry = understand(raw, now=self._now, mapped=self._mapped)
         except Invalid as error:
@@ -315,11 +319,11 @@ class _Reading:
         return then(entry) if isinstance(entry, Person) else entry
 
     def _with_own_groups(self, person: Person) -> Person:
-        """Return a person with the memberships that no group has."""
-        own = tuple(dn for dn in person.member_of if not self._is_here(dn))
+        """Return a person with only those memberships that no group's own entry has, and with the primary group."""
+        own = tuple(dn for dn in person.member_of if not self._has_been_read(dn))
         return with_primary_group(replace(person, member_of=own), self._groups)
 
-    def _is_here(self, group: str) -> bool:
+    def _has_been_read(self, group: str) -> bool:
         known = self._is_read.get(group)
         if known is None:
             try:
@@ -331,14 +335,15 @@ class _Reading:
             self._is_read[group] = known
         return known
 
-    def _stamped(self, raw: Raw, kind: Kind) -> int:
-        """Return the place of an entry's last change, and note the last of all."""
+    def _noted_place(self, raw: Raw, kind: Kind) -> int:
+        """Return the place of an entry's last change, and keep the highest place of all entries."""
         place = kind.place_of(next(iter(raw.attributes.get(kind.stamp.lower(), ())), b""))
         self._place = max(self._place, place)
         return place
 
-    async def _whole(self, found: RawEntry) -> Raw:
-        """Return an entry with all members: Active Directory returns many in ranges (MS-ADTS section 3.1.1.3.1.3.3)."""
+    async def _with_all_members(self, found: RawEntry) -> Raw:
+        """Return an entry with all its members. Active Directory returns many members in ranges (MS-ADTS section
+        3.1.1.3.1.3.3)."""
         part = next((name for name in found.values if name.startswith(_RANGE)), None)
         if part is None:
             return _plain(found)
@@ -370,7 +375,7 @@ def _identity_of(raw: Raw) -> str:
 
 
 def _place_in(cursor: str, kind: Kind) -> int | None:
-    """Return the place of a cursor; None if it is of another directory."""
+    """Return the place in a cursor; None if the cursor is of another directory."""
     try:
         origin, place = json.loads(cursor)
     except (ValueError, TypeError):

@@ -33,7 +33,7 @@ _MAX_ANSWER: Final = 4096
 
 def split_url(url: str) -> tuple[str, str, int]:
     """Return the scheme, the host without brackets, and the port of an LDAP URL. ValueError: another form."""
-    parts = urlsplit(url)  # removes some control characters
+    parts = urlsplit(url)  # removes some control characters, so `url` is checked below
     if (
         not url.isprintable()
         or parts.scheme not in ("ldap", "ldaps")
@@ -56,15 +56,17 @@ def in_clear(url: str) -> bool:
 
 
 class Unreachable(Exception):
-    """A server that cannot be reached, or closed the connection. The message is for an admin, without secrets."""
+    """A server that cannot be reached, or has closed the connection. The message is for an admin, without secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One directory server. start_tls: encrypt an `ldap://` connection before the first request."""
+    """One directory server. start_tls: encrypt an `ldap://` connection before the first request. trusted: the setting
+    with the trusted certificates."""
 
     url: str
     start_tls: bool
+    trusted: str = "caCertificate"
 
     def __str__(self) -> str:
         return self.url
@@ -84,7 +86,8 @@ class Server:
             await trio.aclose_forcefully(stream)
             refused = verification_error(error)
             if refused is not None:
-                why = await why_refused(refused, host, partial(self._before_tls, egress), egress.handshakes)
+                again = partial(self._before_tls, egress)
+                why = await why_refused(refused, host, again, egress.handshakes, trusted=self.trusted)
                 raise Unreachable(f"{self}: {why}") from None
             if isinstance(error, (trio.BrokenResourceError, OSError)):
                 raise Unreachable(f"{self}: {_why(error)}") from None
@@ -93,7 +96,8 @@ class Server:
         return tls
 
     async def _before_tls(self, egress: Egress) -> trio.SocketStream:
-        """Return a new stream on which TLS may begin. Unreachable; trio.BrokenResourceError: it refuses StartTLS."""
+        """Return a new stream that is ready for TLS. Unreachable; trio.BrokenResourceError: the server refuses
+        StartTLS."""
         scheme, host, port = split_url(self.url)
         stream = await _connected(host, port, egress, lambda _: None)
         if scheme == "ldap":
@@ -102,7 +106,7 @@ class Server:
 
 
 async def _connected(host: str, port: int, egress: Egress, report: Report) -> trio.SocketStream:
-    """Connect to the first address that answers; each has its share of the remaining time."""
+    """Connect to the first address that answers. Each address gets an equal share of the remaining time."""
     try:
         addresses = await egress.resolve(host, port)
     except ProviderError as error:
@@ -126,7 +130,7 @@ async def _connected(host: str, port: int, egress: Egress, report: Report) -> tr
 
 
 async def _start_tls(stream: trio.SocketStream) -> None:
-    """Negotiate TLS. Octets after the answer are refused: an attacker may have inserted them."""
+    """Request StartTLS. Octets after the answer are refused, since an attacker may have inserted them."""
     await stream.send_all(_START_TLS)
     answer = bytearray()
     while (size := message_size(answer)) is None or len(answer) < size:

@@ -12,7 +12,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotation, rotation
-from sallyport.base.errors import FieldError, Invalid, WireError
+from sallyport.base.errors import MISSING, FieldError, Invalid, WireError
 from sallyport.base.model import Model
 from sallyport.base.wire import camel, decode
 from sallyport.endpoints.agents.machines import Machine, Registered
@@ -26,7 +26,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 
 class AddMachine(ScopedIfGiven):
-    """Body of add-machine, in either shape."""
+    """Body of add-machine and add-instance. Some fields have several accepted names."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -62,7 +62,7 @@ class AddMachine(ScopedIfGiven):
     @model_validator(mode="before")
     @classmethod
     def _without_blanks(cls, value: object) -> object:
-        """Drop empty and null values: they do not clear the values of an earlier registration."""
+        """Drop empty and null values, so that they do not clear the values of an earlier registration."""
         if not isinstance(value, dict):
             return value
         return {name: each for name, each in value.items() if each is not None and each != ""}
@@ -101,7 +101,7 @@ class MachineAdded(Model):
 
     @classmethod
     def of(cls, made: Registered) -> "MachineAdded":
-        """Return the answer for a machine."""
+        """Return the answer to a registration."""
         return cls(
             instanceId=str(made.instance_id),
             message="machine added" if made.is_new else "machine known",
@@ -119,7 +119,7 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Return the schema of the message as it is sent: its own fields, in camelCase, beside orgId and tenantId."""
+        """Return the schema of the body: the message's fields in camelCase, beside orgId and tenantId."""
         body = handler.resolve_ref_schema(handler(schema))
         message = handler.resolve_ref_schema(body["properties"].pop("message"))
         _spell_as_sent(message, handler)
@@ -130,7 +130,7 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
     @classmethod
     @abstractmethod
     def reader(cls, value: object) -> MessageT:
-        """Return the message in a JSON value. WireError names the field, without the value."""
+        """Decode a JSON value to the message. WireError names the field, not the value."""
 
     @model_validator(mode="before")
     @classmethod
@@ -143,7 +143,8 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
             path, _, reason = str(error).partition(": ")
             name = _INDEX.sub("", path).rpartition(".")[2]
             kind = "missing" if reason == "missing" else "invalid"
-            raise Invalid(f"{kind} {name}", (FieldError(path, reason),)) from None
+            wrong = FieldError(path, MISSING if kind == "missing" else reason, is_sentence=True)
+            raise Invalid(f"{kind} {name}", (wrong,)) from None
 
 
 def _spell_as_sent(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> None:

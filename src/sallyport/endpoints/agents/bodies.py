@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from sallyport.base.agentwire import state
 from sallyport.base.agentwire.state import Removal, TriggerKind
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit
+from sallyport.base.validation import Between, unfit, unfit_because
 from sallyport.base.wire import JSON, decode
 from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.orders import MOST_WAIT_S
@@ -23,7 +23,7 @@ _MOMENT = "ISO 8601 UTC"
 
 
 class ListAgents(OfDomain, Paged):
-    """Body of listAgents."""
+    """Body of the operation `listAgents`."""
 
     status: Text = Field(default="", description="Active or Inactive: only agents of that status. Empty: all agents.")
 
@@ -44,7 +44,7 @@ class AgentEntry(Model):
 
 
 class AgentList(Model):
-    """Answer of listAgents."""
+    """Answer of the operation `listAgents`."""
 
     agents: list[AgentEntry] = Field(description="Agents of the page, ordered by instance.")
     totalCount: TotalCount
@@ -88,7 +88,7 @@ class PrivilegeEntry(Model):
 
 
 class AgentStatus(Model):
-    """Answer of agentStatus."""
+    """Answer of the operation `agentStatus`."""
 
     agent: AgentEntry = Field(description="Agent of the instance.")
     waits: bool = Field(description="Whether the agent waits for a change of its state now.")
@@ -102,7 +102,7 @@ class AgentStatus(Model):
 
 
 class ListReports(OneAgent, Paged):
-    """Body of listReports."""
+    """Body of the operation `listReports`."""
 
 
 class ReportEntry(Model):
@@ -118,14 +118,14 @@ class ReportEntry(Model):
 
 
 class ReportList(Model):
-    """Answer of listReports."""
+    """Answer of the operation `listReports`."""
 
     reports: list[ReportEntry] = Field(description="Reports of the page, the newest first; 20 are stored.")
     totalCount: TotalCount
 
 
 class ListDrift(OfDomain, Paged):
-    """Body of listDrift."""
+    """Body of the operation `listDrift`."""
 
     instanceId: Id | None = Field(default=None, description="Id of an instance: only its drift.")
     lasting: Flag = Field(default=True, description="true: only drift that lasts; false: ended drift as well.")
@@ -146,7 +146,7 @@ class DriftEntry(Model):
 
 
 class DriftList(Model):
-    """Answer of listDrift."""
+    """Answer of the operation `listDrift`."""
 
     drift: list[DriftEntry] = Field(description="Drift of the page, the newest first.")
     totalCount: TotalCount
@@ -159,7 +159,7 @@ def _kind(value: object) -> object:
 
 
 class ListDiscovered(OneAgent, Paged):
-    """Body of listDiscovered."""
+    """Body of the operation `listDiscovered`."""
 
     kind: Annotated[str, BeforeValidator(_kind)] = Field(
         default="account", description="account or group.", json_schema_extra={"enum": ["account", "group"]}
@@ -176,14 +176,14 @@ class DiscoveredEntry(Model):
 
 
 class DiscoveredList(Model):
-    """Answer of listDiscovered."""
+    """Answer of the operation `listDiscovered`."""
 
     discovered: list[DiscoveredEntry] = Field(description="Accounts or groups of the page, ordered by name.")
     totalCount: TotalCount
 
 
 class TakeOver(OneAgent):
-    """Body of takeOver."""
+    """Body of the operation `takeOver`."""
 
     userNames: Many[Text] = Field(min_length=1, max_length=1000, description="Names of discovered accounts.")
     action: AnyAction = Field(description="add: the agent manages the accounts; remove: it no longer does.")
@@ -195,7 +195,7 @@ def _check_host_names(value: list[str]) -> None:
 
 
 class GiveOrder(OfDomain):
-    """Body of order."""
+    """Body of the operation `order`."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"domainId": 1, "instanceId": 7, "kind": "rotate", "waitSeconds": 20}]}
@@ -218,12 +218,12 @@ class GiveOrder(OfDomain):
     def _names_only_to_rotate(self) -> "GiveOrder":
         _check_host_names(self.userNames)
         if self.userNames and self.kind is not TriggerKind.ROTATE:
-            raise unfit("userNames go with the kind rotate", "userNames")
+            raise unfit_because("userNames go with the kind rotate", "userNames")
         return self
 
 
 class OrdersGiven(Done):
-    """Answer of order."""
+    """Answer of the operation `order`."""
 
     orders: list[OrderEntry] = Field(description="Orders, one for each instance.")
 
@@ -240,7 +240,7 @@ _ROTATE = "Days between two rotations of a password; 0: never."
 
 
 class SettingsFields(Body):
-    """Changes of how agents behave. An absent field keeps its value, null takes it back."""
+    """Changes of agents' settings. An absent field keeps its value, null resets it."""
 
     putBackPrivileges: Flag | None = Field(default=None, description=_PUT_BACK)
     removeUnknownKeys: Flag | None = Field(default=None, description=_UNKNOWN_KEYS)
@@ -264,13 +264,13 @@ _STORED = {"privilegeSeconds": "privilegeS", "discoverSeconds": "discoverS"}
 
 
 class SetSettings(SettingsFields, OfDomain):
-    """Body of setSettings. The settings of a domain hold for machines without settings of their own."""
+    """Body of setSettings. A setting of a machine overrides that of its domain."""
 
     instanceId: Id = Field(default=0, description=_OPTIONAL_INSTANCE)
 
 
 class GetSettings(OfDomain):
-    """Body of getSettings."""
+    """Body of the operation `getSettings`."""
 
     instanceId: Id = Field(default=0, description=_OPTIONAL_INSTANCE)
 
@@ -290,7 +290,7 @@ class SettingsShown(Model):
 
     @classmethod
     def of(cls, fields: dict[str, JSON]) -> "SettingsShown":
-        """Return the settings that hold with these fields."""
+        """Return these settings, and the defaults for the rest."""
         settings = decode(state.Settings, fields)
         days = fields.get("rotateDays")
         return cls(
@@ -307,11 +307,11 @@ class SettingsShown(Model):
 
 
 class RotateStateKey(OfDomain):
-    """Body of rotateStateKey."""
+    """Body of the operation `rotateStateKey`."""
 
 
 class GetPassword(OneAgent):
-    """Body of getPassword."""
+    """Body of the operation `getPassword`."""
 
     userName: Text = Field(description="Name of the account, or of its endpoint user.")
 
@@ -325,6 +325,6 @@ class PasswordEntry(Model):
 
 
 class PasswordList(Model):
-    """Answer of getPassword."""
+    """Answer of the operation `getPassword`."""
 
     passwords: list[PasswordEntry] = Field(description="Passwords that may be in force, the most likely first.")

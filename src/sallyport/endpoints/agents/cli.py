@@ -29,15 +29,15 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @files.domain
 @click.pass_obj
 def show(line: CommandLine, *, instance: str, domain: str) -> None:
-    """Show the situation of a machine: its accounts, the newest report, the orders; as JSON."""
+    """Show the status of a machine as JSON: its accounts, newest report and orders."""
     body = {"instanceId": files.instance_id(line, domain, instance)}
     line.print_json(line.run("/api/v1/agent/agentStatus", body, domain=domain))
 
 
 @click.command("drift")
 @files.domain
-@click.option("--instance", help="Only of this instance.")
-@click.option("--all", "everything", is_flag=True, help="Also ended drift.")
+@click.option("--instance", help="Show only entries of this instance.")
+@click.option("--all", "everything", is_flag=True, help="Include drift that has ended.")
 @files.json_form
 @click.pass_obj
 def drift(line: CommandLine, *, domain: str, instance: str | None, everything: bool, form: Form | None) -> None:
@@ -51,7 +51,7 @@ def drift(line: CommandLine, *, domain: str, instance: str | None, everything: b
 @click.command("found")
 @_instance
 @files.domain
-@click.option("--groups", is_flag=True, help="Groups in place of accounts.")
+@click.option("--groups", is_flag=True, help="List groups instead of accounts.")
 @files.json_form
 @click.pass_obj
 def found(line: CommandLine, *, instance: str, domain: str, groups: bool, form: Form | None) -> None:
@@ -66,7 +66,7 @@ def found(line: CommandLine, *, instance: str, domain: str, groups: bool, form: 
 @_instance
 @click.argument("account", nargs=-1, required=True)
 @files.domain
-@click.option("--undo", is_flag=True, help="Give them back: the agent no longer manages them.")
+@click.option("--undo", is_flag=True, help="Give the accounts back: the agent no longer manages them.")
 @click.pass_obj
 def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], domain: str, undo: bool) -> None:
     """Let a machine's agent manage accounts that it has discovered."""
@@ -83,8 +83,10 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
 @click.argument("kind", type=click.Choice(["sync", "discover", "rotate"]))
 @_instance
 @files.domain
-@click.option("--user", "users", multiple=True, help="Account whose password to rotate; else all. May be repeated.")
-@click.option("--wait", type=click.IntRange(0, 60), default=20, show_default=True, help="Seconds to wait for it.")
+@click.option("--user", "users", multiple=True, help="Account whose password to rotate; repeatable. Without it: all.")
+@click.option(
+    "--wait", type=click.IntRange(0, 60), default=20, show_default=True, help="Seconds to wait for the outcome."
+)
 @click.pass_obj
 def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tuple[str, ...], wait: int) -> None:
     """Order a machine's agent to act now, and wait for the outcome; exit status 1 if it failed."""
@@ -102,25 +104,27 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
 
 @click.command("settings")
 @files.domain
-@click.option("--instance", help="Only of this instance.")
+@click.option("--instance", help="Show only entries of this instance.")
 @click.option(
     "--put-back/--leave",
     "put_back",
     default=None,
-    help="Take away rights that others gave.",
+    help="Remove rights of accounts that the desired state does not grant.",
 )
 @click.option(
     "--remove-unknown-keys/--keep-unknown-keys",
     "remove_keys",
     default=None,
-    help="SSH keys of others.",
+    help="Remove SSH keys of managed accounts that are not in the desired state.",
 )
-@click.option("--removal", type=click.Choice(["delete", "lock"]), help="Removed accounts are deleted or locked.")
+@click.option(
+    "--removal", type=click.Choice(["delete", "lock"]), help="Action on a removed account: delete it or lock it."
+)
 @click.option(
     "--sudo-without-password/--sudo-with-password",
     "sudo_free",
     default=None,
-    help="Whether sudo asks privileged users for their password; users with a key alone have none.",
+    help="Let privileged users run sudo without a password; users that have only a key have no password.",
 )
 @click.option("--rotate-days", type=click.IntRange(0, 3650), help="Days between rotations of passwords; 0: never.")
 @files.json_form

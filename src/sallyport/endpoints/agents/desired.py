@@ -1,4 +1,4 @@
-"""The state that a machine should have, computed from the store. Functions of a transaction, without a clock."""
+"""The desired state of a machine, computed from the store. The functions take a transaction and use no clock."""
 
 import re
 from base64 import b64encode
@@ -14,9 +14,8 @@ from sallyport.base.wire import decode, dumps, encode
 from sallyport.endpoints.agents import repo, signers
 from sallyport.endpoints.agents.grants import GRANTS, Access, is_yes
 from sallyport.endpoints.groups.group import allows
-from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.repo import password_identity
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
 from sallyport.store.slices import SLICE, delete_slice
 from sallyport.store.vault import Vault
 
@@ -27,7 +26,7 @@ RESERVED: Final = frozenset(
         "systemd-journal", "bin", "daemon", "kmem", "mem", "tty", "incus", "incus-admin", "sallyport-managed",
     }
 )  # fmt: skip
-"""Groups of systems that give rights: an endpoint group of such a name does not become a group on a host."""
+"""System groups that give rights. An endpoint group of such a name does not become a group on a host."""
 _NAME: Final = re.compile(NAME, re.ASCII)
 
 
@@ -35,12 +34,14 @@ class PolicyRules(Protocol):
     """The password policies of machines."""
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
-        """Return the demands of a machine's policies, and of these policies, on a password that an agent makes."""
+        """Return the rules for a password that an agent makes. They come from a machine's policies and from these
+        policies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unhashed:
-    """A password that has no hash yet. former: the last hash, which may be of the same password, or empty."""
+    """A password without a stored hash. former: the previous hash, perhaps of the same password; empty if there is
+    none."""
 
     user_id: int
     stamp: str
@@ -52,9 +53,9 @@ class Unhashed:
 class DesiredState:
     """The desired state of a machine.
 
-    state: without version and time. unfit: users whose name or home directory no agent accepts, or that exceed the
-    limits of a state. unhashed: passwords that are not in `state` yet. changes_at: when the state changes by itself, in
-    microseconds.
+    state: the state without version and time. unfit: names of the users that are left out: no agent accepts the name or
+    the home directory, another user has the account name, or the state is full. unhashed: passwords that `state` lacks
+    until they have a hash. changes_at: the time at which the state changes by itself, in microseconds.
     """
 
     state: State
@@ -63,7 +64,7 @@ class DesiredState:
     changes_at: int | None = None
 
     def with_password(self, at: int) -> list[str]:
-        """Return the accounts that a password opens at a time, and whose passwords can be rotated therefore."""
+        """Return the accounts with a password that have not expired at a time. Only their passwords can be rotated."""
         return [
             user.name
             for user in self.state.users
@@ -102,7 +103,7 @@ def rotated_hash_identity(row_id: int) -> str:
 
 
 class _Capacity:
-    """The capacity for users that is left in a state: an agent refuses a state that exceeds the limits of the wire."""
+    """The remaining capacity of a state for users. An agent refuses a state that exceeds the limits of the wire."""
 
     def __init__(self, state: State) -> None:
         self._octets = MAX_PAYLOAD - len(dumps(state))
@@ -111,11 +112,11 @@ class _Capacity:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether the state takes no further user."""
+        """Whether the state has the maximum number of users."""
         return not self._users
 
     def takes(self, user: DesiredUser) -> bool:
-        """Return whether the state takes the user, even with a take-over, and count the user if it does."""
+        """Count a user, with room for a take-over; return False, and count nothing, if the state has no room."""
         groups = set(user.groups) - self._groups
         each = [user, *map(DesiredGroup, groups), user.name]
         octets = self._octets - sum(len(dumps(one)) + len(",") for one in each)
@@ -127,7 +128,7 @@ class _Capacity:
 
 
 class Builder:
-    """Builds the state of one machine within a transaction."""
+    """A builder of the state of one machine, within a transaction."""
 
     def __init__(self, tx: Tx, vault: Vault, policies: PolicyRules, instance_id: int) -> None:
         self._tx = tx
@@ -138,7 +139,7 @@ class Builder:
         self._unfit: list[str] = []
 
     def build(self, accesses: Sequence[Access], at: int) -> DesiredState:
-        """Return the state at a time, with the users of the given accesses. SecretError."""
+        """Return the state at a time, with the users of the given accesses. Raises SecretError."""
         taken_over = repo.takeovers(self._tx, self._instance)
         state = State(
             instance=self._instance,
@@ -211,7 +212,8 @@ class Builder:
         return {row.account: row for row in rows}
 
     def _hash(self, person: _Person, rotated: _Rotated | None) -> str:
-        """Return the hash of the password that was set last, here or on the host; empty if there is none yet."""
+        """Return the hash of the password that was set last, by the service or on the host; empty if there is none
+        yet."""
         made_at = 0
         if person.password is not None:
             stamp = password_stamp(person.password)
@@ -229,8 +231,8 @@ class Builder:
 
 
 def fingerprint(tx: Tx, policies: PolicyRules, instance_id: int) -> int:
-    """Return a number that differs when the input of a state has changed, except for the time: a tenth of the work of
-    building the state. Numbers of two processes cannot be compared."""
+    """Return a hash of the input of a state, except for the time. It takes a tenth of the work of building the state.
+    Hashes of two processes cannot be compared."""
     people = tx.rows(_PEOPLE, i=instance_id)
     about = tx.rows(_ABOUT, i=instance_id)
     demanded = policies.demands(tx, instance_id, sorted({int(row[0] or 0) for row in people} - {0}))
@@ -244,15 +246,15 @@ from ({GRANTS}) as g join endpoint_users u on u.id = g.user_id left join agent_h
 order by g.user_id, g.group_id
 """  # noqa: S608
 _ABOUT: Final = """
-select 'auth', auth_type from endpoint_instances where id = :i
-union all select 'taken', account from agent_takeovers where instance_id = :i
-union all select 'order', id from agent_orders where instance_id = :i and ended_at is null
-union all select 'password', id from agent_passwords where instance_id = :i and state = 'current'
-union all select 'key', s.public_key from agents a join agent_signers s on s.domain_id = a.domain_id
+select 'auth', auth_type, cast(null as bytea) from endpoint_instances where id = :i
+union all select 'taken', account, null from agent_takeovers where instance_id = :i
+union all select 'order', cast(id as text), null from agent_orders where instance_id = :i and ended_at is null
+union all select 'password', cast(id as text), null from agent_passwords where instance_id = :i and state = 'current'
+union all select 'key', '', s.public_key from agents a join agent_signers s on s.domain_id = a.domain_id
     where a.instance_id = :i
-union all select 'settings', s.fields from agents a join agent_settings s on s.domain_id = a.domain_id
+union all select 'settings', s.fields, null from agents a join agent_settings s on s.domain_id = a.domain_id
     and s.instance_id in (0, a.instance_id) where a.instance_id = :i
-order by 1, 2
+order by 1, 2, 3
 """
 
 
@@ -263,15 +265,15 @@ def account_name(user_name: str) -> str:
 
 
 def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Release the account names of users of a domain for other users, up to SLICE rows at a time; return how many rows.
+    """Release the account names of a domain's users for other users, up to SLICE rows; return the number of rows.
 
-    The next user of a name gets neither the passwords that were made on hosts for this user, nor the accounts that were
-    taken over.
+    The next user of a name gets neither the passwords that were made on hosts for the former user, nor the accounts
+    that were taken over.
     """
     people = tx.rows(f"select name, domain_id from endpoint_users where id in {LISTED}", ids=listed(user_ids))  # noqa: S608
     names = {account_name(str(name)) for name, _ in people} - {""}
     of_domain: dict[str, Value] = {"ids": listed(names), "d": people[0][1] if people else 0}
-    held = f"domain_id = :d and account in {LISTED}"
+    held = f"domain_id = :d and account in {LISTED_TEXTS}"
     current = f"select id from agent_passwords where {held} and state in ('current', 'candidate') limit {SLICE}"  # noqa: S608
     made = "update agent_passwords set state = 'former', ended_at = coalesce(ended_at, stored_at)"
     return tx.execute(f"{made} where id in ({current})", **of_domain) or delete_slice(
@@ -291,7 +293,7 @@ def host_group(group_name: str) -> str:
 
 
 def _fits(user: DesiredUser) -> bool:
-    """Return whether an agent accepts the user: it refuses a state with one invalid entry as a whole."""
+    """Return whether an agent accepts the user. It refuses the whole state if one entry is invalid."""
     try:
         decode(DesiredUser, encode(user))
     except WireError:

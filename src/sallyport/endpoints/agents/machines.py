@@ -1,11 +1,12 @@
-"""Registration of machines. A key finds the instance of a machine that registers again; an access token adds one."""
+"""Registration of machines. With an API key, a known machine gets its instance again; an access token adds an
+instance."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound
+from sallyport.base.errors import MISSING, FieldError, Forbidden, Invalid, NotFound
 from sallyport.endpoints.agents import repo, signers
 from sallyport.endpoints.instances import repo as instances_repo
 from sallyport.endpoints.instances.instance import ACTIVE, Instance, NewInstance
@@ -16,19 +17,20 @@ from sallyport.store.vault import Vault
 from sallyport.web.scope import OPERATORS, Caller, Role
 
 SUFFIX: Final = 8
-"""Letters of a machine's id in the name of its instance, if another machine has the same address."""
+"""Number of characters of a machine's id in the name of its instance, if another machine has the same address."""
 
 
 class Keys(Protocol):
     """The API keys."""
 
     def spend(self, tx: Tx, caller: Caller, instance_id: int) -> None:
-        """Use an enrolment key for an instance. Unauthenticated, Forbidden."""
+        """Use an enrolment key for an instance. Raises Unauthenticated, Forbidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine as it registers. id: a stable id, whatever its name is, or empty. name: empty to use its address."""
+    """The values that a machine registers. id: a stable id, independent of the name, or empty. name: empty to use an
+    address."""
 
     id: str
     name: str
@@ -40,7 +42,7 @@ class Machine:
 
     @property
     def names(self) -> Iterator[str]:
-        """The names that its instance may have, the best first."""
+        """The possible names of the instance, the preferred one first."""
         if self.name:
             yield self.name
             return
@@ -62,7 +64,8 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A registration. state_key: the 32 octets of the public key for states; empty for an access token."""
+    """The result of a registration. state_key: public key that verifies states, 32 octets; empty for an access
+    token."""
 
     instance_id: int
     domain_id: int
@@ -83,13 +86,13 @@ class Machines:
     async def register(self, caller: Caller, domain_id: int | None, machine: Machine) -> Registered:
         """Return the instance of a machine; add it if it is new.
 
-        caller: an operator, who names the domain and adds a new instance; an enrolment key or the machine's agent,
-        which find their instance again. Invalid: no name and no address, or no domain. Conflict: the name is taken.
-        Unauthenticated, Forbidden: the key. NotFound: the instance of the key is gone.
+        caller: an operator names the domain and adds a new instance; with an enrolment key or an agent's key, a known
+        machine gets its instance again. Invalid: no name and no address, or no domain. Conflict: the name is taken.
+        Unauthenticated, Forbidden: the key is refused. NotFound: the instance of the key is deleted.
         """
         domain_id = domain_id if caller.domain_id is None else caller.domain_id
         if domain_id is None:
-            raise Invalid("missing domainId", (FieldError("domainId", "Field required"),))
+            raise Invalid("missing domainId", (FieldError("domainId", MISSING, is_sentence=True),))
 
         def work(tx: Tx) -> Registered:
             return self._register(tx, caller, domain_id, machine)
@@ -105,7 +108,7 @@ class Machines:
             instance_id = self._add(tx, domain_id, machine, names)
         else:
             instance_id = found.id
-            if caller.role is not Role.ENROLMENT or found.status != ACTIVE:  # an active agent reports by itself
+            if caller.role is not Role.ENROLMENT or found.status != ACTIVE:  # an active agent reports its values itself
                 self._instances.update_in(tx, found, machine.onto(found.fields))
         if caller.role is Role.ENROLMENT:
             self._keys.spend(tx, caller, instance_id)
@@ -118,14 +121,14 @@ class Machines:
     def _add(self, tx: Tx, domain_id: int, machine: Machine, names: Sequence[str]) -> int:
         """Add an instance under the first free name. Invalid: no names. Conflict: all names are taken."""
         if not names:
-            reason = "a name, or an address to be called by"
+            reason = "a name, or an address that becomes the name"
             raise Invalid("missing instanceName", (FieldError("instanceName", reason),))
         name = next((each for each in names if instances_repo.named(tx, domain_id, each) is None), names[0])
         return self._instances.add_in(tx, domain_id, machine.onto(NewInstance(name)))
 
     def _machine_id(self, tx: Tx, caller: Caller, domain_id: int, instance_id: int, machine: Machine) -> str:
-        """Return the stable machine id of an instance. An agent cannot change its own, and no two instances have the
-        same."""
+        """Return the stable machine id of an instance; empty if another instance has it. An agent cannot change its own
+        id."""
         known = repo.get(tx, instance_id)
         if known is not None and known.machine and caller.role is Role.AGENT:
             return known.machine
@@ -133,7 +136,8 @@ class Machines:
         return machine.id if other is None or other.instance_id == instance_id else ""
 
     def _find(self, tx: Tx, domain_id: int, instance_id: int | None, machine: Machine) -> Instance | None:
-        """Return the instance of a known machine: of the key, else of the id, else of the name. NotFound, Conflict."""
+        """Return the instance of a known machine, found by the key, else by the machine id, else by name; or None.
+        Raises NotFound."""
         if instance_id is not None:
             found = instances_repo.get(tx, domain_id, instance_id)
             if found is None:
@@ -152,6 +156,6 @@ class Machines:
 
 
 def _is_free(tx: Tx, instance: Instance, machine: Machine) -> bool:
-    """Return whether a machine may be this instance: no agent of it has reported another machine id."""
+    """Return whether a machine may register as this instance: its agent has reported no other machine id."""
     agent = repo.get(tx, instance.id)
     return agent is None or not agent.machine or agent.machine == machine.id

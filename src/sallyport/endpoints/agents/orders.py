@@ -1,7 +1,7 @@
 """Orders to agents: to synchronize, to discover accounts, to rotate passwords; and their outcomes.
 
 An order is part of the state of its machine: a waiting agent gets it within a second, an absent agent when it comes
-back. An order that is open for a day fails. A repeated order joins the open one.
+back. An order that is open for a day fails. A repeated order returns the open one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,11 +47,12 @@ class Orders:
         *,
         wait_s: float = 0,
     ) -> list[Order]:
-        """Give an order to the agents of machines, all or none; return the orders, in that order.
+        """Give an order to the agents of several machines, all or none; return an order for each machine, in the given
+        order.
 
-        accounts: whose passwords to rotate; none: those of all accounts with a password, an error without any. wait_s:
-        time limit of the wait for the outcomes, at most MOST_WAIT_S; the orders stay open after it. NotFound: no such
-        agent. Invalid: not the name of an account. Conflict: too many are open.
+        accounts: accounts whose passwords to rotate; empty: all accounts with a password, and the order fails if there
+        are none. wait_s: time limit of the wait for the outcomes, at most MOST_WAIT_S; the orders stay open after it.
+        NotFound: no such agent. Invalid: not the name of an account. Conflict: too many orders are open.
         """
         by_instance = dict.fromkeys(instance_ids, accounts)
         if kind is TriggerKind.ROTATE and not accounts:
@@ -66,14 +67,19 @@ class Orders:
         return await self._outcomes(ids, min(wait_s, MOST_WAIT_S))
 
     def give_in(self, tx: Tx, domain_id: int, instance_id: int, kind: TriggerKind, accounts: Sequence[str]) -> int:
-        """`give` in a transaction; return the order's id. A rotation without accounts fails at once. NotFound, Invalid,
-        Conflict."""
+        """Give an order in a transaction; return its id. A rotation without accounts fails at once. Raises NotFound,
+        Invalid, Conflict."""
         if not all(name and account_name(name) == name for name in accounts):
-            raise invalid_field("userNames", "not a name that an account has on a host")
+            raise invalid_field(
+                "userNames",
+                "names of accounts on hosts, such as ann or web_2",
+            )
         agent, at = repo.found(tx, instance_id, domain_id), self._clock()
         order_id = repo.add_order(tx, instance_id, kind, accounts, at)
         if not order_id:
-            raise Conflict(f"{MOST_OPEN} orders wait for this instance already")
+            raise Conflict(
+                f"{MOST_OPEN} orders wait for this instance already: wait until its agent has carried out some"
+            )
         changes: dict[str, JSON] = {"order": order_id, "kind": kind.value}
         if accounts:
             changes["users"] = list[JSON](accounts)
@@ -83,7 +89,7 @@ class Orders:
         return order_id
 
     async def _with_passwords(self, domain_id: int, instance_ids: Sequence[int]) -> dict[int, Sequence[str]]:
-        """Return the accounts of machines that have passwords. NotFound: no such agent."""
+        """Return the accounts with a password on each machine. NotFound: no such agent."""
         await self._store.read(lambda tx: [repo.found(tx, each, domain_id) for each in instance_ids])
         return {each: (await self._states.current(each)).desired.with_password(self._clock()) for each in instance_ids}
 
@@ -106,7 +112,7 @@ class Orders:
         await every(SWEEP_S, self.sweep, failure="agent_orders_not_ended")
 
     async def sweep(self) -> None:
-        """End the overdue orders. StoreError."""
+        """End the overdue orders. Raises StoreError."""
         at = self._clock()
         overdue = await self._store.read(partial(repo.overdue_orders, before=at - LONGEST_US))
 

@@ -7,31 +7,32 @@ from typing import Final
 
 from sallyport.base.agentwire.report import Drift, DriftKind
 from sallyport.base.wire import JSON
-from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.users.account import DISCOVERED
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import LISTED, Tx, Value, listed
 from sallyport.store.slices import SLICE, delete_slice
 
 KEPT_REPORTS: Final = 20
-"""Reports of a machine."""
+"""Number of reports that are stored for a machine."""
 MOST_OF_KIND: Final = 300
-"""Lasting drift of one kind on a machine."""
+"""Maximum number of changes of one kind in the lasting drift of a machine."""
 MOST_DRIFT: Final = 1000
-"""Drift of a machine, ended drift included."""
+"""Maximum number of changes in the drift of a machine, ended drift included."""
+ALL: Final = 2**62
+"""A limit that no list reaches."""
 ACCOUNT, GROUP = "account", "group"
 _OF_MACHINE: Final = (
     ("agent_grants", "instance_id, user_id, group_id"), ("agent_takeovers", "instance_id, account"),
     ("agent_passwords", "id"), ("agent_orders", "id"), ("agent_reports", "id"), ("agent_drift", "id"),
 )  # fmt: skip
-"""Tables with rows of machines, and their keys."""
+"""Tables with rows of machines, and their key columns."""
 _REPORT: Final = "id, instance_id, number, at, version, outcome, told"
 _DRIFT: Final = "id, instance_id, kind, subject, detail, put_back, first_at, last_at, ended_at"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredReport:
-    """A report. number: the agent's id of it. outcome: ok or errors. told: its content in JSON. Times in
-    microseconds."""
+    """A report. number: the report's id, made by the agent. outcome: `ok` or `errors`. told: the content in JSON. Times
+    in microseconds."""
 
     id: int
     instance_id: int
@@ -116,7 +117,7 @@ def is_stored(tx: Tx, instance_id: int, number: str) -> bool:
 
 
 def drift_lasts(tx: Tx, instance_id: int, drift: Drift, at: int) -> bool:
-    """Return whether the drift is known to last, and store that it was seen again."""
+    """Store that drift was found again; return False if it is not stored, or has ended."""
     sql = (
         "update agent_drift set last_at = :at, put_back = :back, ended_at = :ended where instance_id = :i and "
         "kind = :kind and subject = :name and detail = :detail and ended_at is null"
@@ -125,7 +126,7 @@ def drift_lasts(tx: Tx, instance_id: int, drift: Drift, at: int) -> bool:
 
 
 def end_drift(tx: Tx, instance_id: int, ending: Collection[DriftKind], at: int) -> None:
-    """End the drift of some kinds that was last seen before `at`."""
+    """End the drift of these kinds that was last found before `at`."""
     for kind in ending:
         sql = (
             "update agent_drift set ended_at = :at where instance_id = :i and kind = :kind and last_at < :at "
@@ -186,8 +187,8 @@ def _columns(instance_id: int, drift: Drift, at: int) -> dict[str, Value]:
 def drift(
     tx: Tx, domain_id: int, instance_id: int | None, *, lasting: bool, limit: int, offset: int
 ) -> tuple[list[StoredDrift], int]:
-    """Return one page of a domain's drift, or of a machine's, the newest first, and how many there are. lasting:
-    without ended drift."""
+    """Return one page of a domain's drift, or of a machine's, the newest first, and the total. lasting: only drift that
+    has not ended."""
     where = (
         "domain_id = :d"
         + (" and instance_id = :i" if instance_id else "")
@@ -205,7 +206,7 @@ def drift(
 
 
 def discovered(tx: Tx, instance_id: int, kind: str, limit: int, offset: int = 0) -> tuple[list[Discovered], int]:
-    """Return one page of the accounts or groups discovered on a machine, by name in order, and how many there are."""
+    """Return one page of the accounts or groups discovered on a machine, ordered by name, and the total."""
     where = "instance_id = :i and kind = :kind"
     rows = tx.all(
         Discovered,
@@ -229,8 +230,9 @@ def find_discovered(tx: Tx, instance_id: int, name: str) -> Discovered | None:
     return tx.one(Discovered, sql, i=instance_id, name=name)
 
 
-def discovered_users(tx: Tx, instance_id: int, most: int = -1) -> dict[tuple[str, str], int | None]:
-    """Return the user of each account and group discovered on a machine, by kind and name. most: -1 for all."""
+def discovered_users(tx: Tx, instance_id: int, most: int = ALL) -> dict[tuple[str, str], int | None]:
+    """Return the user id of each account and group discovered on a machine, by kind and name, at most
+    `most` of them."""
     sql = "select kind, name, user_id from agent_discovered where instance_id = :i limit :most"
     rows = tx.rows(sql, i=instance_id, most=most)
     return {(str(kind), str(name)): None if user_id is None else int(user_id) for kind, name, user_id in rows}
@@ -254,8 +256,8 @@ def forget_discovered(tx: Tx, instance_id: int, kind: str, name: str) -> None:
 
 
 def forget_users(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Before users are deleted, delete their grants and unlink their discovered accounts, SLICE rows at a time;
-    return how many."""
+    """Delete the grants of users and unlink their discovered accounts, before the users are deleted: up to SLICE rows.
+    Return the number of rows."""
     whose = f"user_id in {LISTED}"
     found = f"select instance_id, kind, name from agent_discovered where {whose} limit {SLICE}"
     lost = f"update agent_discovered set user_id = null where (instance_id, kind, name) in ({found})"
@@ -265,7 +267,8 @@ def forget_users(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def forget_machine(tx: Tx, instance_id: int) -> int:
-    """Before a machine is deleted, delete its rows except discovered ones, SLICE at a time; return how many."""
+    """Delete a machine's rows, except discovered ones, before the machine is deleted: up to SLICE rows. Return the
+    number of rows."""
     return next((rows for table, key in _OF_MACHINE if (rows := _of_machine(tx, table, key, instance_id))), 0)
 
 
@@ -274,7 +277,7 @@ def _of_machine(tx: Tx, table: str, key: str, instance_id: int) -> int:
 
 
 def discovered_people(tx: Tx, instance_id: int) -> list[Discovered]:
-    """Return the accounts discovered on a machine whose users were only discovered."""
+    """Return the accounts discovered on a machine whose users have the source `discovered`."""
     sql = (
         "select d.kind, d.name, d.user_id, d.told, d.at from agent_discovered d join endpoint_users u "
         "on u.id = d.user_id where d.instance_id = :i and u.source = :source"

@@ -35,8 +35,8 @@ NEWEST_ORDERS = 20
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The situation of a machine. unfit: users whose names no host accepts. waits: the agent waits for a change now.
-    privileges: the last privilege status, in JSON."""
+    """The status of a machine. unfit: users that the state leaves out, as in `DesiredState`. waits: whether a poll of
+    the agent waits now. privileges: the last privilege status, in JSON."""
 
     agent: Agent
     seen_at: int
@@ -49,7 +49,7 @@ class Situation:
 
 
 class Agents:
-    """All parts of agents, wired. `prepare` must have run; `tasks` must run."""
+    """The parts that serve agents, wired. Call `prepare` first; `tasks` must run."""
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class Agents:
         self.tasks = (self.states.run, self.presence.run, self.orders.run, self.rotations.run)
 
     async def prepare(self) -> None:
-        """Read the times of active agents; also after the store was replaced. StoreError."""
+        """Read the active agents from the store. Call it again after the store was replaced. Raises StoreError."""
         await self.presence.load()
         self.states.forget()
 
     def check_key(self, tx: Tx) -> None:
-        """Open a key in a store that is to replace this one. SecretError."""
+        """Check that a key opens in a store that is to replace the present one. Raises SecretError."""
         signers.check_key(tx, self._vault)
 
     async def rotate_state_key(self, domain_id: int) -> None:
@@ -96,15 +96,15 @@ class Agents:
         await self._store.write(work)
 
     async def page(self, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-        """Return one page of a domain's agents, ordered by instance, and how many. status: empty for any."""
+        """Return one page of a domain's agents, ordered by instance, and the total. status: empty for any."""
         return await self._store.search(partial(repo.page, stretch=stretch, status=status))
 
     async def agent(self, domain_id: int, instance_id: int) -> Agent:
-        """Return the agent of a domain's instance. NotFound."""
+        """Return the agent of a domain's instance. Raises NotFound."""
         return await self._store.read(lambda tx: repo.found(tx, instance_id, domain_id))
 
     async def situation(self, domain_id: int, instance_id: int) -> Situation:
-        """Return the situation of a machine. NotFound."""
+        """Return the status of a machine. Raises NotFound."""
         await self.agent(domain_id, instance_id)
         desired = (await self.states.current(instance_id)).desired
         agent = await self.agent(domain_id, instance_id)
@@ -123,7 +123,8 @@ class Agents:
     # --- settings and take-overs --------------------------------------------------------------------------------
 
     async def settings(self, domain_id: int, instance_id: int) -> dict[str, JSON]:
-        """Return the settings of a machine over those of its domain; instance_id 0: of the domain. NotFound."""
+        """Return the settings of a domain, overridden by those of a machine. instance_id 0: only the domain's.
+        Raises NotFound."""
 
         def work(tx: Tx) -> dict[str, JSON]:
             if instance_id:
@@ -133,7 +134,7 @@ class Agents:
         return await self._store.read(work)
 
     async def change_settings(self, domain_id: int, instance_id: int, fields: Mapping[str, JSON]) -> None:
-        """Change settings of a domain, or of a machine; None takes a setting back. NotFound."""
+        """Change settings of a domain, or of a machine; None resets a setting. Raises NotFound."""
 
         def work(tx: Tx) -> None:
             if instance_id:
@@ -175,10 +176,10 @@ class Agents:
         found = reports_repo.find_discovered(tx, agent.instance_id, name)
         user = accounts.named(tx, agent.domain_id, name)
         if found is None or user is None or account_name(name) != name:
-            raise NotFound("no account of that name was discovered there")
+            raise NotFound("the agent has discovered no account of that name")
         uid = found.fields.get("uid")
         if not isinstance(uid, int) or not is_persons(uid):
-            raise Conflict("an account of the system is not taken over")
+            raise Conflict("a system account cannot be taken over")
         if user.source == DISCOVERED:
             accounts.set_source(tx, user, LOCAL)
         repo.take_over(tx, agent, name, self._clock())

@@ -8,7 +8,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from sallyport.base.agentwire.fields import MAX_PATH, PATH
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import unfit, unfit_because
 from sallyport.endpoints.bodies import MAX_ENTRIES, Assignment, FlagText, Methods
 from sallyport.endpoints.groups.group import ttl_seconds
 from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
@@ -30,7 +30,7 @@ def _directory(value: object) -> object:
     if text.startswith("/"):
         text = text.rstrip("/")
         if len(text) > MAX_PATH or not re.fullmatch(PATH, text):
-            raise unfit("an absolute path of letters, digits, dots, underscores and hyphens")  # what an agent takes
+            raise unfit("an absolute path of letters, digits, dots, underscores and hyphens")  # as agents accept it
     elif not windows.is_absolute() or ".." in windows.parts:
         raise unfit("an absolute path")
     return text
@@ -66,7 +66,7 @@ PolicyId = Annotated[Text, BeforeValidator(_policy)]
 
 
 class ListGroups(OfDomain, Paged):
-    """Body of listEndpointGroup."""
+    """Body of the operation `listEndpointGroup`."""
 
     filter: Search = Field(default="", description="Part of a group's name. Empty: all groups.")
 
@@ -98,7 +98,7 @@ class GroupEntry(Model):
 
 
 class GroupList(Model):
-    """Answer of listEndpointGroup."""
+    """Answer of the operation `listEndpointGroup`."""
 
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
@@ -106,7 +106,7 @@ class GroupList(Model):
 
 
 class AddGroup(OfDomain):
-    """Body of addInstanceGroup."""
+    """Body of the operation `addInstanceGroup`."""
 
     groupName: GroupName
     instanceIds: Many[Id] = Field(default_factory=list, description="Ids of the instances that the group is for.")
@@ -116,7 +116,7 @@ class AddGroup(OfDomain):
 
 
 class GroupAdded(Model):
-    """Answer of addInstanceGroup."""
+    """Answer of the operation `addInstanceGroup`."""
 
     instanceId: int = Field(description="Id of the new group.")
     Code: str = Field(default="200", description="HTTP status of the answer.")
@@ -124,7 +124,7 @@ class GroupAdded(Model):
 
 
 class DeleteGroups(OfDomain):
-    """Body of deleteEndpointGroup."""
+    """Body of the operation `deleteEndpointGroup`."""
 
     id: Many[Id] = Field(
         min_length=1,
@@ -147,21 +147,21 @@ class EditGroup(OfDomain):
 
 
 class AssignUsersToGroup(Assignment):
-    """Body of assignUsersToEndpointGroup."""
+    """Body of the operation `assignUsersToEndpointGroup`."""
 
     groupId: GroupId
     userIds: Many[Id] = Field(min_length=1, description="Ids of endpoint users.")
 
 
 class AddAuthFlow(OfDomain):
-    """Body of addAuthFlowToInstanceGroup."""
+    """Body of the operation `addAuthFlowToInstanceGroup`."""
 
     groupId: GroupId
     authFlow: Methods
 
 
 class AuthFlowAdded(Model):
-    """Answer of addAuthFlowToInstanceGroup."""
+    """Answer of the operation `addAuthFlowToInstanceGroup`."""
 
     instanceId: int = Field(description="Id of the group.")
     code: str = Field(default="200", description="HTTP status of the answer.")
@@ -169,14 +169,14 @@ class AuthFlowAdded(Model):
 
 
 class UpdateStatus(OfDomain):
-    """Body of updateInstanceGroupStatus."""
+    """Body of the operation `updateInstanceGroupStatus`."""
 
     groupId: GroupId
     status: Status
 
 
 class OneGroup(OfDomain):
-    """Body of fetchInstanceGroupDetail."""
+    """Body of the operation `fetchInstanceGroupDetail`."""
 
     groupId: GroupId
 
@@ -218,12 +218,12 @@ class SetCredentialPolicy(OfDomain):
     def _has_a_field(self) -> "SetCredentialPolicy":
         if {self.ttlUser, self.priviligedUser, self.policyId, self.homeDir} == {None}:
             fields = "ttlUser", "priviligedUser", "policyId", "homeDir"
-            raise unfit(f"one of {', '.join(fields)} is needed", *fields)
+            raise unfit_because(f"one of {', '.join(fields)} is needed", *fields)
         return self
 
 
 class DeleteCredentialPolicy(OfDomain):
-    """Body of deleteCredentialPolicyToEndpointGroup."""
+    """Body of the operation `deleteCredentialPolicyToEndpointGroup`."""
 
     groupId: GroupId
     credPolicyId: PolicyId = Field(default="", description="Id of the group's credential policy; empty: whichever.")

@@ -12,7 +12,7 @@ COLUMNS = ("groupId", "groupName", "status", "usersCount", "authFlow")
 
 @click.group(cls=Group, first=("add", "list", "assign"))
 def group() -> None:
-    """Endpoint groups: users together, and the instances they are assigned to."""
+    """Endpoint groups: groups of users, and the instances they are assigned to."""
 
 
 @group.command()
@@ -23,7 +23,7 @@ def group() -> None:
 @click.option("--dc", default="", help="Domain component.")
 @click.pass_obj
 def add(line: CommandLine, *, name: str, domain: str, ou: str, cn: str, dc: str) -> None:
-    """Add a group, which is active; prints its groupId."""
+    """Add an active group and print its groupId."""
     body = {"groupName": name, "ou": ou, "cn": cn, "dc": dc}
     line.print(str(line.run("/api/v1/instanceGroup/addInstanceGroup", body, domain=domain)["instanceId"]))
     line.note(f"group {name} is added to {domain}")
@@ -55,7 +55,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @files.domain
 @click.pass_obj
 def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
-    """Set a group's status: Active and Enabled grant, any other grants nothing."""
+    """Set a group's status: Active or Enabled gives its users access, any other status gives none."""
     body: dict[str, JSON] = {"groupId": files.group_id(line, domain, name), "status": status}
     line.run("/api/v1/instanceGroup/updateInstanceGroupStatus", body, domain=domain)
     line.note(f"group {name} is {status}")
@@ -64,9 +64,9 @@ def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
 @group.command()
 @click.argument("name")
 @files.domain
-@click.option("--user", "users", multiple=True, help="A user's name; may be repeated.")
-@click.option("--instance", "instances", multiple=True, help="An instance's name; may be repeated.")
-@click.option("--remove", "removal", is_flag=True, help="Take out instead.")
+@click.option("--user", "users", multiple=True, help="Name of a user; repeatable.")
+@click.option("--instance", "instances", multiple=True, help="Name of an instance; repeatable.")
+@click.option("--remove", "removal", is_flag=True, help="Take them out of the group instead.")
 @click.pass_obj
 def assign(
     line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], instances: tuple[str, ...], removal: bool

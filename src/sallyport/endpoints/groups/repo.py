@@ -6,22 +6,21 @@ from dataclasses import asdict
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.endpoints.groups.group import CredentialPolicy, Group, NewGroup, is_active
-from sallyport.endpoints.membership import LISTED, listed
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import LISTED, Tx, Value, listed
 from sallyport.store.search import SearchIndex, Stretch
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import SLICE
 
 COUNTER = "endpoint_groups"
-TAKEN = "the domain has a group of that name"
+TAKEN = "the domain has a group of that name: choose another name"
 _POLICY = f"select {', '.join(CredentialPolicy.__dataclass_fields__)}"
 _SEARCH = SearchIndex("endpoint_groups_search")
 _SELECT = f"select {', '.join(Group.__dataclass_fields__)} from endpoint_groups"
 
 
 def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
-    """Return one page of a domain's groups, ordered by id, and how many match. search: a part of the name."""
+    """Return one page of a domain's groups, ordered by id, and the number of matches. search: a part of the name."""
     if search:
         return _SEARCH.page(tx, Group, _SELECT, stretch, search)
     ids = "select id from endpoint_groups where domain_id = :d"
@@ -34,7 +33,7 @@ def get(tx: Tx, domain_id: int, group_id: int) -> Group | None:
 
 
 def several(tx: Tx, domain_id: int, group_ids: Sequence[int]) -> list[Group]:
-    """Return those of these groups that the domain has, by ids in order."""
+    """Return the groups of the domain that have these ids, ordered by id."""
     sql = f"{_SELECT} where domain_id = :d and id in {LISTED} order by id"
     return tx.all(Group, sql, d=domain_id, ids=listed(group_ids))
 
@@ -69,7 +68,7 @@ def check_free(tx: Tx, old: Group, name: str) -> None:
 
 
 def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
-    """Store the new values of a group; its name is free."""
+    """Store the new values of a group. The new name must be free."""
     tx.execute(
         "update endpoint_groups set name = :name, name_key = :key, ou = :ou, cn = :cn, dc = :dc, "
         "auth_flow = :auth_flow, status = :status, active = :active, updated_at = :at where id = :id",
@@ -108,7 +107,7 @@ def _with_group(*, group_id: int, **columns: int) -> tuple[int, CredentialPolicy
 
 
 def set_credential_policy(tx: Tx, group_id: int, policy: CredentialPolicy) -> int:
-    """Store a group's credential policy in place of the old one; return its id, which stays."""
+    """Store a group's credential policy in place of the old one; return its id, which does not change."""
     kept = tx.value(
         int,
         "insert into endpoint_credential_policies (group_id, ttl_user, privileged_user, policy_id, home_dir) "
@@ -131,7 +130,7 @@ def delete_credential_policy(tx: Tx, group_id: int) -> None:
 
 
 def forget_policies(tx: Tx, policy_ids: Sequence[int]) -> int:
-    """Before password policies are deleted, take them from up to SLICE credential policies; how many."""
+    """Remove password policies from up to SLICE credential policies, before they are deleted; return the number."""
     some = f"select id from endpoint_credential_policies where policy_id in {LISTED} limit {SLICE}"
     sql = f"update endpoint_credential_policies set policy_id = null where id in ({some})"
     return tx.execute(sql, ids=listed(policy_ids))

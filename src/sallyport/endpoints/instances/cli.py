@@ -40,10 +40,10 @@ def instance() -> None:
     default=0,
     help="osId: 1 Linux, 2 Windows, 3 macOS, 4 network device.",
 )
-@click.option("--public-ip", default="", help="An IP address.")
-@click.option("--private-ip", default="", help="An IP address.")
+@click.option("--public-ip", default="", help="Public IP address of the machine.")
+@click.option("--private-ip", default="", help="Private IP address of the machine.")
 @click.option("--host-name", default="", help="Host name of the machine.")
-@click.option("--auth-type", default="", help="SSH, DID and Password, separated by commas.")
+@click.option("--auth-type", default="", help="Authentication methods, separated by commas: SSH, DID, Password.")
 @click.pass_obj
 def add(
     line: CommandLine,
@@ -56,7 +56,7 @@ def add(
     host_name: str,
     auth_type: str,
 ) -> None:
-    """Add an instance; prints its instanceId."""
+    """Add an instance and print its instanceId."""
     body: Row = {
         "instanceName": name,
         "osId": system,
@@ -82,7 +82,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 @instance.command()
 @click.argument("name")
 @files.domain
-@click.option("--user", "users", multiple=True, required=True, help="A user's name; may be repeated.")
+@click.option("--user", "users", multiple=True, required=True, help="Name of a user; repeatable.")
 @click.option("--remove", "removal", is_flag=True, help="Remove the assignments instead.")
 @click.pass_obj
 def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], removal: bool) -> None:
@@ -114,7 +114,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @files.as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
-    """Import instances from CSV or JSON, as `instance export` writes them; those of the same name are updated."""
+    """Import instances from CSV or JSON, as `instance export` writes them; instances of the same name are updated."""
     rows = files.read(file, FILE_COLUMNS)
     files.import_rows(
         line, "instance.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json

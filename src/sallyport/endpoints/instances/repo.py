@@ -16,7 +16,7 @@ _SELECT = f"select {', '.join(Instance.__dataclass_fields__)} from endpoint_inst
 
 
 def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
-    """Return one page of a domain's instances, ordered by id, and how many match."""
+    """Return one page of a domain's instances, ordered by id, and the number of matches."""
     stretch = Stretch(query.domain_id, query.offset, query.limit)
     if not query.group_id:
         if query.search:
@@ -25,7 +25,7 @@ def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
     ids = "select instance_id as id from endpoint_instance_groups where group_id = :g"
     parameters: dict[str, Value] = {"g": query.group_id}
     if query.search:
-        found, match = _SEARCH.find(query.domain_id, query.search)
+        found, match = _SEARCH.find(tx, query.domain_id, query.search)
         ids, parameters = f"{ids} and +instance_id in ({found})", parameters | match
     searched = bool(query.search)
     return page_of(tx, Instance, _SELECT, ids, stretch, counter=None, searched=searched, **parameters)
@@ -42,7 +42,7 @@ def named(tx: Tx, domain_id: int, name: str) -> Instance | None:
 
 
 def of_group(tx: Tx, group_id: int, limit: int) -> list[Instance]:
-    """Return the first instances of a group."""
+    """Return at most `limit` instances of a group, ordered by id."""
     ids = "select instance_id from endpoint_instance_groups where group_id = :g order by instance_id limit :limit"
     return tx.all(Instance, f"{_SELECT} where id in ({ids}) order by id", g=group_id, limit=limit)
 
@@ -61,7 +61,7 @@ def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
         **asdict(new),
     )
     if instance_id is None:
-        raise Conflict("the domain has an instance of that name")
+        raise Conflict("the domain has an instance of that name: choose another name")
     _SEARCH.add(tx, domain_id, instance_id, _texts(new))
     counters.add_row(tx, domain_id, COUNTER, instance_id, 1)
     return instance_id

@@ -27,7 +27,7 @@ from sallyport.web.paging import SHORT
 
 
 class Instances:
-    """The instances of all domains. deleted: slices by the id of an instance, which run before it is removed."""
+    """The instances of all domains. deleted: slices that get the id of an instance and run before it is deleted."""
 
     def __init__(self, store: Store, clock: Clock = now_us, *, deleted: Sequence[Slice[int]] = ()) -> None:
         self._store = store
@@ -39,7 +39,7 @@ class Instances:
         )
 
     async def page(self, query: InstanceQuery) -> tuple[list[Instance], int]:
-        """Return one page of a domain's instances, and how many match. NotFound: no such group."""
+        """Return one page of a domain's instances, and the number of matches. NotFound: no such group."""
 
         def work(tx: Tx) -> tuple[list[Instance], int]:
             if query.group_id:
@@ -54,21 +54,21 @@ class Instances:
         return await self._store.write(lambda tx: self.add_in(tx, domain_id, new))
 
     def add_in(self, tx: Tx, domain_id: int, new: NewInstance) -> int:
-        """`add` in a transaction. Conflict."""
+        """Add an instance in a transaction; return its id. Conflict: the name is taken."""
         instance_id = repo.add(tx, domain_id, new, self._clock())
         changes = changed({}, {name: value for name, value in asdict(new).items() if value})
         record_in(tx, "instance.add", domain_id, f"instance {instance_id} {new.name}", changes, at=self._clock())
         return instance_id
 
     def update_in(self, tx: Tx, old: Instance, new: NewInstance) -> None:
-        """Change an instance in a transaction; without a difference nothing is recorded."""
+        """Change an instance in a transaction; record nothing if nothing differs."""
         changes = changed(asdict(old.fields), asdict(new))
         if changes:
             repo.update(tx, old, new, self._clock())
             record_in(tx, "instance.update", old.domain_id, f"instance {old.id} {new.name}", changes, at=self._clock())
 
     async def set_auth_type(self, domain_id: int, instance_id: int, auth_type: str) -> None:
-        """Set the authentication methods of an instance, separated by commas. NotFound."""
+        """Set the authentication methods of an instance, separated by commas. Raises NotFound."""
 
         def work(tx: Tx) -> None:
             old = _found(repo.get(tx, domain_id, instance_id))
@@ -79,13 +79,19 @@ class Instances:
     async def assign_users(
         self, domain_id: int, instance_ids: Sequence[int], user_ids: Sequence[int], action: Action
     ) -> None:
-        """Assign each user to each instance, or remove the assignments, all or none. NotFound, Invalid: too many."""
+        """Assign each user to each instance, or remove the assignments, all or none.
+
+        Raises NotFound. Invalid: too many assignments.
+        """
         await self._assign(domain_id, USERS_OF_INSTANCE, USERS, instance_ids, user_ids, action)
 
     async def assign_groups(
         self, domain_id: int, instance_ids: Sequence[int], group_ids: Sequence[int], action: Action
     ) -> None:
-        """Assign each group to each instance, or remove the assignments, all or none. NotFound, Invalid: too many."""
+        """Assign each group to each instance, or remove the assignments, all or none.
+
+        Raises NotFound. Invalid: too many assignments.
+        """
         await self._assign(domain_id, GROUPS_OF_INSTANCE, GROUPS, instance_ids, group_ids, action)
 
     async def _assign(
@@ -103,7 +109,7 @@ class Instances:
     def _change(
         self, tx: Tx, domain_id: int, link: Link, instance_ids: Sequence[int], held: Sequence[int], action: Action
     ) -> None:
-        """Assign, or remove assignments, of existing ids."""
+        """Add assignments or remove them. All ids must exist."""
         if membership.change(tx, link, action, instance_ids, held):
             kind = "users" if link is USERS_OF_INSTANCE else "groups"
             changes: dict[str, JSON] = {kind: list[JSON](held), "instances": list[JSON](instance_ids)}
@@ -111,7 +117,7 @@ class Instances:
             record_in(tx, f"instance.{kind}.{action}", domain_id, target, changes, at=self._clock())
 
     async def remove(self, domain_id: int, which: int | str) -> None:
-        """Delete an instance, by id or name, with its assignments. NotFound.
+        """Delete an instance, by id or name, with its assignments. Raises NotFound.
 
         A stop in the middle leaves the instance without its keys and with fewer assignments; see `in_slices`.
         """
@@ -135,7 +141,7 @@ class Instances:
         """Return whether a tenant has this instance."""
         sql = (
             "select 1 from endpoint_instances i join domains d on d.id = i.domain_id "
-            "where i.id = :id and d.tenant_id = :tenant"
+            "where i.id = :id and d.tenant_id = :tenant and d.removed_at is null"
         )
         return tx.value(int, sql, id=instance_id, tenant=tenant_id) is not None
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import unfit, unfit_because
 from sallyport.endpoints.bodies import MAX_ENTRIES, Privileged, StatusAnswer
 from sallyport.endpoints.user import UserKey
 from sallyport.endpoints.users.account import COLUMNS, UserChange
@@ -41,7 +41,7 @@ class UserFields(Body):
 
     @property
     def change(self) -> UserChange:
-        """The values for the service; an empty password is no change."""
+        """The change for the service; an empty password changes nothing."""
         return UserChange(
             name=self.userName,
             user_type=self.userType,
@@ -55,12 +55,12 @@ class UserFields(Body):
 
 
 def in_a_cell(names: Iterable[str]) -> str:
-    """Return names as a cell of a file has them: separated by commas, and quoted if one has a comma itself."""
+    """Return names as the text of a cell: separated by commas, and quoted if a name has a comma or a quotation mark."""
     return ", ".join('"{}"'.format(name.replace('"', '""')) if set(name) & set(',"') else name for name in names)
 
 
 def _names(value: object) -> object:
-    """Return a list, also of the text that `in_a_cell` writes."""
+    """Return a list of names; split a text that `in_a_cell` has written."""
     if not isinstance(value, str):
         return value
     try:
@@ -70,7 +70,7 @@ def _names(value: object) -> object:
 
 
 def _keys(value: object) -> object:
-    """Return keys in lines, of a list or of a cell that has them one behind the other."""
+    """Return SSH keys in lines, from a list, or from a cell that separates them by commas."""
     if isinstance(value, list):
         return "\n".join(map(str, value))
     return _NEXT_KEY.sub("\n", value) if isinstance(value, str) else value
@@ -86,7 +86,7 @@ class ImportedUser(UserFields):
 
 
 class AddUser(UserFields, OfDomain):
-    """Body of addEpmUserInfo."""
+    """Body of the operation `addEpmUserInfo`."""
 
     userName: UserName
     instanceIds: Many[Id] = Field(
@@ -107,13 +107,13 @@ class UserSaved(StatusAnswer):
 
 
 class OneUser(OfDomain):
-    """Body of getEpmUserDetail."""
+    """Body of the operation `getEpmUserDetail`."""
 
     userId: UserId
 
 
 class UserDetail(Model):
-    """Answer of getEpmUserDetail."""
+    """Answer of the operation `getEpmUserDetail`."""
 
     domainId: DomainId
     userId: int = Field(description="Id of the user.")
@@ -133,7 +133,7 @@ def _as_text(value: object) -> object:
 
 
 class Filter(Body):
-    """filter of listAllEpmUsers; an empty filterBy or value is no filter."""
+    """The filter of listAllEpmUsers. An empty filterBy or value selects all users."""
 
     filterBy: Text = Field(default="", description=f"Column, in any case: {', '.join(COLUMNS)}. Empty: no filter.")
     value: Annotated[Text, BeforeValidator(_as_text)] = Field(
@@ -142,7 +142,7 @@ class Filter(Body):
 
 
 class ListUsers(OfDomain, Paged):
-    """Body of listAllEpmUsers."""
+    """Body of the operation `listAllEpmUsers`."""
 
     filter: Filter | None = Field(default=None, description="Column and value that users are selected by.")
     instanceIds: Many[Id] | None = Field(default=None, description="Ids of instances: only users of one of them.")
@@ -173,7 +173,7 @@ class UserEntry(Model):
 
 
 class UserList(Model):
-    """Answer of listAllEpmUsers."""
+    """Answer of the operation `listAllEpmUsers`."""
 
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
@@ -181,7 +181,7 @@ class UserList(Model):
 
 
 class UpdateWallet(OfDomain):
-    """Body of updateUserWallet."""
+    """Body of the operation `updateUserWallet`."""
 
     epmUserId: Many[Id] = Field(min_length=1, max_length=MAX_ENTRIES, description="Ids of endpoint users to change.")
     platformUserNames: Many[Id] = Field(
@@ -208,7 +208,7 @@ class UpdateWallet(OfDomain):
     @model_validator(mode="after")
     def _one_unless_multiple(self) -> "UpdateWallet":
         if not self.assignMultiple and max(len(self.platformUserNames), len(self.credentialId)) > 1:
-            raise unfit("several wallet users or credentials need assignMultiple", "assignMultiple")
+            raise unfit_because("several wallet users or credentials need assignMultiple", "assignMultiple")
         return self
 
 
@@ -217,7 +217,7 @@ def _none_is_zero(value: object) -> object:
 
 
 class Removed(Body):
-    """One of epmUsers in deleteEpmUser: by epmUserId, else by userName."""
+    """An entry of epmUsers in deleteEpmUser. It selects a user by epmUserId, else by userName."""
 
     epmUserId: Annotated[Id, BeforeValidator(_none_is_zero)] = Field(
         default=0, description="Id of the endpoint user; 0: userName selects the user."
@@ -230,12 +230,12 @@ class Removed(Body):
     @model_validator(mode="after")
     def _selects_a_user(self) -> "Removed":
         if not self.epmUserId and not self.userName:
-            raise unfit("epmUserId or userName is needed", "epmUserId", "userName")
+            raise unfit_because("epmUserId or userName is needed", "epmUserId", "userName")
         return self
 
 
 class DeleteUsers(OfDomain):
-    """Body of deleteEpmUser."""
+    """Body of the operation `deleteEpmUser`."""
 
     key: Text = Field(default="", description="delete: all users are deleted, whatever their instanceId.")
     epmUsers: Many[Removed] = Field(
@@ -252,21 +252,21 @@ class OfUser(OfDomain):
     @model_validator(mode="after")
     def _selects_a_user(self) -> "OfUser":
         if self.userId is None and not self.userName:
-            raise unfit("userId or userName is needed", "userId", "userName")
+            raise unfit_because("userId or userName is needed", "userId", "userName")
         return self
 
     @property
     def user(self) -> UserKey:
-        """The user."""
+        """The id of the user, else the name."""
         return self.userName if self.userId is None else self.userId
 
 
 class EnrolTotp(OfUser):
-    """Body of enrolTotp."""
+    """Body of the operation `enrolTotp`."""
 
 
 class TotpEnrolled(Done):
-    """Answer of enrolTotp."""
+    """Answer of the operation `enrolTotp`."""
 
     userId: int = Field(description="Id of the user.")
     otpauth: str = Field(description="URI of the seed for an authenticator app (otpauth://).")
@@ -277,6 +277,6 @@ class TotpEnrolled(Done):
 
 
 class ConfirmTotp(OfUser):
-    """Body of confirmTotp."""
+    """Body of the operation `confirmTotp`."""
 
     code: Text = Field(description="First code of the new seed: six digits.")

@@ -16,7 +16,7 @@ from sallyport.endpoints.users.bodies import EXPORTED, FILE_COLUMNS, in_a_cell
 
 COLUMNS = ("userId", "userName", "userType", "hasTotp", "updated")
 TRIES = 5
-"""Wrong codes that end an enrolment."""
+"""Number of wrong codes that end an enrolment."""
 
 
 @click.group(cls=Group, first=("add", "list", "totp", "password", "import", "export"))
@@ -25,7 +25,7 @@ def user() -> None:
 
 
 _password = click.option(
-    "--password", metavar="-", help="- reads the first line of standard input; else it is asked for."
+    "--password", metavar="-", help="- reads the first line of standard input; without the option, the command asks."
 )
 
 
@@ -47,18 +47,18 @@ def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> N
 @_password
 @click.pass_obj
 def password_(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
-    """Set a user's password, which holds for the next login; it must meet the policies of the user's machines."""
+    """Set a user's password for the next login; it must meet the policies of the user's machines."""
     body: Row = {"userId": files.user_id(line, domain, name), "password": {"hex": _read(line, password).hex()}}
     line.run("/api/v1/endpointUsers/updateEpmUserInfo", body, domain=domain)
     line.note(f"user {name} has another password")
 
 
 def _read(line: CommandLine, password: str | None) -> bytes:
-    """A password from standard input, or asked for twice."""
+    """Read a password from standard input, or ask for it twice."""
     if password not in (None, "-"):
         raise click.UsageError("--password takes - only: all users of a machine see its command lines")
     if password is None and not sys.stdin.isatty():
-        raise click.UsageError("--password - reads the password from standard input, which is no terminal")
+        raise click.UsageError("standard input is no terminal: add --password - to read the password from it")
     octets = line.read_secret("Password")
     if not octets:
         raise click.UsageError("the password is empty")
@@ -94,7 +94,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @files.as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
-    """Import users from CSV or JSON, as `user export` writes them; those of the same name are updated.
+    """Import users from CSV or JSON, as `user export` writes them; users of the same name are updated.
 
     The columns password and motp (a one-time-password seed) are accepted too. Instances and groups are given by name,
     and added to those of the user.
@@ -138,8 +138,8 @@ def _cell(column: str, value: JSON) -> JSON:
 def totp(line: CommandLine, *, name: str, domain: str, code: str | None, removal: bool, as_json: bool) -> None:
     """Make a one-time-password seed for a user and show its QR code.
 
-    The seed counts after its first right code, typed here or on the page that the link opens; until then the one
-    before stays valid.
+    The seed becomes valid with its first right code, typed here or on the page that the link opens. Until then the
+    former seed stays valid.
     """
     if removal + (code is not None) + as_json > 1:
         raise click.UsageError("--code, --remove and --json exclude each other")

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from sallyport.base.errors import Conflict, FieldError, Invalid
 from sallyport.base.text import fold
 from sallyport.endpoints import repo as secrets
-from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.user import name_key
 from sallyport.endpoints.users.account import (
     DIRECT,
@@ -22,7 +21,7 @@ from sallyport.endpoints.users.account import (
     UserQuery,
 )
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed, without_case
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
@@ -30,9 +29,9 @@ from sallyport.store.vault import Vault
 COUNTER = "endpoint_users"
 # Totals of the usual values are stored; users with other values are few, and are counted on request.
 _USUAL = {"user_type": LOCAL, "credential_type": PASSWORD, "source": LOCAL, "assigned": "1"}
-TAKEN = "the domain has a user of that name"
+TAKEN = "the domain has a user of that name: choose another name"
 NO_STEP = -1
-"""No code of a seed that an admin gives is spent."""
+"""The last spent time step of a seed that an admin gives: none of its codes is spent."""
 _SEARCH = SearchIndex("endpoint_users_search")
 _STORED = ", ".join(each for each in Account.__dataclass_fields__ if not each.startswith("has_"))
 _SELECT = f"select {_STORED}, password is not null as has_password, motp is not null as has_totp from endpoint_users"
@@ -42,7 +41,7 @@ _GRANTING = (
     "select g.id from endpoint_groups g where g.domain_id = :d and g.active = 1 and exists "
     "(select 1 from endpoint_instance_groups i where i.group_id = g.id)"
 )
-"""SQL of the groups of a domain that give their users an instance."""
+"""SQL that selects the groups of a domain that give their users an instance."""
 _GRANTED = f"select user_id as id from endpoint_group_users where group_id in ({_GRANTING})"
 _SOURCES = f"""
 select user_id, instance_id, {DIRECT} as source from endpoint_instance_users where user_id in ({{ids}})
@@ -53,13 +52,13 @@ union all
 select d.user_id, d.instance_id, {FOUND} from agent_discovered d join endpoint_users u on u.id = d.user_id
 where u.source = '{DISCOVERED}' and d.user_id in ({{ids}})
 """
-"""SQL of the instances of users, one row for each source."""
+"""SQL that selects the instances of users, one row for each source."""
 MAX_LISTED = 200_000
-"""Instances or groups of all users of one page."""
+"""Maximum number of instances, or of groups, of all users of one page."""
 
 
 def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
-    """Return one page of a domain's users, ordered by id, and how many match in all."""
+    """Return one page of a domain's users, ordered by id, and the number of all matches."""
     stretch = Stretch(query.domain_id, query.offset, query.limit)
     if query.column == "name" and query.instance_ids is None:
         return _SEARCH.page(tx, Account, _SELECT, stretch, query.value)
@@ -70,7 +69,7 @@ def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
         parameters |= of_instances
     if not parts:
         return whole_page(tx, Account, _SELECT, "endpoint_users", stretch, counter=COUNTER)
-    # A union is merged in order, row by row, where it is not nested in another query.
+    # A union that is not nested in another query is merged in order, row by row.
     ids = parts[0] if len(parts) == 1 else " intersect ".join(f"select id from ({part}) as part" for part in parts)
     if ":d" in ids:
         parameters["d"] = query.domain_id
@@ -79,13 +78,13 @@ def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
 
 
 def _marks(ids: Sequence[int]) -> tuple[str, dict[str, Value]]:
-    """Return the marks of ids in SQL, and their parameters."""
+    """Return SQL placeholders for ids, and their parameters."""
     parameters: dict[str, Value] = {f"i{number}": each for number, each in enumerate(ids)}
     return ", ".join(f":{name}" for name in parameters), parameters
 
 
 def _users_where(condition: str) -> str:
-    """Return SQL for the ids of the users of some instances. condition: on instance_id."""
+    """Return SQL that selects the ids of the users of some instances. condition: SQL condition on instance_id."""
     return (
         f"select user_id as id from endpoint_instance_users where {condition} union "
         "select user_id as id from endpoint_group_users where group_id in (select i.group_id from "
@@ -96,7 +95,7 @@ def _users_where(condition: str) -> str:
 
 
 def _counter(tx: Tx, query: UserQuery) -> str | None:
-    """Return the name of the kept total of the matching users, if there is one."""
+    """Return the name of the stored total of the matching users, or None if there is none."""
     if query.instance_ids is not None or (query.column == "assigned" and _has_granting_groups(tx, query.domain_id)):
         return None
     usual = _USUAL.get(query.column)
@@ -106,12 +105,12 @@ def _counter(tx: Tx, query: UserQuery) -> str | None:
 
 
 def _filter(tx: Tx, query: UserQuery) -> tuple[list[str], dict[str, Value]]:
-    """Return SQL for the ids that a filter selects, and its parameters; no part where there is no filter."""
+    """Return SQL for the ids that a filter selects, and its parameters; no SQL if there is no filter."""
     column, value = query.column, query.value
     if not column:
         return [], {}
     if column == "name":
-        ids, parameters = _SEARCH.find(query.domain_id, value)
+        ids, parameters = _SEARCH.find(tx, query.domain_id, value)
         return [ids], parameters
     if column == "instance":
         return [_users_where(f"instance_id in ({_INSTANCES} and id = :value)")], {"value": int(value)}
@@ -136,8 +135,8 @@ def _has_granting_groups(tx: Tx, domain_id: int) -> bool:
 
 
 def instances(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[UserInstance]]:
-    """Return the instances of users, by id in order: assigned directly or through groups that grant, or with their
-    discovered accounts. Invalid: too many for one page."""
+    """Return the instances of users, ordered by id: those assigned directly or through active groups, and those with
+    discovered accounts of the users. Invalid: too many for one page."""
     if not user_ids:
         return {}
     marks, parameters = _marks(user_ids)
@@ -155,8 +154,7 @@ def instances(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[UserInstance]]:
 
 
 def groups(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[str]]:
-    """Return the names of the groups of users, whatever the status of a group, by id in order. Invalid: too many for
-    one page."""
+    """Return the names of the groups of users, active or not, ordered by id. Invalid: too many for one page."""
     if not user_ids:
         return {}
     marks, parameters = _marks(user_ids)
@@ -173,29 +171,29 @@ def groups(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[str]]:
 
 def _check_listed(count: int, kind: str) -> None:
     if count > MAX_LISTED:
-        reason = f"smaller: the users of this page have more than {MAX_LISTED} {kind}"
-        raise Invalid("invalid pageSize", (FieldError("pageSize", reason),))
+        reason = f"the users of this page have more than {MAX_LISTED} {kind}: ask for a smaller page"
+        raise Invalid("invalid pageSize", (FieldError("pageSize", reason, is_sentence=True),))
 
 
 def get(tx: Tx, domain_id: int, user_id: int) -> Account | None:
-    """A user of the domain, or None."""
+    """Return a user of the domain, or None."""
     return tx.one(Account, f"{_SELECT} where id = :id and domain_id = :d", id=user_id, d=domain_id)
 
 
 def several(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[Account]:
-    """Return those of these users that the domain has, by id in order."""
+    """Return the users of the domain that have these ids, ordered by id."""
     sql = f"{_SELECT} where domain_id = :d and id in {LISTED} order by id"
     return tx.all(Account, sql, d=domain_id, ids=listed(user_ids))
 
 
 def ids_named(tx: Tx, domain_id: int, keys: Sequence[str]) -> dict[str, int]:
     """Return the ids of the users of a domain that have these names, each as `name_key`."""
-    sql = f"select name_key, id from endpoint_users where domain_id = :d and name_key in {LISTED}"
+    sql = f"select name_key, id from endpoint_users where domain_id = :d and name_key in {LISTED_TEXTS}"
     return {str(key): int(user_id or 0) for key, user_id in tx.rows(sql, d=domain_id, ids=listed(keys))}
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Account | None:
-    """The domain's user of that name, without case, or None."""
+    """Return the domain's user of that name, without case, or None."""
     return tx.one(Account, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=name_key(name))
 
 
@@ -227,7 +225,7 @@ def add(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int, source: 
 
 
 def _adopt(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int) -> int:
-    """Let a discovered user be one that an admin has added. Conflict: the name is another user's."""
+    """Turn a discovered user into one that an admin has added. Conflict: the name is another user's."""
     old = named(tx, domain_id, new.name or "")
     if old is None or old.source != DISCOVERED:
         raise Conflict(TAKEN)
@@ -259,7 +257,7 @@ def check_free(tx: Tx, old: Account, new: UserChange) -> None:
 
 
 def update(tx: Tx, vault: Vault, old: Account, new: UserChange, at: int) -> None:
-    """Store the changes of a user, whose new name is free."""
+    """Store the changes of a user. The new name must be free."""
     if new.name is not None and new.name != old.name:
         tx.execute("update endpoint_users set name_key = :key where id = :id", key=name_key(new.name), id=old.id)
         _SEARCH.remove(tx, old.domain_id, [old.id])

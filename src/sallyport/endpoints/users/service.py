@@ -46,23 +46,23 @@ class Failure(Protocol):
 
     @property
     def message(self) -> str:
-        """The demand of the rule, without the password."""
+        """The text of the rule, without the password."""
 
 
 class PasswordPolicies(Protocol):
-    """Knows which policies are assigned to which instances."""
+    """The password policies, and the instances that they are assigned to."""
 
     def check(
         self, tx: Tx, instance_ids: Sequence[int], policy_ids: Sequence[int], user_name: str, password: str
     ) -> Sequence[Failure]:
-        """Return the rules of these instances' policies, and of these policies, that a password does not meet."""
+        """Return the rules that a password does not meet: rules of the instances' policies and of these policies."""
 
 
 class Credentials(Protocol):
-    """Knows wallet users and the credentials of endpoint users."""
+    """The wallet users, and the credentials of endpoint users."""
 
     def assign(self, tx: Tx, wanted: WalletAssignment) -> None:
-        """Assign wallet users and credentials. NotFound: one of them, or the issuer, is not the domain's."""
+        """Assign wallet users and credentials. NotFound: the domain does not have one of them, or the issuer."""
 
     def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
         """Return the ids of the users' credentials, by user."""
@@ -74,7 +74,7 @@ class Credentials(Protocol):
         """Return the id of the endpoint user with this credential, or None."""
 
     def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
-        """Before users are deleted, take wallets and credentials from them, some at a time; return how many."""
+        """Unlink wallets and credentials from users before the users are deleted, some at a time; return the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Users:
         self._clock = clock
 
     async def page(self, query: UserQuery) -> tuple[list[ListedUser], int]:
-        """Return one page of a domain's users and how many match.
+        """Return one page of a domain's users and the number of matches.
 
         NotFound: no such instance. Invalid: the users of the page have too many instances for one answer.
         """
@@ -127,7 +127,7 @@ class Users:
         return await self._store.search(work)
 
     def _by_holder(self, tx: Tx, query: UserQuery) -> UserQuery:
-        """Return the query with the filter for a credential as one for its holder's id."""
+        """Return the query; replace a filter for a credential by one for its holder's id."""
         if query.column != "credential":
             return query
         holder = self._credentials.holder(tx, query.domain_id, query.value)
@@ -145,13 +145,13 @@ class Users:
             return await self._store.write(work)
 
     def add_in(self, tx: Tx, domain_id: int, change: UserChange, instance_ids: Sequence[int] = ()) -> int:
-        """`add` in a transaction; the instances exist. Conflict, Invalid."""
+        """Add a user in a transaction; return its id. The instances must exist. Raises Conflict, Invalid."""
         self.check_password(tx, Demands(instance_ids), change.name or "", change)
         return self._users.add_in(tx, domain_id, change, instance_ids)
 
     async def detail(self, domain_id: int, user_id: int, *, reveal: bool) -> Detail:
-        """Return a user, and record the reading in the audit trail. reveal: with its secrets, else with HIDDEN in their
-        place. NotFound, SecretError."""
+        """Return a user, and record the call in the audit trail. reveal: return the secrets; otherwise HIDDEN in their
+        place. Raises NotFound, SecretError."""
 
         def work(tx: Tx) -> Detail:
             account = _found(repo.get(tx, domain_id, user_id))
@@ -185,7 +185,7 @@ class Users:
             await in_slices(self._store, find, [release], lambda tx, old: self.update_in(tx, old, change))
 
     def _checked(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
-        """Return the change without unchanged secrets. Conflict, Invalid."""
+        """Check a change, and return it without unchanged secrets. Raises Conflict, Invalid."""
         new = self.without_same_secrets(tx, old, change)
         if new.password is not None:
             self.check_password(tx, membership.demands_on(tx, old.id), new.name or old.name, new)
@@ -193,11 +193,11 @@ class Users:
         return new
 
     def update_in(self, tx: Tx, old: Account, change: UserChange) -> None:
-        """`update` in a transaction; a change without a difference leaves no entry in the audit trail. Conflict,
+        """Change a user in a transaction; record nothing in the audit trail if nothing differs. Raises Conflict,
         Invalid."""
         change = self._checked(tx, old, change)
         changes = differences(old, change)
-        if old.source == DISCOVERED:  # an admin manages the user now: it stays when the discovered accounts are gone
+        if old.source == DISCOVERED:  # an admin manages the user now, so it stays when the discovered accounts are gone
             repo.set_source(tx, old, LOCAL)
             changes["source"] = [DISCOVERED, LOCAL]
         if changes:
@@ -211,8 +211,8 @@ class Users:
             self.note(tx, "user.update", old.domain_id, f"user {old.id} {change.name or old.name}", changes)
 
     def without_same_secrets(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
-        """Return the change without secrets that stay the same: their password is not checked again, and the spent
-        codes of a seed stay spent. SecretError."""
+        """Return the change without unchanged secrets, so that an unchanged password is not checked again, and the
+        spent codes of an unchanged seed stay spent. Raises SecretError."""
         if change.password is None and change.motp is None:
             return change
         password, motp = secrets.secrets(tx, self._vault, old.id)
@@ -224,7 +224,7 @@ class Users:
 
     async def update_wallet(self, domain_id: int, wanted: WalletChange) -> None:
         """Assign users to groups, instances, wallet users and credentials, and change their type; all or none.
-        NotFound, Invalid: too many."""
+        NotFound, Invalid: too many assignments."""
         wallet, names = wanted.wallet, list[str]()
         held = [*wanted.group_ids, *wanted.instance_ids, *wallet.wallet_user_ids, *wallet.credential_ids]
         membership.check_size(held, wallet.user_ids)
@@ -249,11 +249,10 @@ class Users:
             await self._store.write(work)
 
     async def remove(self, domain_id: int, removals: Sequence[Removal], *, wholly: bool = False) -> int:
-        """Delete users, or take them off an instance where one is named; how many users are deleted.
+        """Delete users, or take them off an instance if one is given; return the number of deleted users.
 
-        wholly: all of them are deleted. NotFound: nothing is changed if a user or an instance does not exist.
-        A stop in the middle leaves all users, without their passwords and seeds, and with fewer assignments; see
-        `in_slices`.
+        wholly: delete all of the users. NotFound: a user or an instance does not exist, and nothing is changed. A stop
+        in the middle leaves all users, without their passwords and seeds, and with fewer assignments; see `in_slices`.
         """
         names: dict[str, None] = {}
         keys = await trio.to_thread.run_sync(lambda: [name_key(each.name) for each in removals])
@@ -287,29 +286,31 @@ class Users:
 
     @contextmanager
     def changing(self, domain_id: int, names: Iterable[str]) -> Iterator[None]:
-        """Drop users from memory after a change, also after an error. names: may be filled within the block."""
+        """Drop users from memory at the end of the block, also after an error. names: may be filled within the
+        block."""
         try:
             yield
         finally:
             self._users.drop(domain_id, *names)
 
     def note(self, tx: Tx, action: str, domain_id: int, target: str, changes: Mapping[str, JSON] | None = None) -> None:
-        """Note a change in the audit trail, in its own transaction."""
+        """Record a change in the audit trail, in the transaction of the change."""
         record_in(tx, action, domain_id, target, changes, at=self._clock())
 
     def check_password(self, tx: Tx, demands: Demands, name: str, change: UserChange) -> None:
-        """Raise Invalid, with the rules, if a new password does not meet the demands."""
+        """Raise Invalid, with the rules, if a new password does not meet the policies."""
         if change.password is None:
             return
         password = change.password.decode(errors="surrogateescape")
         failures = self._policies.check(tx, demands.instance_ids, demands.policy_ids, name, password)
         if failures:
-            fields = tuple(FieldError(failure.rule, failure.message) for failure in failures)
+            fields = tuple(FieldError(failure.rule, failure.message, is_sentence=True) for failure in failures)
             raise Invalid("the password does not meet the policy", fields)
 
 
 def differences(old: Account, new: UserChange) -> dict[str, JSON]:
-    """Return the fields that change, as the audit trail keeps them. new: of `Users.without_same_secrets`."""
+    """Return the fields that change, as the audit trail stores them. new: the change that `Users.without_same_secrets`
+    returns."""
     change = new.columns()
     before = {column: value for column, value in asdict(old).items() if column in change}
     return changed({**before, **new.secrets()}, new.audited())
@@ -330,8 +331,8 @@ def _found(account: Account | None) -> Account:
 
 
 def _located(tx: Tx, domain_id: int, removals: Sequence[Removal], keys: Sequence[str]) -> list[Account]:
-    """Return a user for each removal: by id, and by name where one is given: both must be the same user's. keys: the
-    names as `name_key`. NotFound."""
+    """Return a user for each removal. If id and name are given, both must belong to the same user. keys: the names as
+    `name_key`. Raises NotFound."""
     by_key = repo.ids_named(tx, domain_id, [key for key in keys if key])
     ids = [each.user_id or by_key.get(key, 0) for each, key in zip(removals, keys, strict=True)]
     accounts = {account.id: account for account in repo.several(tx, domain_id, ids)}

@@ -1,4 +1,4 @@
-"""Requests and answers of the operations of RADIUS clients."""
+"""Request and response bodies of the RADIUS client operations."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,6 +16,10 @@ from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import AddressOrText, Flag, Id, Many, Name, Octets, Scoped, Text, Whole, plain
 
+SIGNED: Final = "Whether Message-Authenticator is required now: an admin has set it, or the service has learned it."
+LIMITED: Final = (
+    "Whether unsigned requests with Proxy-State are dropped now: by the setting, or as the service has learned."
+)
 _PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
 
 
@@ -24,7 +28,7 @@ def _network(value: str) -> str:
         network = parse_network(value.strip())
     except ValueError:
         network = None
-    if network is None or "%" in value:  # a sender's zone is not looked at
+    if network is None or "%" in value:  # the look-up of a sender ignores the zone of its address
         raise unfit("an IP address or a network such as 192.0.2.0/24")
     return str(network)
 
@@ -70,19 +74,19 @@ NetworkText = Annotated[
 Product = Annotated[
     Text, AfterValidator(_product), Field(description="Product for the inventory; empty: detected from packets.")
 ]
-"""A known product is spelled as in `vendors`, so that the inventory shows one product once; others as sent."""
+"""A product name. A known product takes the spelling of `vendors`, so that the inventory has one name for it."""
 TlsName = Annotated[
     Text,
     _or_empty(_tls_name),
     Field(description="Host name, IP address or common name in the client's certificate for RadSec; empty: none."),
 ]
-"""A name in a client's certificate, in canonical form; empty for none."""
+"""A name in a client's certificate, in canonical form; empty if the client has none."""
 Fingerprint = Annotated[
     Text,
     _or_empty(_fingerprint),
     Field(description="SHA-256 of the client's certificate for RadSec, 64 hex digits; empty: none."),
 ]
-"""The SHA-256 of a client's certificate, in lower case and without colons; empty for none."""
+"""The SHA-256 of a client's certificate, in lower case and without colons; empty if the client has none."""
 CoaPort = Annotated[
     Whole, Between(0, 65535), Field(description="UDP port for Disconnect and CoA requests (RFC 5176); 0: none.")
 ]
@@ -117,11 +121,12 @@ class AddClient(_ClientFields):
     )
     limitProxyState: AnySignatures = Field(
         default=Signatures.AUTO,
-        description="Drop unsigned requests with Proxy-State. auto: once a client with one address does without.",
+        description="Drop unsigned requests with Proxy-State. auto: once a client with one address has sent a "
+        "request that was signed or without Proxy-State.",
     )
     passwordVerified: Flag = Field(
         default=False,
-        description="The client has checked the password, as firstFactor none requires; its requests must be signed.",
+        description="The client checks passwords itself, as firstFactor none requires; its requests must be signed.",
     )
     coaPort: CoaPort = PORT
     tlsName: TlsName = ""
@@ -129,7 +134,7 @@ class AddClient(_ClientFields):
 
 
 class ClientAdded(Model):
-    """Answer of AddClient: the only time that the secret is shown."""
+    """Answer of AddClient, the only answer that contains the secret."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     status: str = Field(default="Success", description="Success.")
@@ -143,8 +148,8 @@ class ClientUpdated(Done):
     """Answer of UpdateClient."""
 
     warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
-    signatureRequired: bool = Field(description="Message-Authenticator is required now, set or learned.")
-    proxyStateLimited: bool = Field(description="Unsigned requests with Proxy-State are dropped now, set or learned.")
+    signatureRequired: bool = Field(description=SIGNED)
+    proxyStateLimited: bool = Field(description=LIMITED)
 
 
 class UpdateClient(_ClientFields):
@@ -162,7 +167,7 @@ class UpdateClient(_ClientFields):
         default=None, description="Drop unsigned requests with Proxy-State: yes, no or auto, as AddClient has it."
     )
     passwordVerified: Flag | None = Field(
-        default=None, description="The client has checked the password, as firstFactor none requires."
+        default=None, description="The client checks passwords itself, as firstFactor none requires."
     )
     tlsName: TlsName | None = Field(default=None, description="New name in the certificate for RadSec; empty: none.")
     tlsFingerprint: Fingerprint | None = Field(
@@ -195,12 +200,12 @@ class ClientEntry(Model):
     product: str = Field(description="Product for the inventory; empty: detected from packets.")
     requireMessageAuthenticator: Signatures = Field(description="Drop requests without Message-Authenticator.")
     limitProxyState: Signatures = Field(description="Drop unsigned requests with Proxy-State.")
-    passwordVerified: bool = Field(description="The client has checked the password.")
+    passwordVerified: bool = Field(description="The client checks passwords itself.")
     coaPort: int = Field(description="UDP port for Disconnect and CoA requests; 0: none.")
     tlsName: str = Field(description="Name in its certificate for RadSec, in canonical form; empty: none.")
     tlsFingerprint: str = Field(description="SHA-256 of its certificate for RadSec in hex; empty: none.")
-    signatureRequired: bool = Field(description="Message-Authenticator is required now, set or learned.")
-    proxyStateLimited: bool = Field(description="Unsigned requests with Proxy-State are dropped now, set or learned.")
+    signatureRequired: bool = Field(description=SIGNED)
+    proxyStateLimited: bool = Field(description=LIMITED)
 
 
 class ClientList(Model):

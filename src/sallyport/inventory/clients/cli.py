@@ -10,6 +10,7 @@ from sallyport.base.command import CommandLine, Form, entries
 from sallyport.base.command import domains as all_domains
 from sallyport.base.errors import StartError
 from sallyport.base.options import Group, InputFile
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import freeradius
 from sallyport.inventory.clients.freeradius import Entries, Entry
@@ -38,7 +39,7 @@ domains = click.option(
     "--domain",
     "domains",
     multiple=True,
-    help="Name or domainId; may be repeated, the first being the default. Without one: all of the tenant's.",
+    help="Name or domainId of a domain; repeatable, the first is the default. Without it: all domains of the tenant.",
 )
 
 
@@ -56,32 +57,32 @@ client.add_command(set_)
 @click.option(
     "--from-unknown",
     is_flag=True,
-    help="Take address and product from `client unknown`: the only one there, or the one that --address names.",
+    help="Take address and product of the only sender in `client unknown`, or of the sender with --address.",
 )
-@click.option("--secret", help="The shared secret; - reads it from standard input; made and printed unless given.")
+@click.option("--secret", help="The shared secret; - reads it from standard input. Without it: generated and printed.")
 @org
 @tenant
 @domains
-@click.option("--product", default="", help="What it is, such as `Cisco ISE`, where its packets do not tell.")
+@click.option("--product", default="", help="Product, such as `Cisco ISE`. Without it: detected from packets.")
 @click.option(
     "--require-message-authenticator",
     type=SIGNATURES,
     default="auto",
     show_default=True,
-    help="yes: refuse unsigned requests; auto: once a single address has sent a signed one.",
+    help="yes: drop unsigned requests; auto: drop them once a client with one address has sent a signed request.",
 )
 @click.option(
     "--limit-proxy-state",
     type=SIGNATURES,
     default="auto",
     show_default=True,
-    help="yes: refuse unsigned requests with a Proxy-State; auto: once a single address has sent a request that was "
-    "signed or had none.",
+    help="yes: drop unsigned requests with Proxy-State; auto: drop them once a client with one address has sent a "
+    "request that was signed or without Proxy-State.",
 )
 @click.option(
     "--password-verified",
     is_flag=True,
-    help="It checks passwords itself: its signed requests may use the first factor `none`.",
+    help="The client checks passwords itself: its signed requests may use the first factor `none`.",
 )
 @click.option(
     "--coa-port",
@@ -90,8 +91,8 @@ client.add_command(set_)
     show_default=True,
     help="UDP port for Disconnect and CoA requests; 0: none, as with Microsoft NPS.",
 )
-@click.option("--tls-name", default="", help="RadSec: the name in its certificate, by which it is known.")
-@click.option("--tls-fingerprint", default="", help="RadSec: the SHA-256 of its certificate.")
+@click.option("--tls-name", default="", help="RadSec: name in the client's certificate, which identifies the client.")
+@click.option("--tls-fingerprint", default="", help="RadSec: SHA-256 of the client's certificate.")
 @click.pass_obj
 def add(
     line: CommandLine,
@@ -111,9 +112,9 @@ def add(
     tls_name: str,
     tls_fingerprint: str,
 ) -> None:
-    """Add a RADIUS client, whose next packet is answered."""
+    """Add a RADIUS client. Its next packet is answered."""
     if from_unknown:
-        sender = _stranger(line, address)
+        sender = _unknown_sender(line, address)
         address, product = str(sender["address"]), product or str(sender["product"])
         line.note(f"{address}: {product or 'product unknown'}, {sender['nas_identifier'] or 'no NAS-Identifier'}")
     elif address is None:
@@ -140,7 +141,7 @@ def add(
 
 
 @client.command("list")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, form: Form | None) -> None:
     """List the RADIUS clients of the installation, without their secrets."""
@@ -157,7 +158,7 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 
 
 @client.command()
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def unknown(line: CommandLine, *, form: Form | None) -> None:
     """List senders whose packets were dropped since the start, with the cause and the remedy of each."""
@@ -175,7 +176,7 @@ def unknown(line: CommandLine, *, form: Form | None) -> None:
 @any_tenant
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
-    """Remove a RADIUS client; its next packet is not answered."""
+    """Remove a RADIUS client. Its next packet is dropped."""
     found = find(line, name, org, tenant)
     line.run("/network_device/DeleteClient", {field: found[field] for field in ("orgId", "tenantId", "clientId")})
     line.note(f"RADIUS client {name} is removed")
@@ -187,7 +188,7 @@ def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None)
 @any_tenant
 @click.pass_obj
 def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
-    """Accept unsigned packets of a RADIUS client again, until it sends a signed one (settings `auto`)."""
+    """Accept unsigned packets of a RADIUS client again, until the client sends a signed one (settings `auto`)."""
     line.call("client.unlatch", client=find(line, name, org, tenant)["clientId"])
     line.note(f"RADIUS client {name} is unlatched")
 
@@ -199,7 +200,7 @@ def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None
 @domains
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--skip-refused", is_flag=True, help="Leave out clients that cannot be imported.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def import_(
     line: CommandLine,
@@ -212,7 +213,7 @@ def import_(
     skip_refused: bool,
     as_json: bool,
 ) -> None:
-    """Import the clients of a FreeRADIUS clients.conf, all or none; those of the same name are updated."""
+    """Import the clients of a FreeRADIUS clients.conf, all or none. Existing clients with the same name are updated."""
     found = freeradius.read(file, environ=os.environ)
     unusable: list[Row] = [
         {
@@ -237,7 +238,10 @@ def import_(
     _show(line, steps, found, applied=done["applied"], as_json=as_json)
     refused = sum(step["action"] == "refused" for step in steps)
     if refused and not skip_refused:
-        raise StartError(f"{refused} of {len(steps)} cannot be imported, so nothing is: see --skip-refused")
+        raise StartError(
+            f"{refused} of {counted(len(steps), 'client')} cannot be imported, so nothing is; "
+            "correct the file, or skip them with --skip-refused"
+        )
     line.note(_summary(steps, dry_run=dry_run))
 
 
@@ -253,7 +257,7 @@ def _show(line: CommandLine, steps: list[Row], found: Entries, *, applied: JSON,
 
 
 def _setting(row: Row, name: str, learned: str, word: str) -> str:
-    """Return a setting for people: `auto`, or `auto, required` once the client has signed."""
+    """Return a setting as the table shows it: `auto`, or such as `auto, required` once it is learned."""
     return f"auto, {word}" if row[name] == "auto" and row[learned] else str(row[name])
 
 
@@ -268,10 +272,10 @@ def _imported(entry: Entry) -> JSON:
     }
 
 
-def _notes(found: Entries, told: list[str]) -> list[str]:
-    """Return the notes about each client's section that no warning repeats."""
+def _notes(found: Entries, warnings: list[str]) -> list[str]:
+    """Return the notes about each client's section, without those that are in the warnings."""
     notes = [f"{each.name!r} {each.addresses} ({each.where}): {note}" for each in found for note in each.notes]
-    return [note for note in notes if note not in told]
+    return [note for note in notes if note not in warnings]
 
 
 def _summary(steps: list[Row], *, dry_run: bool) -> str:
@@ -280,19 +284,24 @@ def _summary(steps: list[Row], *, dry_run: bool) -> str:
     return f"{counts}; nothing was changed (--dry-run)" if dry_run else counts
 
 
-def _stranger(line: CommandLine, address: str | None) -> Row:
-    """Return the only unknown sender of RADIUS requests, or the one with an address. StartError."""
-    strangers = [each for each in line.rows("listen.senders") if each["reason"] == STRANGER and each["packet"]]
+def _unknown_sender(line: CommandLine, address: str | None) -> Row:
+    """Return the unknown sender of RADIUS requests with an address, or the only one if no address is given.
+
+    StartError: no sender or several senders are found.
+    """
+    senders = [each for each in line.rows("listen.senders") if each["reason"] == STRANGER and each["packet"]]
     wanted = None if address is None else canonical(address)
-    found = [each for each in strangers if wanted in (None, each["address"])]
+    found = [each for each in senders if wanted in (None, each["address"])]
     if len(found) == 1:
         return found[0]
-    names = ", ".join(str(each["address"]) for each in strangers[:10]) or "nobody"
-    raise StartError(f"these ask and are no RADIUS client: {names}; say which with --address")
+    if not senders:
+        raise StartError("no unknown address has sent a RADIUS request: send one from the device, or give --address")
+    names = ", ".join(str(each["address"]) for each in senders[:10])
+    raise StartError(f"unknown addresses that sent RADIUS requests: {names}; give one of them with --address")
 
 
 def _octets(line: CommandLine, secret: str) -> bytes:
-    """Return the secret in any encoding; - reads it from standard input."""
+    """Return the octets of a secret, in any encoding; `-` reads it from standard input."""
     octets = line.read_secret("Secret") if secret == "-" else os.fsencode(secret)  # noqa: S105
     if not octets:
         raise click.UsageError("--secret is empty")

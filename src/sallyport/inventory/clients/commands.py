@@ -1,4 +1,4 @@
-"""The commands of RADIUS clients: client.import, client.unlatch, client.weaknesses."""
+"""Commands of RADIUS clients: client.import, client.unlatch, client.weaknesses."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,7 +14,7 @@ from sallyport.inventory.clients.service import Clients
 from sallyport.web.scope import Octets
 
 FindDomain = Callable[[int, str], int]
-"""(tenant id, name or id) to a domain's id. NotFound."""
+"""A function that returns a domain's id: (tenant id, name or id of the domain) -> id. NotFound."""
 
 
 class UnlatchClient(Arguments):
@@ -24,7 +24,7 @@ class UnlatchClient(Arguments):
 
 
 class ImportedClient(Arguments):
-    """A client of a file. The plan validates its name and the length of its secret."""
+    """A client in an imported file. The plan validates its name and the length of its secret."""
 
     name: str
     address: NetworkText
@@ -35,9 +35,11 @@ class ImportedClient(Arguments):
 
 
 class ImportClients(Arguments):
-    """domains: None keeps those of a client, and gives new clients all of the tenant.
+    """Arguments of client.import.
 
-    apply: carry the plan out as a whole. skip_refused: leave out the refused steps.
+    domains: the domains of all imported clients. If they are None, an existing client keeps its domains, and a new
+    client has all domains of the tenant. apply: carry the plan out, unless a step is refused. skip_refused: carry out
+    the other steps even if a step is refused.
     """
 
     org: int
@@ -49,7 +51,7 @@ class ImportClients(Arguments):
 
 
 def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dict[str, Command]:
-    """The commands of this area by name."""
+    """Return the commands of RADIUS clients by name."""
 
     async def unlatch(wanted: UnlatchClient) -> JSON:
         await service.unlatch(service.table.present(wanted.client))
@@ -66,11 +68,11 @@ def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dic
             whole = wanted.skip_refused or all(step.action is not Action.REFUSED for step in steps)
             return steps, [_step(step) for step in steps], whole
 
-        # In a thread: thousands of clients take half a second, in which logins go on.
-        steps, told, whole = await trio.to_thread.run_sync(plan)
+        # In a thread, so that logins go on: thousands of clients take half a second.
+        steps, shown, whole = await trio.to_thread.run_sync(plan)
         if wanted.apply and whole:
             await service.carry_out(tenant_id, steps)
-        return {"applied": wanted.apply and whole, "clients": told}
+        return {"applied": wanted.apply and whole, "clients": shown}
 
     async def weaknesses(_: Arguments) -> JSON:
         found = _weaknesses(service.table.by_id)
@@ -112,7 +114,7 @@ def _step(step: Step) -> Row:
 
 
 def _weaknesses(clients: Mapping[int, Client]) -> list[JSON]:
-    """Return a line for each weakness, by client, and then for each range that contains others."""
+    """Return a line for each weakness of a client, then a line for each range that contains other clients."""
     found = [_weakness(client, text) for client in clients.values() for text in weakness.of_client(client)]
     by_network = {client.network: client for client in clients.values()}
     for network, inner in weakness.enclosing(by_network).items():

@@ -1,11 +1,12 @@
-"""The sections and items of a FreeRADIUS 3 configuration, with its includes read and its references replaced.
+"""Parser of FreeRADIUS 3 configuration files: sections and items, with includes and references resolved.
 
-References are replaced as FreeRADIUS does it: when an item is read, from the items above it; unknown ones once more at
-the end. So an item with a late reference cannot itself be referred to. An item with an unknown reference is kept with
-its problem, so that one client's mistake does not hide the others.
+References are resolved in the order of FreeRADIUS. An item's references are resolved when the item is read, from the
+items above it. A reference that is unknown then (a late reference) is resolved after the last line; other
+items cannot refer to an item with a late reference. An item with an unknown reference is kept with its problem, so that
+a mistake in one client does not hide the others.
 
-A file may be hostile: octets, files, statements and depths are bounded, only regular files are opened, and a file that
-includes itself is refused (FreeRADIUS crashes).
+A file may be hostile. Octets, files, statements and depths are limited, only regular files are opened, and a file that
+includes itself is an error (FreeRADIUS crashes).
 """
 
 import os
@@ -33,14 +34,14 @@ _UPDATES: Final = frozenset({"++", "+=", "-=", "^=", "!=", ">=", ">", "<=", "<",
 
 
 class _UnknownError(Exception):
-    """A reference that cannot be replaced now; the message names it."""
+    """The reference cannot be resolved now; the message names it."""
 
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """`name = value`; an item without a value has an empty one.
+    """The value of an item `name = value`; empty for an item without a value.
 
-    where: `file:line`. late: it refers to what follows it. problem: why it has no value, empty when it has.
+    where: `file:line`. late: the item refers to an item below it. problem: why the value is unknown, else empty.
     """
 
     value: str
@@ -51,7 +52,7 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class Section:
-    """`kind label { ... }`. Of equal items the first counts; `repeated` names the others."""
+    """A section `kind label { ... }`. Of items with the same name the first counts; repeated: names of the others."""
 
     kind: str
     label: str | None
@@ -65,7 +66,7 @@ class Section:
     _firsts: dict[tuple[str, str | None], "Section"] = field(default_factory=dict)
 
     def open(self, kind: str, label: str | None, where: str) -> "Section":
-        """A new section in this one."""
+        """Add a section to this one, and return it."""
         inner = Section(kind, label, where, parent=self, depth=self.depth + 1)
         self.sections.append(inner)
         self._firsts.setdefault((kind, label), inner)
@@ -73,18 +74,19 @@ class Section:
         return inner
 
     def add(self, name: str, item: Item) -> None:
-        """Put an item here, unless there is one of that name."""
+        """Add an item, unless the section has an item of that name."""
         if name in self.items:
             self.repeated.append(name)
         else:
             self.items[name] = item
 
     def first(self, kind: str, label: str | None = None) -> "Section | None":
-        """The first section of that kind, with that label if one is given."""
+        """Return the first inner section of a kind, with the label if one is given."""
         return self._firsts.get((kind, label))
 
     def find(self, name: str, top: "Section") -> Item | None:
-        """The item that a reference names: `x` (here, else at the top), `.x`, `..x`, `kind.x`, `kind[label].x`."""
+        """Return the item of a reference: `x` (in this section, else at the top), `.x`, `..x`, `kind.x`,
+        `kind[label].x`."""
         if "." not in name:
             return self.items.get(name) or top.items.get(name)
         path = name.lstrip(".")
@@ -98,7 +100,7 @@ class Section:
 
 
 class Parser:
-    """Reads one file and its includes into `top`; for one use.
+    """A parser of one file and its includes, for a single use. top: the section that contains all others.
 
     environ: the values of `$ENV{NAME}`; an unknown name is a problem of the item that uses it.
     """
@@ -112,7 +114,7 @@ class Parser:
         self._late: list[tuple[Section, Item]] = []
 
     def parse(self, path: Path) -> Section:
-        """The tree of a file. Raises ClientsFileError: `file:line: what`."""
+        """Return the top section of a file. ClientsFileError, with the message `file:line: error`."""
         self.top.add("confdir", Item(os.fsencode(path.parent).decode("latin-1"), str(path)))
         self._file(path, self.top, str(path))
         for section, item in self._late:
@@ -123,7 +125,7 @@ class Parser:
         return self.top
 
     def _file(self, path: Path, floor: Section, asked: str) -> None:
-        """Read a file into a section. asked: where it is included, for messages."""
+        """Read a file into the section `floor`. asked: `file:line` of the include, for messages."""
         identity, text = self._load(path, asked)
         self._including.append(identity)
         here = floor
@@ -137,8 +139,8 @@ class Parser:
     def _load(self, path: Path, asked: str) -> tuple[tuple[int, int], str]:
         try:
             status = path.stat()
-            if not S_ISREG(status.st_mode):  # before open(): a pipe would never answer
-                raise ClientsFileError(f"{asked}: {path} is no file (a directory is included with a / behind it)")
+            if not S_ISREG(status.st_mode):  # before open(), which blocks on a pipe
+                raise ClientsFileError(f"{asked}: {path} is no file; to include a directory, end its name with /")
             with path.open("rb") as stream:
                 octets = stream.read(self._octets + 1)
         except (OSError, ValueError) as error:
@@ -157,12 +159,14 @@ class Parser:
         if len(self._including) > MAX_INCLUDES:
             raise ClientsFileError(f"{what}: included more than {MAX_INCLUDES} files deep")
         if octets.startswith(b"\xef\xbb\xbf"):
-            raise ClientsFileError(f"{what} begins with a byte order mark; FreeRADIUS overlooks its first section")
+            raise ClientsFileError(
+                f"{what} begins with a byte order mark, which hides its first section from FreeRADIUS; remove it"
+            )
         if b"\0" in octets:
-            raise ClientsFileError(f"{what} holds a NUL octet")
+            raise ClientsFileError(f"{what} contains a NUL octet; save it as text")
 
     def _statement(self, line: Line, here: Section, floor: Section) -> Section:
-        """Read one item, section head, section end or directive; the section that is open after it."""
+        """Read one item, section head, section end or directive, and return the section that is open after it."""
         self._statements -= 1
         if self._statements < 0:
             raise line.error(f"more than {self._max_statements} statements in all")
@@ -181,7 +185,7 @@ class Parser:
         return self._item_or_section(line, here, name.text)
 
     def _directive(self, line: Line, here: Section, name: str) -> None:
-        """$INCLUDE, $-INCLUDE or $TEMPLATE; what follows the word in its line is ignored, as FreeRADIUS does."""
+        """Read $INCLUDE, $-INCLUDE or $TEMPLATE. As in FreeRADIUS, the line after the first word is ignored."""
         word = line.pull_word()
         line.end()
         if not word:
@@ -197,12 +201,15 @@ class Parser:
             raise line.error("the template is not defined above its use")
 
     def _include(self, line: Line, here: Section, word: str, *, optional: bool) -> None:
-        """A file, or with a / behind its name the files of a directory; a missing directory is never optional."""
+        """Read an included file, or the files of a directory if the name ends with a slash.
+
+        optional: a missing file is skipped; a missing directory is an error nevertheless.
+        """
         try:
             target = os.fsdecode(self._expanded(word, here, line.where).encode("latin-1"))
         except _UnknownError as unknown:
             raise line.error(str(unknown)) from None
-        # Relative to the including file, unless it begins with a reference: then to the working directory.
+        # A path is relative to the including file; a path that begins with a reference, to the working directory.
         path = Path(target) if word.startswith("$") else Path(line.file).parent / target
         if target.endswith("/"):
             self._directory(path, here, line)
@@ -210,7 +217,7 @@ class Parser:
             self._file(path, here, line.where)
 
     def _directory(self, path: Path, here: Section, line: Line) -> None:
-        """Every file of a directory in the order of their names (FreeRADIUS takes the order of the disk)."""
+        """Read the files of a directory in the order of their names (FreeRADIUS reads them in the disk's order)."""
         try:
             found = sorted(path.iterdir())
         except (OSError, ValueError) as error:
@@ -224,7 +231,7 @@ class Parser:
         kind, text = line.pull_token(name=False)
         if kind == "end" or (kind == "operator" and text in "#,"):
             here.add(name, Item("", line.where))
-            line.end()  # after a comma too: FreeRADIUS ignores what follows an item without a value
+            line.end()  # FreeRADIUS ignores the rest of the line after an item without a value, even after a comma
         elif kind == "operator" and text != "{":
             if text not in ("=", ":=") and not (text in _UPDATES and here.kind in ("update", "map")):
                 raise line.error(f"{text} is not expected after a name here")
@@ -261,13 +268,13 @@ class Parser:
 
     def _close(self, line: Line, here: Section, floor: Section) -> Section:
         if here is floor or here.parent is None:
-            raise line.error("a } closes nothing")
+            raise line.error("there is no open section for this }")
         if here.template is not None:
             here.items = here.template.items | here.items
         return here.parent
 
     def _expanded(self, text: str, here: Section, where: str) -> str:
-        """The text with its references replaced, once: what they bring in is not looked at again."""
+        """Return the text with its references replaced. References in the inserted text are not replaced."""
         parts: list[str] = []
         at = size = 0
         for found in _REFERENCE.finditer(text):
@@ -295,7 +302,7 @@ class Parser:
 
 
 def _mode(path: Path) -> int:
-    """Return stat's mode of a path; 0 if it cannot be read."""
+    """Return the st_mode of a path; 0 if the path cannot be read."""
     try:
         return path.stat().st_mode
     except (OSError, ValueError):

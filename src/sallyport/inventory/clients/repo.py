@@ -11,6 +11,7 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued
 from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Ranges
+from sallyport.store import audit
 from sallyport.store.model import Tx, Value
 from sallyport.store.vault import Vault
 
@@ -36,7 +37,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class NewRow:
-    """A client to add. settings: by column. changes: in the form of the audit trail."""
+    """A client to add. settings: values by column. changes: text for the audit trail."""
 
     network: Network
     settings: Mapping[str, str | int]
@@ -47,7 +48,7 @@ class NewRow:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a client. columns: new values by column. secret, domain_ids: None: unchanged."""
+    """A change of a client. columns: new values by column. secret, domain_ids: None if they stay unchanged."""
 
     client_id: int
     columns: Mapping[str, Value]
@@ -57,7 +58,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The result of a change. name: the former one. fields: [before, after] by the API's names, without the secret."""
+    """The result of a change. name: the name before it. fields: [before, after] by the API's names, without secret."""
 
     name: str
     fields: dict[str, JSON]
@@ -91,18 +92,18 @@ API_NAMES: Final = {
 """The API's name of each column."""
 _ADDED: Final = ("tenant_id", "created_at", "name_key", "all_domains", *API_NAMES)
 LEARNED: Final = {SIGNED: "signatureLearned", LIMITED: "proxyStateLimitLearned"}
-"""The learned settings in the audit trail."""
+"""The name of each learned setting in the audit trail."""
 
 
 class Opened:
-    """A cache of opened secrets: a reload of thousands of clients decrypts only the changed ones."""
+    """A cache of decrypted secrets, so that a reload of thousands of clients decrypts only the changed ones."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
         self._clear: dict[tuple[int, bytes], bytes] = {}
 
     def secrets(self, rows: list[_Row]) -> list[bytes]:
-        """Return the clients' secrets, and drop the others. SecretError."""
+        """Return the secrets of these clients, and drop all others from the cache. Raises SecretError."""
         known, self._clear = self._clear, {}
         for row in rows:
             key = (row.id, row.secret)
@@ -116,7 +117,7 @@ def _identity(client_id: int) -> str:
 
 
 def load(tx: Tx, opened: Opened) -> ClientTable:
-    """Return all RADIUS clients of the installation. SecretError: they were sealed under another master key."""
+    """Return all RADIUS clients of the installation. SecretError: a secret was sealed under another master key."""
     domains = _domains(tx, 0, tx.value(int, "select max(id) from radius_clients") or 0)
     rows = tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id")
     clients = (
@@ -147,8 +148,8 @@ def _network(*, network: str) -> Network:
 def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at: int) -> list[int]:
     """Insert clients; return their ids. Conflict: a name, a network or a certificate is taken.
 
-    It takes few statements, since no other answer is written meanwhile. A secret is sealed under the id of its row, so
-    that it is written second.
+    The function uses few statements, since no other transaction runs meanwhile. A secret is sealed under the id of its
+    row, so a second statement writes it.
     """
     rows = [
         (tenant_id, at, fold(str(each.settings["name"])), int(not each.domain_ids), *map(each.settings.get, API_NAMES))
@@ -169,7 +170,7 @@ def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at:
 
 
 def _ids(tx: Tx, tenant_id: int, clients: Sequence[NewRow], last: int) -> list[int]:
-    """Return the ids of clients that were inserted after the id `last`. Conflict: one was not inserted."""
+    """Return the ids of the inserted clients, which are higher than `last`. Conflict: a client was not inserted."""
     added = tx.all(_Added, "select id, name, network from radius_clients where id > :last", last=last)
     known, ids = {(each.name, each.network): each.id for each in added}, list[int]()
     for each in clients:
@@ -181,7 +182,7 @@ def _ids(tx: Tx, tenant_id: int, clients: Sequence[NewRow], last: int) -> list[i
 
 
 def described(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
-    """Return a tenant's client by the API's names, without its secret. NotFound."""
+    """Return the fields of a tenant's client by the API's names, without its secret. Raises NotFound."""
     row = _find(tx, tenant_id, [client_id])[client_id]
     return {
         **api_fields(
@@ -194,7 +195,7 @@ def described(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
 
 
 def api_fields(settings: Mapping[str, str | int], domain_ids: Sequence[int]) -> dict[str, JSON]:
-    """Return settings of a new client by the API's names. domain_ids: in their order."""
+    """Return the fields of a new client by the API's names. domain_ids: the default first."""
     return {
         **{name: _json(column, settings[column]) for column, name in API_NAMES.items()},
         "domainIds": list[JSON](dict.fromkeys(domain_ids)),
@@ -208,7 +209,7 @@ def _json(column: str, value: Value) -> JSON:
 
 
 def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row]:
-    """Return a tenant's clients, by one query. NotFound: one of them."""
+    """Return a tenant's clients by id, with one query. NotFound: the tenant lacks one of them."""
     sql = f"select {_COLUMNS} from radius_clients where id between :first and :last"
     found = tx.all(_Row, sql, first=min(client_ids, default=0), last=max(client_ids, default=0))
     rows = {row.id: row for row in found if row.tenant_id == tenant_id}
@@ -218,7 +219,7 @@ def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row
 
 
 def _domains(tx: Tx, first: int, last: int) -> dict[int, list[int]]:
-    """Return the domains of the clients in a range of ids, in their order; clients with all domains are absent."""
+    """Return the domain ids of clients in a range of ids, the default first; clients with all domains are absent."""
     domains: dict[int, list[int]] = {}
     for each in tx.all(
         _DomainOf,
@@ -232,15 +233,21 @@ def _domains(tx: Tx, first: int, last: int) -> dict[int, list[int]]:
 
 
 def _add_domains(tx: Tx, domain_ids: Iterable[tuple[int, Sequence[int]]]) -> None:
-    """Insert the domains of clients without domains, by the clients' ids: the first is the default, none means all."""
+    """Insert the domains of clients that have none yet.
+
+    domain_ids: (client id, domain ids) of each client; the first domain is the default, no domain means all.
+    NotFound: a domain was removed.
+    """
     places = [(client_id, *place) for client_id, ids in domain_ids for place in enumerate(dict.fromkeys(ids))]
+    for domain_id in {domain_id for _, _, domain_id in places}:
+        audit.tenant_of(tx, domain_id)
     tx.insert("radius_client_domains", ("client_id", "position", "domain_id"), places)
 
 
 def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) -> list[Changed]:
-    """Change a tenant's clients; return the result of each. NotFound, Conflict.
+    """Change a tenant's clients; return the result of each. Raises NotFound, Conflict.
 
-    It takes little work for each, since no other answer is written meanwhile.
+    The function does little for each client, since no other transaction runs meanwhile.
     """
     rows = _find(tx, tenant_id, [each.client_id for each in changes])
     domains = _domains(tx, min(rows, default=0), max(rows, default=0))
@@ -266,8 +273,8 @@ def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) 
 def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dict[str, JSON]:
     """Set columns of a client; return the fields of `Changed`.
 
-    A new setting of signatures resets the learned posture. A new address does not: an operator may set an address, and
-    only an admin may loosen the checks of signatures.
+    A new value of a signature setting resets its learned state. A new address does not: an operator may change an
+    address, but only an admin may loosen the checks of signatures.
     """
     if taken := _taken(tx, row.id, tenant_id, columns):
         raise Conflict(taken)
@@ -287,9 +294,9 @@ def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dic
 
 
 def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value]) -> str:
-    """Return an error message if a value is taken: a name in the tenant; a network or certificate in the installation.
+    """Return an error message if another client has one of the values, else an empty string.
 
-    Return an empty string if all values are free. columns: the columns to set.
+    A name is unique in its tenant, a network or certificate in the installation. columns: the columns to set.
     """
     name = str(columns.get("name", ""))
     sql = "select 1 from radius_clients where tenant_id = :t and name_key = :key and id <> :id"
@@ -299,24 +306,26 @@ def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value])
         value = str(columns.get(column, ""))
         sql = f"select 1 from radius_clients where {column} = :value and id <> :id"
         if value and tx.value(int, sql, value=value, id=client_id) is not None:
-            return f"a RADIUS client with this {called} exists"
+            return f"a RADIUS client with this {called} exists: choose another {called}, or change that client"
     return ""
 
 
 def delete(tx: Tx, tenant_id: int, client_id: int) -> None:
-    """Remove a tenant's client. NotFound."""
+    """Remove a tenant's client. Raises NotFound."""
     if not tx.execute("delete from radius_clients where id = :id and tenant_id = :t", id=client_id, t=tenant_id):
         raise NotFound("client not found")
 
 
 def learn(tx: Tx, client: Client, what: str, at: int | None) -> bool:
-    """Store since when a client signs (SIGNED), or needs no unsigned Proxy-State (LIMITED); None resets it. False: the
-    client is gone."""
+    """Store the time at which a client learned a setting, SIGNED or LIMITED; None resets the setting.
+
+    Return False if the client was deleted.
+    """
     return tx.execute(f"update radius_clients set {what} = :at where id = :id", at=at, id=client.id) > 0
 
 
 def remember(tx: Tx, client: Client, event: str, at: int) -> None:
-    """Write a line of the client's history."""
+    """Insert an entry into the client's history. at: microseconds."""
     tx.execute(
         "insert into radius_client_history (tenant_id, client_id, name, event, at) "
         "values (:t, :id, :name, :event, :at)",

@@ -21,8 +21,8 @@ _FIELDS = {
     "tls_fingerprint": "tlsFingerprint",
 }
 
-any_org = click.option("--org", type=NUMBER, help="Its orgId, where several tenants have a client of that name.")
-any_tenant = click.option("--tenant", type=NUMBER, help="Its tenantId.")
+any_org = click.option("--org", type=NUMBER, help="orgId of the client, if several tenants have a client of that name.")
+any_tenant = click.option("--tenant", type=NUMBER, help="tenantId of the client.")
 
 
 @click.command("set")
@@ -31,21 +31,29 @@ any_tenant = click.option("--tenant", type=NUMBER, help="Its tenantId.")
 @any_tenant
 @click.option("--name", "new_name", metavar="NAME", help="New name.")
 @click.option("--address", help="New IP address, or network such as 192.0.2.0/24.")
-@click.option("--secret", metavar="-", help="- reads a new shared secret from standard input.")
-@click.option("--new-secret", is_flag=True, help="Make a new shared secret and print it.")
+@click.option("--secret", metavar="-", help="-: read a new shared secret from standard input.")
+@click.option("--new-secret", is_flag=True, help="Generate a new shared secret and print it.")
 @click.option(
-    "--domain", "domains", multiple=True, help="Name or domainId, in place of the present ones; the first is default."
+    "--domain", "domains", multiple=True, help="Name or domainId; replaces all domains, the first is the default."
 )
 @click.option("--all-domains", is_flag=True, help="All domains of the tenant.")
-@click.option("--product", help="What it is, such as `Cisco ISE`; empty: detected from its packets.")
-@click.option("--require-message-authenticator", type=SIGNATURES, help="A new value resets the learned posture.")
-@click.option("--limit-proxy-state", type=SIGNATURES, help="A new value resets the learned posture.")
-@click.option("--password-verified", type=_YES_NO, help="Whether it checks passwords itself (first factor `none`).")
+@click.option("--product", help="Product, such as `Cisco ISE`; empty: detected from packets.")
 @click.option(
-    "--coa-port", type=click.IntRange(0, 65535), help="Where it takes Disconnect and CoA requests; 0: nowhere."
+    "--require-message-authenticator",
+    type=SIGNATURES,
+    help="Drop unsigned requests. A new value resets the learned setting.",
 )
-@click.option("--tls-name", help="RadSec: the name in its certificate; empty: none.")
-@click.option("--tls-fingerprint", help="RadSec: the SHA-256 of its certificate; empty: none.")
+@click.option(
+    "--limit-proxy-state",
+    type=SIGNATURES,
+    help="Drop unsigned requests with Proxy-State. A new value resets the learned setting.",
+)
+@click.option(
+    "--password-verified", type=_YES_NO, help="Whether the client checks passwords itself (first factor `none`)."
+)
+@click.option("--coa-port", type=click.IntRange(0, 65535), help="UDP port for Disconnect and CoA requests; 0: none.")
+@click.option("--tls-name", help="RadSec: name in the client's certificate; empty: none.")
+@click.option("--tls-fingerprint", help="RadSec: SHA-256 of the client's certificate; empty: none.")
 @click.pass_obj
 def set_(
     line: CommandLine,
@@ -61,7 +69,7 @@ def set_(
     password_verified: str | None,
     **settings: str | int | None,
 ) -> None:
-    """Change a RADIUS client, from its next packet on. Options that are not given keep their values."""
+    """Change a RADIUS client. The change applies to its next packet; settings without an option keep their values."""
     if secret is not None and new_secret:
         raise click.UsageError("--secret and --new-secret exclude each other")
     if domains and all_domains:
@@ -96,7 +104,7 @@ def set_(
 
 
 def find(line: CommandLine, name: str, org: int | None, tenant: int | None) -> Row:
-    """Return the client with a name, with its orgId and tenantId. NotFound."""
+    """Return the client with a name, including its orgId and tenantId. Raises NotFound."""
     if (org is None) != (tenant is None):
         raise click.UsageError("--org and --tenant go together: give both or neither")
     if org is not None:

@@ -1,11 +1,11 @@
-"""Requests and answers of the inventory's operations."""
+"""Request and response bodies of the device operations."""
 
 from typing import Annotated, Final
 
 from pydantic import AliasChoices, Field, JsonValue, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import unfit_because
 from sallyport.inventory.devices.device import MAX_DELETED
 from sallyport.web.paging import IsMinimum, Paged, Search, ShortPaged, TotalCount
 from sallyport.web.scope import AddressOrText, Body, Id, InDomain, Many, Text
@@ -18,11 +18,11 @@ FILTERS: Final = {
     "NAS_PORT_TYPE": "nas_port_type",
     "NAS_IDENTIFIER": "nas_identifier",
 }
-"""The columns of `DeviceQuery` by filterBy."""
+"""The value of `DeviceQuery.column` for each filterBy."""
 
 IpAddress = Annotated[str, Field(description="Source address of the device's requests.")]
-ClientIp = Annotated[str, Field(description="NAS-IP-Address or NAS-IPv6-Address; without one, the source address.")]
-NasIdentifier = Annotated[str, Field(description="NAS-Identifier; empty without one.")]
+ClientIp = Annotated[str, Field(description="NAS-IP-Address or NAS-IPv6-Address; if absent, the source address.")]
+NasIdentifier = Annotated[str, Field(description="NAS-Identifier; empty if absent.")]
 FirstSeen = Annotated[str, Field(description="First request, ISO 8601 UTC.")]
 LastSeen = Annotated[str, Field(description="Last request, ISO 8601 UTC.")]
 DeviceId = Annotated[int, Field(description="Id of the device.")]
@@ -30,7 +30,7 @@ OfDevice = Annotated[Id, Field(description="Id of a device, as ListDevices gives
 
 
 class DeviceFilter(Body):
-    """filter of ListDevices."""
+    """Body field `filter` of ListDevices."""
 
     filterBy: Text = Field(default="", description=f"Field to compare: {', '.join(FILTERS)}; empty: no filter.")
     value: Text = Field(default="", description="Value of the field, in upper or lower case; empty: no filter.")
@@ -40,39 +40,41 @@ class ListDevices(InDomain, ShortPaged):
     """Body of ListDevices."""
 
     search: AddressOrText = Field(default="", description="Part of a name, a product or an address; empty: all.")
-    filter: DeviceFilter | None = Field(default=None, description="One field that must have a value.")
+    filter: DeviceFilter | None = Field(default=None, description="Filter by the value of one field.")
     MachineType: Text = Field(default="", description="radius or empty; no other type of machine registers itself.")
 
 
 class DeviceEntry(Model):
-    """A device in the list; the fields after `nas_port_type` are additions to the interface."""
+    """A device in ListDevices. The fields after `nas_port_type` are additions to the required interface."""
 
     ip_address: IpAddress
     client_ip: ClientIp
     device_type: str = Field(description="Product of the device; Unknown if no request shows it.")
     nas_port_type: str = Field(description="Medium of the logins by NAS-Port-Type, such as Ethernet or Virtual.")
     device_id: DeviceId
-    device_name: str = Field(description="NAS-Identifier; without one, the product.")
+    device_name: str = Field(description="NAS-Identifier; if absent, the product.")
     nas_identifier: NasIdentifier
     device_type_certainty: str = Field(description="Confidence in device_type: certain, probable, or empty if unknown.")
     nas_device_type: str = Field(description="Product of the NAS behind a proxy; of the device itself without a proxy.")
     first_seen: FirstSeen
     last_seen: LastSeen
-    request_count: int = Field(description="Requests since it was first seen.")
-    registrations: int = Field(description="Times that it registered; each deletion adds one.")
+    request_count: int = Field(description="Requests since the device was first seen.")
+    registrations: int = Field(description="Number of registrations; the device registers again after each deletion.")
     signed_share: float | None = Field(
-        description="Share of its logins with Message-Authenticator, 0 to 1; null without a login."
+        description="Share of logins with Message-Authenticator, 0 to 1; null if there was no login."
     )
     unsigned_proxy_state: int = Field(description="Unsigned logins with Proxy-State.")
-    last_unsigned: str = Field(description="Last unsigned login, ISO 8601 UTC; empty without one.")
-    safe_to_require: bool = Field(description="Message-Authenticator can be required without refusing its logins.")
+    last_unsigned: str = Field(description="Time of the last unsigned login, ISO 8601 UTC; empty if there was none.")
+    safe_to_require: bool = Field(
+        description="Message-Authenticator can be required without refusing logins of the device."
+    )
     retransmit_seconds: float | None = Field(
-        description="Seconds between its retransmissions, as measured; null: not measured."
+        description="Measured interval of retransmissions in seconds; null: not measured."
     )
     give_up_seconds: float | None = Field(
-        description="Seconds that it waits for an answer, as measured; null: not measured."
+        description="Measured time that the device waits for an answer, in seconds; null: not measured."
     )
-    challenge_support: str = Field(description="It shows challenges to its users: yes, no or unknown.")
+    challenge_support: str = Field(description="Whether the device shows challenges to users: yes, no or unknown.")
 
 
 class DeviceList(Model):
@@ -99,7 +101,7 @@ class DeviceDetail(DeviceEntry):
 
 
 class DeleteDevice(InDomain):
-    """Body of DeleteDevice: ids, or ip_address with client_ip."""
+    """Body of DeleteDevice. It selects devices by id, or by ip_address and client_ip together."""
 
     deviceId: Many[Id] = Field(
         default_factory=list,
@@ -113,7 +115,7 @@ class DeleteDevice(InDomain):
     @model_validator(mode="after")
     def _names_something(self) -> "DeleteDevice":
         if not self.deviceId and not (self.ip_address and self.client_ip):
-            raise unfit("missing deviceId, or ip_address with client_ip", "deviceId")
+            raise unfit_because("deviceId is needed, or ip_address with client_ip", "deviceId")
         return self
 
 
@@ -131,7 +133,7 @@ class DeviceStation(Model):
     device_id: DeviceId
     device_name: str = Field(description="Name of the device, as ListDevices gives it.")
     device_type: str = Field(description="Product of the device; Unknown if no request shows it.")
-    user: str = Field(description="User of its last login.")
+    user: str = Field(description="User of the station's last login.")
     first_seen: FirstSeen
     last_seen: LastSeen
     request_count: int = Field(description="Requests since it was first seen.")

@@ -1,4 +1,4 @@
-"""`sallyport device` and `sallyport station`: the inventory."""
+"""`sallyport device` and `sallyport station`: devices and stations of the inventory."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -63,7 +63,7 @@ SHOWN = (
     ("stations", STATIONS, ("station", "user", "first_seen", "last_seen", "request_count")),
     ("history", "/network_device/DeviceHistory", ("time", "event", "actor")),
 )
-"""The lists of `device show`: field of the answer, operation, columns of the table."""
+"""Each list in `device show`: field of the answer, operation, columns of the table."""
 _LISTS = {"events": "logins"}
 _LIMIT = click.IntRange(1, 1000)
 _NO_DEVICE = "no device has that name or id: sallyport device list"
@@ -75,13 +75,13 @@ def device() -> None:
 
 
 @device.command("list")
-@click.option("--domain", help="Only of this domain (name or domainId).")
+@click.option("--domain", help="Show only entries of this domain (name or domainId).")
 @click.option("--search", default="", help="A part of name, product or address.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
-@click.option("--csv", "form", flag_value="csv", help="As CSV.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | None) -> None:
-    """List the inventory."""
+    """List the network devices."""
     body: Row = {"search": search}
     devices = (each for one in domains(line, domain) for each in _listed(line, one, LIST, "network_devices", body))
     line.print_rows(devices, ALL_COLUMNS if form == "csv" else COLUMNS, form)
@@ -89,12 +89,14 @@ def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | No
 
 @device.command()
 @click.argument("name", metavar="NAME|ID")
-@click.option("--domain", help="The domain's name or domainId; needed where several domains have a device of the name.")
+@click.option(
+    "--domain", help="Name or domainId of the domain; required if several domains have a device of that name."
+)
 @click.option("--limit", type=_LIMIT, default=10, show_default=True, help="Entries of each list.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_json: bool) -> None:
-    """Show a device: evidence for its product, posture, sessions, last logins, stations, and history."""
+    """Show a device: evidence for its product, posture, sessions, latest logins, stations, and history."""
     body, place = _find(line, name, domain)
     found = line.run("/network_device/GetDevice", body, domain=place)
     for field, path, _ in SHOWN:
@@ -117,12 +119,14 @@ def station() -> None:
 
 
 @station.command("list")
-@click.option("--domain", help="Only of this domain (name or domainId).")
+@click.option("--domain", help="Show only entries of this domain (name or domainId).")
 @click.option("--search", default="", help="A part of a station or of a user.")
 @click.option("--device", metavar="NAME|ID", help="Only behind this device.")
-@click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="At most so many.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
-@click.option("--csv", "form", flag_value="csv", help="As CSV.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of stations."
+)
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
 @click.pass_obj
 def list_stations(
     line: CommandLine, *, domain: str | None, search: str, device: str | None, limit: int, form: Form | None
@@ -139,7 +143,7 @@ def list_stations(
 
 
 def _find(line: CommandLine, name: str, domain: str | None) -> tuple[Row, str]:
-    """Return the deviceId of a device as a body has it, and its domain. NotFound."""
+    """Return a request body with the deviceId of a device, and the id or name of its domain. Raises NotFound."""
     if name.isdecimal() and len(name) < 19:
         return {"deviceId": int(name)}, domain or str(line.call("device.domain", device=int(name)))
     body: Row = {"filter": {"filterBy": "DEVICE_NAME", "value": name}}
@@ -151,14 +155,14 @@ def _find(line: CommandLine, name: str, domain: str | None) -> tuple[Row, str]:
 
 
 def _listed(line: CommandLine, domain: Row, path: str, field: str, body: Row) -> Iterator[Row]:
-    """Yield the entries of a list of a domain, with the domain's id and name."""
+    """Yield the entries that a list operation returns for a domain, with the domain's id and name."""
     owner = {"domain_id": domain["domainId"], "domain": domain["domainName"]}
     for each in line.listed(path, field, body, domain=str(domain["domainId"]), size=100):
         yield {**owner, **each}
 
 
 def _evidence(value: JSON) -> str:
-    """Return the evidence in one line."""
+    """Return the evidence for a product as one line."""
     if not isinstance(value, dict):
         return ""
     return "; ".join(

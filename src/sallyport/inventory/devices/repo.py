@@ -1,7 +1,7 @@
-"""The SQL of devices, their postures, their stations and their history.
+"""SQL for devices, their posture, stations and history.
 
-The `..._key` columns hold the text in lower case for comparisons; addresses are stored in canonical form. The name of a
-device is its NAS-Identifier, else its product: a search for a name compares these two.
+The `..._key` columns hold case-folded text for comparisons. Addresses are stored in canonical form. The name of a
+device is its NAS-Identifier, else its product, so a search for a name compares both.
 """
 
 import json
@@ -20,7 +20,7 @@ from sallyport.inventory.devices.device import (
     StationRow,
 )
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.model import LISTED, Tx, Value, listed, without_case
 from sallyport.store.schema.limits import exceeds
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
@@ -55,8 +55,11 @@ def _identity(device: Device | DeviceRow) -> dict[str, Value]:
 
 
 def register(tx: Tx, device: Device) -> bool:
-    """Insert the row of a device, and return whether it was new. Set `device.id`; None if the tenant has reached its
-    limit. A deleted device comes back as a new row with `registrations` one higher."""
+    """Insert the row of a device, and return whether it was inserted.
+
+    Set `device.id`, also if the row exists already; None if the tenant has reached its limit. A device that was deleted
+    gets a new row, with `registrations` increased by one.
+    """
     device_id = tx.value(
         int,
         "insert into devices (domain_id, ip_address, client_ip, nas_identifier, nas_identifier_key, device_name, "
@@ -85,8 +88,10 @@ def register(tx: Tx, device: Device) -> bool:
 
 
 def _recall(device: Device, row: DeviceRow) -> None:
-    """Take over from the row what the request did not show. The product of a registered client is not taken over: the
-    client may have another product now."""
+    """Copy from the row what the request did not show.
+
+    A product that was configured for the RADIUS client is not copied: its configuration may have changed.
+    """
     device.id = row.id
     posture = device.posture
     posture.retransmit_ms = posture.retransmit_ms or row.retransmit_ms
@@ -101,12 +106,15 @@ def _recall(device: Device, row: DeviceRow) -> None:
 
 
 def registrations(tx: Tx, device_id: int) -> int:
-    """Return how often a device has registered."""
+    """Return the number of times that a device has registered."""
     return tx.value(int, "select registrations from devices where id = :id", id=device_id) or 0
 
 
 def flush(tx: Tx, device: Device, requests: int) -> bool:
-    """Add the requests since the last flush; False without a row: another node deleted it."""
+    """Add the requests since the last flush, and write changed columns.
+
+    Return False if the row does not exist: another node deleted the device.
+    """
     row = tx.one(DeviceRow, f"{_SELECT} where id = :id", id=device.id)
     if row is None:
         return False
@@ -124,7 +132,10 @@ def flush(tx: Tx, device: Device, requests: int) -> bool:
 
 
 def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
-    """Write the description of a device. The counts, which no index has, are written apart from it."""
+    """Write the descriptive columns of a device.
+
+    The counts have no index and change more often, so `flush` writes them separately.
+    """
     if row.device_type != device.device_type:
         _SEARCH.remove(tx, row.domain_id, [row.id])
         _SEARCH.add(tx, row.domain_id, row.id, _texts(row, fold(row.nas_identifier), fold(device.device_type)))
@@ -138,7 +149,7 @@ def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
 
 
 def _description(device: Device | DeviceRow) -> dict[str, Value]:
-    """Return the columns that describe a device and may change."""
+    """Return the descriptive columns of a device: product, name, medium and evidence."""
     return {
         "name": device.device_name,
         "type": device.device_type,
@@ -184,8 +195,10 @@ _SEEN_AGAIN = (
 
 
 def note_station(tx: Tx, station: Station, requests: int) -> bool:
-    """Write a station with its last user, and add requests. False: its device was deleted, or the station is new and
-    the tenant has reached its limit."""
+    """Write a station with its last user, and add requests.
+
+    Return False if its device was deleted, or if the station is new and the tenant has reached its limit.
+    """
     changed = tx.execute(
         f"insert into stations ({', '.join(_STATION)}) "
         "select :d, :device, :station, :user, :first, :last, :requests "
@@ -204,24 +217,26 @@ def note_station(tx: Tx, station: Station, requests: int) -> bool:
 
 
 def has_too_many_stations(tx: Tx, domain_id: int) -> bool:
-    """Return whether another station would exceed the limit of a domain's tenant."""
+    """Return whether another station would exceed the limit of the domain's tenant."""
     return tx.value(int, f"select {exceeds('stations', ':d')}", d=domain_id) == 1
 
 
 def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> None:
-    """`note_station` for many stations in two statements, since a thread waits for the interpreter at each. Near the
-    limit of the tenant each station takes a statement."""
+    """Write many stations as `note_station` does, in two statements: the thread waits for the interpreter at each.
+
+    For a tenant near its limit, each station takes a statement of its own.
+    """
     ids = {f"id{number}": each for number, each in enumerate({station.device.id for station, _ in counted})}
     marks = ", ".join(f":{name}" for name in ids)
     too_many = exceeds("stations", "devices.domain_id", ":new")
     found = tx.rows(f"select id, {too_many} from devices where id in ({marks})", new=len(counted), **ids)
-    near_limit = {row[0]: bool(row[1]) for row in found}  # of the devices that were not deleted meanwhile
+    near_limit = {row[0]: bool(row[1]) for row in found}  # only devices that were not deleted meanwhile
     merged: dict[tuple[int, int | None, str], tuple[int, Station, int]] = {}
     for station, requests in counted:
         key = (station.device.domain_id, station.device.id, station.name)
         if near_limit.get(station.device.id):
             note_station(tx, station, requests)
-        elif station.device.id in near_limit:  # two in memory may be one row
+        elif station.device.id in near_limit:  # two stations in memory may share a row
             first_seen, _, before = merged.get(key, (station.first_seen, station, 0))
             merged[key] = first_seen, station, before + requests
     tx.insert(
@@ -233,14 +248,14 @@ def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> None:
 
 
 def delete_stations(tx: Tx, rows: Sequence[DeviceRow]) -> int:
-    """Delete up to SLICE stations of devices of a domain; return their number."""
-    condition = "domain_id = :d and device_id in (select value from json_each(:ids))"
-    ids = json.dumps([row.id for row in rows])
+    """Delete up to SLICE stations of these devices, which belong to one domain; return their number."""
+    condition = f"domain_id = :d and device_id in {LISTED}"
+    ids = listed(row.id for row in rows)
     return delete_slice(tx, "stations", "id", condition, d=rows[0].domain_id, ids=ids)
 
 
 def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
-    """Delete a device without stations; its history stays."""
+    """Delete a device whose stations are deleted already. Its history stays."""
     _SEARCH.remove(tx, row.domain_id, [row.id])
     tx.execute("delete from devices where id = :id", id=row.id)
     counters.add_row(tx, row.domain_id, COUNTER, row.id, -1)
@@ -248,7 +263,7 @@ def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
 
 
 def by_ids(tx: Tx, domain_id: int, device_ids: list[int]) -> list[DeviceRow]:
-    """Return the devices of a domain with these ids that exist."""
+    """Return the devices of a domain by id, without those that do not exist."""
     found = (find(tx, domain_id, each) for each in dict.fromkeys(device_ids))
     return [row for row in found if row is not None]
 
@@ -275,7 +290,7 @@ def domain_of(tx: Tx, device_id: int) -> int | None:
 
 
 def find_again(tx: Tx, domain_id: int, ip_address: str, client_ip: str, name: str) -> DeviceRow | None:
-    """Return the device with these addresses and this name that registered last: a deleted device has a new id."""
+    """Return the latest device with these addresses and this name: a device has a new id after a deletion."""
     where = "domain_id = :d and ip_address = :ip and client_ip = :client and device_name = :name"
     sql = f"{_SELECT} where {where} order by id desc limit 1"
     return tx.one(DeviceRow, sql, d=domain_id, ip=ip_address, client=client_ip, name=name)
@@ -291,14 +306,14 @@ def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
     parts = [f"select id from devices where domain_id = :d and {each} = :value" for each in _COMPARED[query.column]]
     parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
     if query.search:
-        found, match = _SEARCH.find(query.domain_id, query.search)
+        found, match = _SEARCH.find(tx, query.domain_id, query.search)
         parts, parameters = [f"{part} and +id in ({found})" for part in parts], parameters | match
     ids, searched = " union ".join(parts), bool(query.search)
     return page_of(tx, DeviceRow, _SELECT, ids, stretch, counter=None, searched=searched, **parameters)
 
 
 def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:
-    """Return the searched texts of a device. keys: its NAS-Identifier and its product, folded."""
+    """Return the texts of a device for the search index. keys: NAS-Identifier and product, case-folded."""
     return *keys, fold(device.ip_address), fold(device.client_ip)
 
 
@@ -324,8 +339,10 @@ _STATION_COLUMNS = ", ".join(
 def stations(
     tx: Tx, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
 ) -> tuple[list[StationRow], int]:
-    """Return one page of the stations behind a device (device_id 0: any of the domain), ordered by id, and their
-    number."""
+    """Return one page of the stations behind a device, ordered by id, and the number of all matches.
+
+    device_id: 0 for all devices of the domain.
+    """
     where, parameters = _of(domain_id, device_id)
     if search:
         text, parameters["search"] = without_case("{}", search)
@@ -343,13 +360,16 @@ def stations(
 
 
 def _of(domain_id: int, device_id: int) -> tuple[str, dict[str, Value]]:
-    """Return the condition for rows of a device; device_id 0: of any device of the domain."""
+    """Return the SQL condition for rows of a device, and its parameters. device_id: 0 for all of the domain."""
     where = "domain_id = :d and device_id = :device" if device_id else "domain_id = :d"
     return where, {"d": domain_id, "device": device_id}
 
 
 def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
-    """Return one page of the history of a device (device_id 0: of all), newest first, and the number of entries."""
+    """Return one page of a device's history, newest first, and the number of all entries.
+
+    device_id: 0 for all devices of the domain.
+    """
     where, parameters = _of(domain_id, device_id)
     columns = ", ".join(HistoryRow.__dataclass_fields__)
     rows = tx.all(
@@ -363,7 +383,7 @@ def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) 
 
 
 def forwarders(tx: Tx, limit: int) -> list[Forwarder]:
-    """Return the source addresses of devices, with their products."""
+    """Return the source addresses of devices of all domains, with their products."""
     sql = (
         "select domain_id, ip_address, device_type, count(*) as devices from devices "
         "group by domain_id, ip_address, device_type order by domain_id, ip_address limit :limit"

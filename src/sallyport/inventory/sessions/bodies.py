@@ -1,4 +1,4 @@
-"""Request and answer of ListSessions."""
+"""Request and response bodies of ListSessions."""
 
 from pydantic import Field
 
@@ -26,7 +26,7 @@ class ListSessions(InDomain, Paged):
 
 
 class SessionEntry(Model):
-    """One session."""
+    """A session in ListSessions."""
 
     sessionId: int = Field(description="Id of the session; newer sessions have higher ids.")
     acctSessionId: str = Field(description="Acct-Session-Id; octets that are not UTF-8 are read as Latin-1.")
@@ -44,7 +44,9 @@ class SessionEntry(Model):
     nasPort: int | None = Field(description="NAS-Port; null if no record has it.")
     nasPortId: str = Field(description="NAS-Port-Id; empty if no record has it.")
     nasPortType: str = Field(description="Name or number of NAS-Port-Type; empty if no record has it.")
-    state: SessionState = Field(description="live; stopped by its device; lost: its device restarted or fell silent.")
+    state: SessionState = Field(
+        description="live; stopped: the device reported the end; lost: the device restarted or sent no more records."
+    )
     startedAt: str = Field(description="Begin, ISO 8601 UTC.")
     updatedAt: str = Field(description="Time of the last record, ISO 8601 UTC.")
     stoppedAt: str = Field(description="End, ISO 8601 UTC; empty while the session is live.")
@@ -53,7 +55,7 @@ class SessionEntry(Model):
     outputOctets: int = Field(description="Octets sent to the user.")
     inputPackets: int = Field(description="Packets received from the user.")
     outputPackets: int = Field(description="Packets sent to the user.")
-    terminateCause: str = Field(description="Name or number of Acct-Terminate-Cause; empty without one.")
+    terminateCause: str = Field(description="Name or number of Acct-Terminate-Cause; empty if no record has it.")
 
 
 class SessionList(Model):

@@ -1,4 +1,4 @@
-"""`sallyport session`: the sessions of the devices by their accounting, and requests to end or change them."""
+"""`sallyport session`: user sessions of the devices, and requests to end or change them."""
 
 from collections.abc import Iterator
 
@@ -58,15 +58,15 @@ NUMBER = click.IntRange(min=1)
 
 @click.group(cls=Group)
 def session() -> None:
-    """Live and past sessions by the accounting of the devices."""
+    """Live and past sessions, from the RADIUS accounting of the devices."""
 
 
 @session.command("list")
-@click.option("--domain", help="Only of this domain (name or domainId).")
+@click.option("--domain", help="Show only entries of this domain (name or domainId).")
 @click.option("--live", is_flag=True, help="Only live sessions.")
-@click.option("--user", default="", help="Only of this user, as the device names it.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
-@click.option("--csv", "form", flag_value="csv", help="As CSV.")
+@click.option("--user", default="", help="Show only entries of this User-Name.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, live: bool, user: str, form: Form | None) -> None:
     """List sessions, newest first."""
@@ -77,37 +77,37 @@ def list_(line: CommandLine, *, domain: str | None, live: bool, user: str, form:
 @session.command()
 @click.argument("session_id", type=NUMBER, required=False)
 @click.option("--user", help="The live sessions of this user.")
-@click.option("--domain", help="At the devices of this domain (name or domainId).")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--domain", help="Domain of the user's devices (name or domainId).")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def disconnect(
     line: CommandLine, *, session_id: int | None, user: str | None, domain: str | None, form: Form | None
 ) -> None:
-    """Ask the device to end a session, or all of a user. Fails unless every device agrees."""
+    """Ask the device to end a session, or all sessions of a user. Fails unless every device agrees."""
     if (session_id is None) is (user is None) or (user is None) is not (domain is None):
         raise click.UsageError("give either SESSION_ID, or --user and --domain; see: sallyport session list")
     place = domain or _domain_of(line, session_id)
     body: Row = {"userName": user} if session_id is None else {"sessionId": session_id}
-    _tell(line, line.run("/network_device/DisconnectSession", body, domain=place), form)
+    _print_results(line, line.run("/network_device/DisconnectSession", body, domain=place), form)
 
 
 @session.command()
 @click.argument("session_id", type=NUMBER)
 @click.option("--set", "pairs", multiple=True, required=True, metavar="NAME=VALUE", help="An attribute; repeatable.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def change(line: CommandLine, *, session_id: int, pairs: tuple[str, ...], form: Form | None) -> None:
-    """Ask the device to change the attributes of a session. Fails unless it agrees."""
+    """Ask the device to change the attributes of a session. Fails unless the device agrees."""
     attributes: list[JSON] = []
     for name, sign, value in (pair.partition("=") for pair in pairs):
         if not sign:
             raise click.BadParameter(f'"{name}" is not understood; give NAME=VALUE', param_hint="--set")
         attributes.append({"name": name.strip(), "value": value.strip()})
     body: Row = {"sessionId": session_id, "replyAttributes": attributes}
-    _tell(line, line.run("/network_device/ChangeSession", body, domain=_domain_of(line, session_id)), form)
+    _print_results(line, line.run("/network_device/ChangeSession", body, domain=_domain_of(line, session_id)), form)
 
 
-def _tell(line: CommandLine, asked: Row, form: Form | None) -> None:
+def _print_results(line: CommandLine, asked: Row, form: Form | None) -> None:
     """Print the results. StartError: a device refused or did not answer."""
     results = entries(asked["results"])
     line.print_rows(results, RESULTS, form)
@@ -123,7 +123,7 @@ def _domain_of(line: CommandLine, session_id: int | None) -> str:
 
 
 def _sessions(line: CommandLine, domain: Row, *, live: bool, user: str) -> Iterator[Row]:
-    """Yield the sessions of a domain. A new session shifts the pages: entries that come again are left out."""
+    """Yield the sessions of a domain, each once: a new session shifts the pages, which then repeat an entry."""
     body: Row = {"live": live or None, "userName": user}
     last: int | None = None
     for each in line.listed("/network_device/ListSessions", "sessions", body, domain=str(domain["domainId"])):

@@ -1,4 +1,4 @@
-"""The rules of sessions: writing the records of a transaction, reading pages, ending silent sessions."""
+"""The service for sessions: write the records of a transaction, read pages, and end silent sessions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -20,7 +20,7 @@ from sallyport.store.model import Store, Tx
 
 COUNT_S = 5.0
 SILENT_S = 600.0
-SHORT_READ = 100  # rows that are read on the event loop
+SHORT_READ = 100  # maximum rows of a page that is read on the event loop
 CHUNK = 500  # sessions that end in one transaction
 _LABELS: Final[dict[int, str]] = {
     Status.START: "start",
@@ -34,7 +34,7 @@ log = structlog.get_logger()
 
 
 class Record(NamedTuple):
-    """One record of a transaction. device_id: 0 for a device without a row."""
+    """An accounting record and its device. device_id: 0 if the device has no row."""
 
     domain_id: int
     device_id: int
@@ -42,24 +42,24 @@ class Record(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Key of its session."""
+        """Key of the session that the record belongs to."""
         return self.device_id, self.report.session_id
 
     @property
     def has_session(self) -> bool:
-        """The record belongs to a session, which has a device and an Acct-Session-Id."""
+        """Whether the record belongs to a session: it has a device and an Acct-Session-Id."""
         return self.device_id > 0 and bool(self.report.session_id)
 
     @property
     def ends_all(self) -> bool:
-        """The device restarts or shuts down (RFC 2866 section 5.1: Accounting-On, Accounting-Off)."""
+        """Whether the device restarts or shuts down (Accounting-On, Accounting-Off: RFC 2866 section 5.1)."""
         return self.report.status in OF_DEVICE
 
 
 def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
-    """Write the changes of sessions in the transaction of the accounting records.
+    """Update sessions in the transaction of the accounting records.
 
-    Return for each record whether to keep it: False for a retransmission that its session has counted before.
+    Return for each record whether to store it: False for a retransmission, which its session has counted before.
     """
     fresh: list[bool] = []
     for ends_all, group in groupby(records, key=lambda record: record.ends_all):
@@ -84,18 +84,18 @@ def _take_in(tx: Tx, records: Sequence[Record]) -> list[bool]:
             continue
         session = sessions.get(key)
         if session is None:
-            session = sessions[key] = _begun(record)
+            session = sessions[key] = _new_session(record)
         elif session.is_over_for(report):
             session.give_up()
             repo.supersede(tx, session)
-            session = sessions[key] = _begun(record, follows=True)
+            session = sessions[key] = _new_session(record, follows=True)
         changed[key] = session
         fresh.append(session.take_in(report))
     repo.put(tx, changed.values())
     return fresh
 
 
-def _begun(record: Record, *, follows: bool = False) -> Session:
+def _new_session(record: Record, *, follows: bool = False) -> Session:
     report = record.report
     return Session(record.domain_id, record.device_id, report.session_id, started=report.begun, follows=follows)
 
@@ -117,19 +117,19 @@ class Sessions:
         return await read(lambda tx: repo.page(tx, query))
 
     async def domain_of(self, session_id: int) -> int:
-        """Return the domain of a session. NotFound."""
+        """Return the domain of a session. Raises NotFound."""
         domain_id = await self._store.read(lambda tx: repo.domain_of(tx, session_id))
         if domain_id is None:
             raise NotFound("session not found")
         return domain_id
 
     def count_records(self, statuses: Mapping[int, int]) -> None:
-        """Count records that were kept. statuses: their number by Acct-Status-Type."""
+        """Count stored records in the metrics. statuses: number of records by Acct-Status-Type."""
         for status, count in statuses.items():
             self._metrics.records.cell(_LABELS.get(status, "other")).count += count
 
     async def end_silent(self) -> int:
-        """End silent live sessions; return their number. StoreError."""
+        """End silent live sessions; return their number. Raises StoreError."""
         now, ended = self._clock(), 0
         for domain_id, count in (await self._store.read(repo.live)).items():
             while count and (
@@ -139,13 +139,16 @@ class Sessions:
         return ended
 
     async def end_restarted(self) -> None:
-        """End the remaining sessions of restarted devices. StoreError."""
+        """End the remaining sessions of restarted devices. Raises StoreError."""
         while found := await self._store.read(repo.restarts):
             for each in found:
                 await self._store.write(partial(repo.end_more, begun=each, limit=CHUNK))
 
     async def run(self) -> None:
-        """Count live sessions for the metrics, and end silent ones, until cancelled."""
+        """Count live sessions for the metrics, and end sessions that are silent or of restarted devices.
+
+        It runs until cancelled.
+        """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(every, COUNT_S, self._count, failure="session_count_failed"))
             nursery.start_soon(partial(every, COUNT_S, self.end_restarted, failure="restarted_sessions_not_ended"))

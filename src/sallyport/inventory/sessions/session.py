@@ -1,4 +1,4 @@
-"""The change of a session by a record: pure, and the same in any order of arrival."""
+"""A session, and its update by a record, with the same result in any order of arrival."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -9,14 +9,14 @@ from sallyport.store.model import Value
 
 NAS_REBOOT: Final = 11  # Acct-Terminate-Cause, RFC 2866 section 5.10
 DIGEST: Final = 8
-REMEMBERED: Final = 16  # records that a session knows again
-# A record that is repeated without Acct-Delay-Time looks new when it arrives. For this time after the end of a
-# session it counts as a repetition of that session's records.
+REMEMBERED: Final = 16  # number of records whose retransmission a session recognizes
+# A record that is sent again without Acct-Delay-Time has a later time. For this time after the end of a session, such a
+# record still belongs to that session, not to a later one with the same Acct-Session-Id.
 REPEATS_US: Final = 300 * SECOND
 
 
 class SessionState(StrEnum):
-    """State of a session. stopped: its device reported the end. lost: its device restarted or fell silent."""
+    """State of a session. stopped: the device reported the end. lost: the device restarted or sent no more records."""
 
     LIVE = "live"
     STOPPED = "stopped"
@@ -40,11 +40,11 @@ _NO_COUNTS: Final = (0,) * len(COUNTS)
 
 
 class Session:
-    """A session in memory, between two transactions of its row. Times in microseconds.
+    """A session in memory, while a transaction updates its row. Times are in microseconds.
 
-    facts, counts: in the order of report.FACTS and COUNTS. started: begin by its records; first_seen, updated: times of
-    its first and last event. records: number of different records. recent: their last digests. follows: an earlier
-    session had the same Acct-Session-Id. stored: None without a row.
+    facts, counts: in the order of report.FACTS and COUNTS. started: earliest begin that a record shows. first_seen,
+    updated: times of the first and last event. records: number of different records. recent: digests of the last
+    records. follows: an earlier session had the same Acct-Session-Id. stored: None if there is no row yet.
     """
 
     __slots__ = (
@@ -55,7 +55,7 @@ class Session:
     def __init__(
         self, domain_id: int, device_id: int, acct_session_id: bytes, *, started: int, follows: bool = False
     ) -> None:
-        """Begin without a record."""
+        """Make a session without a record."""
         self.domain_id = domain_id
         self.device_id = device_id
         self.acct_session_id = acct_session_id
@@ -79,7 +79,7 @@ class Session:
 
     def is_over_for(self, report: Report) -> bool:
         """Return whether a record belongs to a later session with the same Acct-Session-Id."""
-        repeated = self._knows(report)
+        repeated = self._is_repeated(report)
         if report.status == START and not repeated:
             if self._differs(report, MULTI_SESSION):
                 return True
@@ -91,13 +91,13 @@ class Session:
         return report.begun > self.stopped + REPEATS_US
 
     def take_in(self, report: Report) -> bool:
-        """Apply a record. False: it was applied before."""
-        if self._knows(report):
-            if self.state is LIVE:  # the records of an idle session may be equal
+        """Apply a record. Return False if it was applied before."""
+        if self._is_repeated(report):
+            if self.state is LIVE:  # consecutive records of an idle session may be equal
                 self.updated = max(self.updated, report.at)
             return False
         if self.follows and report.at < self.started - SECOND:
-            return True  # a late record of the session before
+            return True  # a late record of the previous session
         self.recent = self.recent[-DIGEST * (REMEMBERED - 1) :] + report.digest
         self.records += 1
         newer, older = (report.facts, self.facts) if report.at >= self.updated else (self.facts, report.facts)
@@ -116,16 +116,16 @@ class Session:
         return True
 
     def give_up(self) -> None:
-        """End a live session whose Acct-Session-Id another session has now."""
+        """End a live session because a later session has its Acct-Session-Id."""
         if self.state is LIVE:
             self.state, self.stopped = LOST, self.updated
 
     def _stop(self, report: Report) -> None:
-        """Apply an end: the last of several counts, and a reported end replaces a lost session's."""
+        """Apply a reported end. The latest of several counts; a reported end replaces the end of a lost session."""
         if self.state is not STOPPED or self.stopped is None or report.at >= self.stopped:
             self.state, self.stopped, self.cause = STOPPED, report.at, report.cause
 
-    def _knows(self, report: Report) -> bool:
+    def _is_repeated(self, report: Report) -> bool:
         recent, digest = self.recent, report.digest
         at = recent.find(digest)
         while at > 0 and at % DIGEST:
@@ -133,6 +133,6 @@ class Session:
         return at >= 0
 
     def _differs(self, report: Report, fact: int) -> bool:
-        """Return whether both have this fact, with different values."""
-        known, told = self.facts[fact], report.facts[fact]
-        return known is not None and told is not None and known != told
+        """Return whether session and report have different values of a fact; False if one lacks it."""
+        known, reported = self.facts[fact], report.facts[fact]
+        return known is not None and reported is not None and known != reported

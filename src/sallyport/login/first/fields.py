@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ssl
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.errors import FieldError
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit
+from sallyport.base.validation import Between, unfit, unfit_because
 from sallyport.directory.reading.connection import WITHOUT_LDAP, Account, has_ldap
 from sallyport.directory.reading.fields import LdapUrl, Line, Name
 from sallyport.directory.reading.server import Server, in_clear
@@ -27,7 +28,7 @@ from sallyport.web.scope import Flag
 DEFAULT_FILTER: Final = "(|(sAMAccountName={user})(uid={user})(userPrincipalName={user}))"
 RADSEC_PORT: Final = 2083
 RADSEC_SECRET: Final = "radsec"  # noqa: S105  no secret: the RFC prints it
-"""What both sides take over TLS, where the certificates prove who is there (RFC 6614 section 2.3)."""
+"""The shared secret of both sides over TLS, where certificates identify the peers (RFC 6614 section 2.3)."""
 
 
 def _digits(value: int) -> int:
@@ -38,6 +39,7 @@ def _digits(value: int) -> int:
 
 CodeDigits = Annotated[int, AfterValidator(_digits), Field(json_schema_extra={"enum": list(CODE_LENGTHS)})]
 CODE_DIGITS: Final = "Digits of a code that is typed behind the password."
+_TRUSTED: Final = "caCertificate (--ca-certificate FILE)"
 
 
 class _Strict(Model):
@@ -111,7 +113,7 @@ class LdapFields(Fields):
     def refused(self, host: Host) -> FieldError | None:
         """Refuse winbind, which is the host's, for an organization that may not use it."""
         if self.winbind and host.ntlm_auth is None:
-            return FieldError("winbind", "the setting winbind_orgs leaves out this organization")
+            return FieldError("winbind", "the setting winbind_orgs leaves out this organization", is_sentence=True)
         return None
 
     def checker(self, host: Host) -> Ldap:
@@ -120,7 +122,7 @@ class LdapFields(Fields):
         if self.bindDN is not None and self.bindPassword is not None:
             service = Account(self.bindDN, self.bindPassword.get_secret_value())
         settings = LdapSettings(
-            servers=tuple(Server(url, self.startTls) for url in self.servers),
+            servers=tuple(Server(url, self.startTls, _TRUSTED) for url in self.servers),
             base_dn=self.baseDN,
             service=service,
             user_filter=self.userFilter,
@@ -136,13 +138,14 @@ class LdapFields(Fields):
     @model_validator(mode="after")
     def _together(self) -> Self:
         if (self.bindDN is None) != (self.bindPassword is None):
-            raise unfit("bindDN and bindPassword belong together", "bindDN", "bindPassword")
+            sentence = "bindDN and bindPassword belong together: give both, or neither"
+            raise unfit_because(sentence, "bindDN", "bindPassword")
         if not self.startTls and any(in_clear(url) for url in self.servers):
-            raise unfit(
+            raise unfit_because(
                 "ldap:// sends passwords in clear: use ldaps://, or startTls; without it, loopback only", "servers"
             )
         if not has_ldap():
-            raise unfit(WITHOUT_LDAP)
+            raise unfit_because(WITHOUT_LDAP)
         return self
 
 
@@ -166,7 +169,7 @@ class TlsFields(_Strict):
 
     @property
     def settings(self) -> TlsSettings:
-        """The same as the link takes it."""
+        """Return the values for the link."""
         key = self.clientKey.get_secret_value()
         return TlsSettings(self.clientCertificate, key, self.caCertificate, self.serverName or "")
 
@@ -198,7 +201,7 @@ class HomeServerFields(_Strict):
 
     @property
     def settings(self) -> HomeServerSettings:
-        """The same as the checker takes it."""
+        """Return the values for the checker."""
         secret = SharedSecret(self.secret.get_secret_value().encode())
         return HomeServerSettings(self.host, self.port, secret, None if self.tls is None else self.tls.settings)
 
@@ -229,7 +232,7 @@ class UpstreamFields(Fields):
         for number, server in enumerate(self.servers):
             wrong = None if server.tls is None else server.tls.why_unusable()
             if wrong is not None:
-                return FieldError(f"servers.{number}.tls.{wrong.field}", wrong.message)
+                return replace(wrong, field=f"servers.{number}.tls.{wrong.field}")
         return None
 
     def checker(self, host: Host) -> Upstream:

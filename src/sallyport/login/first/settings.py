@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -71,22 +72,17 @@ class FirstFactorSettings:
             kind for domain_id, kind in self.factors.rows.value if domain_id == domain.id
         }
         if factor in self._kinds and factor not in known:
-            raise Invalid(f"missing {factor}", (FieldError(factor.value, "is needed: it was not configured before"),))
+            wrong = FieldError(factor.value, "is needed: it was not configured before", is_sentence=True)
+            raise Invalid(f"missing {factor}", (wrong,))
 
         def work(tx: Tx) -> None:
             for row in rows:
                 repo.save(tx, row)
             set_first_factor(tx, domain.id, factor)
             changes = audit.changed({"firstFactor": domain.first_factor.value}, {"firstFactor": factor.value})
-            audit.record(
-                tx,
-                "domain.first_factor",
-                at=at,
-                tenant_id=domain.tenant_id,
-                domain_id=domain.id,
-                target=f"domain {domain.id} {domain.name}",
-                changes={**changes, **{row.kind: [audit.HIDDEN, audit.HIDDEN] for row in rows}},
-            )
+            changes |= {row.kind: [audit.HIDDEN, audit.HIDDEN] for row in rows}
+            target = f"domain {domain.id} {domain.name}"
+            audit.record_in(tx, "domain.first_factor", domain.id, target, changes, at=at)
 
         await self._configuration.change(work)
         self.factors.retire(domain.id, self.factors.rows.value.get((domain.id, factor.value)))
@@ -99,7 +95,7 @@ class FirstFactorSettings:
             raise refusal(error, within=name) from None
         refused = fields.refused(self._host(domain_id))
         if refused is not None:
-            raise Invalid(f"invalid {refused.field}", (FieldError(f"{name}.{refused.field}", refused.message),))
+            raise Invalid(f"invalid {refused.field}", (replace(refused, field=f"{name}.{refused.field}"),))
         sealed = self._vault.seal(json.dumps(revealed(fields)).encode(), repo.identity(domain_id, name))
         return FactorRow(domain_id, name, sealed, at)
 
@@ -115,7 +111,7 @@ class FirstFactorSettings:
         return found
 
     def check_key(self, tx: Tx) -> None:
-        """Open the sealed configurations of a store that will replace this one. SecretError."""
+        """Open the sealed configurations of a store that will replace this one. Raises SecretError."""
         for row in repo.load(tx).values():
             self._vault.open(row.fields, row.identity)
 

@@ -12,24 +12,24 @@ from sallyport.base.wire import JSON, Row
 
 COLUMNS: Final = ("station", "name", "addedAt")
 BATCH: Final = 1000
-"""Stations in one call."""
+"""Maximum stations in one call."""
 
 _domain = click.option("--domain", required=True, help="The domain's name or domainId.")
 
 
 @click.group(cls=Group, first=("add", "list"))
 def bypass() -> None:
-    """MAC authentication bypass: stations that are admitted by their address."""
+    """MAC authentication bypass: stations that are admitted by their MAC address."""
 
 
 @bypass.command()
 @click.argument("stations", nargs=-1)
 @_domain
-@click.option("--name", default="", help="What they are, such as `printers, 2nd floor`.")
+@click.option("--name", default="", help="Name of the stations, such as `printers, 2nd floor`.")
 @click.option("--file", type=click.File(encoding="utf-8"), help="Lines of `ADDRESS` or `ADDRESS,NAME`; `-` is stdin.")
 @click.pass_obj
 def add(line: CommandLine, *, stations: Sequence[str], domain: str, name: str, file: TextIO | None) -> None:
-    """Add stations by MAC address, in any notation. A known station gets the new name."""
+    """Add stations by MAC address, in any notation. A station that is on the list gets the new name."""
     wanted = {name: list(stations)} if stations else {}
     for address, own in _lines(file):
         wanted.setdefault(own or name, []).append(address)
@@ -47,7 +47,7 @@ def add(line: CommandLine, *, stations: Sequence[str], domain: str, name: str, f
 @_domain
 @click.pass_obj
 def remove(line: CommandLine, *, stations: Sequence[str], domain: str) -> None:
-    """Take stations off the list, all or none."""
+    """Remove stations from the list, all or none."""
     done = line.run("/ad/DeleteBypassStation", {"station": list[JSON](stations)}, domain=domain)
     line.note(str(done["message"]))
 
@@ -55,7 +55,7 @@ def remove(line: CommandLine, *, stations: Sequence[str], domain: str) -> None:
 @bypass.command("list")
 @_domain
 @click.option("--search", default="", help="A part of the address or of the name.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
     """List the stations of a domain."""
@@ -63,7 +63,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 
 
 def _lines(file: TextIO | None) -> Iterator[tuple[str, str]]:
-    """Yield the addresses of a file, each with its name; skip empty lines and comments."""
+    """Yield each address in a file with its name; skip empty lines and comments."""
     for text in file or ():
         address, _, name = text.partition(",")
         if address.strip() and not address.startswith("#"):

@@ -1,22 +1,21 @@
-"""The SQL of the stations of MAC authentication bypass. station: 12 hex digits in lower case.
+"""SQL for the stations of MAC authentication bypass. station: 12 hex digits in lower case.
 
-One statement writes a list. The store's thread gives up the interpreter for each statement: while other threads
-computed, 1,000 statements took 0.6 s, and the logins of all tenants waited for that transaction.
+One statement writes all stations of a request. The store's thread releases the interpreter lock at each statement:
+while other threads computed, 1,000 statements took 0.6 s, and the logins of all tenants waited for the transaction.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
-from sallyport.store.model import Tx
+from sallyport.store.model import LISTED_TEXTS, Tx, listed
 
 MAX_STATIONS: Final = 100_000
-"""Of a domain. All of them are in memory."""
+"""Maximum stations of a domain, since all of them are in memory."""
 Lists = Mapping[int, frozenset[str]]
-"""The stations of each domain that has some."""
+"""The stations on the list of each domain; a domain without stations is absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class StationRow:
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """The number of rows and the highest id, which no later row gets again: equal extents mean equal rows."""
+    """The number of rows and the highest id. Ids are not reused, so the rows are unchanged if both are the same."""
 
     count: int
     last: int
@@ -44,13 +43,13 @@ class _Member:
 
 @dataclass(slots=True)
 class Known:
-    """The rows of the last load, so that an unrelated change does not read a hundred thousand rows again."""
+    """A cache of the last load, so that an unrelated change does not read a hundred thousand rows again."""
 
     extent: _Extent | None = None
     lists: Lists = field(default_factory=dict)
 
     def forget(self) -> None:
-        """Read all rows again: the store was replaced."""
+        """Make the next load read all rows, since another node changed them or the store was replaced."""
         self.extent = None
 
 
@@ -67,32 +66,37 @@ def load(tx: Tx, known: Known) -> Lists:
 
 
 def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
-    """Put stations on a list. A listed station gets the name, unless it is empty. Conflict: too many stations."""
+    """Add stations to a domain's list. at: microseconds. Conflict: too many stations.
+
+    A station that is on the list gets the new name, unless that is empty.
+    """
     tx.execute(
         "insert into bypass_stations (domain_id, station, name, added_at) "
         "select :domain, value, :name, :at from json_each(:stations) where true "
         "on conflict (domain_id, station) do update set name = excluded.name where excluded.name <> ''",
         domain=domain_id,
-        stations=json.dumps(list(stations)),
+        stations=listed(stations),
         name=name,
         at=at,
     )
     if _count(tx, domain_id) > MAX_STATIONS:
-        raise Conflict(f"a domain has at most {MAX_STATIONS} stations that are admitted by their MAC address")
+        raise Conflict(
+            f"a domain has at most {MAX_STATIONS} stations that are admitted by their MAC address: remove some first"
+        )
 
 
 def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
-    """Take stations, each given once, off a list. NotFound: a station is not on the list."""
-    sql = (
-        "delete from bypass_stations where domain_id = :domain and station in (select value from json_each(:stations))"
-    )
-    if tx.execute(sql, domain=domain_id, stations=json.dumps(list(stations))) < len(stations):
+    """Remove stations from a domain's list. stations: without duplicates. NotFound: a station is not on the list."""
+    sql = f"delete from bypass_stations where domain_id = :domain and station in {LISTED_TEXTS}"
+    if tx.execute(sql, domain=domain_id, ids=listed(stations)) < len(stations):
         raise NotFound("station not found")
 
 
 def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
-    """Return one page of a list, ordered by id, and the total. search: part of the name, without case; key: part of the
-    address."""
+    """Return one page of a domain's list, ordered by id, and the number of all matches.
+
+    search: part of the name, ignoring case, or of the address. key: that part of the address in hex digits.
+    """
     where = "from bypass_stations where domain_id = :domain"
     if search:
         where += " and (instr(fold(name), :search) > 0 or (:key <> '' and instr(station, :key) > 0))"

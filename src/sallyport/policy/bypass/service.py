@@ -17,8 +17,11 @@ from sallyport.store.snapshot import Configuration
 
 
 class Bypass:
-    """The lists of all domains. Reading never waits; a change applies when it returns. revocations: ends the sessions
-    of stations that are taken off a list. some: whether any list has a station, so that the login path has to ask."""
+    """The lists of all domains, in memory. A change applies when its call returns.
+
+    revocations: ends the sessions of stations that are removed from a list. some: whether any list has a station; if it
+    is false, the login path skips its checks.
+    """
 
     def __init__(
         self, configuration: Configuration, clock: Clock = now_us, *, revocations: Revocations | None = None
@@ -37,25 +40,28 @@ class Bypass:
         self.some = bool(lists)
 
     def admits(self, login: Attempt, domain_id: int) -> bool:
-        """Whether a login asks for a station that is on the domain's list. Worth asking where `some` is true.
-        PacketError: a malformed password."""
+        """Return whether a login is a bypass request for a station on the domain's list.
+
+        The result is always False if `some` is false. PacketError: the password is malformed.
+        """
         stations = self._lists.value.get(domain_id)
         return stations is not None and requested_station(login) in stations
 
     def admits_by_eap(self, login: Attempt, domain_id: int) -> str:
-        """Return the station on the domain's list, as 12 hex digits, that a login asks for by EAP; empty if there is
-        none."""
+        """Return the station of a bypass request by EAP, as 12 hex digits; empty if it is not on the domain's list."""
         stations = self._lists.value.get(domain_id)
         station = requested_station_by_eap(login) if stations else ""
         return station if stations and station in stations else ""
 
     def has(self, domain_id: int, station: str) -> bool:
-        """Whether a station is on a domain's list."""
+        """Return whether a station is on a domain's list."""
         return station in self._lists.value.get(domain_id, ())
 
     async def add(self, domain_id: int, stations: Sequence[str], name: str = "") -> int:
-        """Put stations (12 hex digits) on a domain's list, and return their number. A listed one gets the name.
-        Conflict."""
+        """Add stations (12 hex digits each) to a domain's list, and return their number. Conflict: too many stations.
+
+        A station that is on the list gets the new name.
+        """
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 
         def work(tx: Tx) -> int:
@@ -66,7 +72,7 @@ class Bypass:
         return await self._configuration.change(work)
 
     async def delete(self, domain_id: int, stations: Sequence[str]) -> int:
-        """Take stations off, all or none, and return their number. NotFound."""
+        """Remove stations from a domain's list, all or none, and return their number. Raises NotFound."""
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 
         def work(tx: Tx) -> int:
@@ -79,7 +85,7 @@ class Bypass:
         return await self._configuration.change(work)
 
     async def page(self, domain_id: int, search: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
-        """Return one page of a domain's list, and the total."""
+        """Return one page of a domain's list, and the number of all matches."""
         text, key = search.strip(), station_key(search).translate(_MARKS)
         return await self._configuration.store.search(
             lambda tx: repo.page(tx, domain_id, text, key, offset=offset, limit=limit)
@@ -87,15 +93,8 @@ class Bypass:
 
     def _record(self, tx: Tx, action: str, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
         changed: JSON = [mac_text(station) for station in stations]
-        audit.record(
-            tx,
-            action,
-            at=at,
-            tenant_id=audit.tenant_of(tx, domain_id),
-            domain_id=domain_id,
-            target=counted(len(stations), "station"),
-            changes={"stations": [None, changed], **({"name": [None, name]} if name else {})},
-        )
+        changes: dict[str, JSON] = {"stations": [None, changed], **({"name": [None, name]} if name else {})}
+        audit.record_in(tx, action, domain_id, counted(len(stations), "station"), changes, at=at)
 
 
 _MARKS = str.maketrans("", "", ":-. ")

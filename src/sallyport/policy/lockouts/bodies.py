@@ -1,9 +1,9 @@
-"""The requests and answers of /ad/ListLockouts and /ad/Unlock."""
+"""Request and response bodies of /ad/ListLockouts and /ad/Unlock."""
 
 from pydantic import Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit
+from sallyport.base.validation import unfit_because
 from sallyport.policy.lockouts.failures import Kind
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import InDomain, Text
@@ -22,7 +22,7 @@ class Unlock(InDomain):
     @model_validator(mode="after")
     def _names_one(self) -> "Unlock":
         if bool(self.userName) is bool(self.station):
-            raise unfit("either userName or station", "userName", "station")
+            raise unfit_because("either userName or station is needed", "userName", "station")
         return self
 
     @property

@@ -13,12 +13,12 @@ COLUMNS = ("domain", "kind", "name", "since", "until", "failures")
 
 @click.group(cls=Group)
 def lockout() -> None:
-    """Lock-outs: users and stations that have failed too often."""
+    """Lock-outs: users and stations that are locked out after too many failures."""
 
 
 @lockout.command("list")
-@click.option("--domain", help="Only of this domain (name or domainId).")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--domain", help="Show only entries of this domain (name or domainId).")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
     """List users and stations that are locked out now."""
@@ -27,8 +27,8 @@ def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
 
 @lockout.command()
 @click.option("--domain", required=True, help="The domain's name or domainId.")
-@click.option("--user", help="This user.")
-@click.option("--station", help="This station (Calling-Station-Id), written in any way.")
+@click.option("--user", help="User to unlock.")
+@click.option("--station", help="Station to unlock: Calling-Station-Id; a MAC address in any notation.")
 @click.pass_obj
 def remove(line: CommandLine, *, domain: str, user: str | None, station: str | None) -> None:
     """Unlock a user or a station."""

@@ -1,4 +1,4 @@
-"""The rules of lock-outs: the effect of a failure, the refusal of locked names, and unlocking."""
+"""The service for lock-outs: count failures, refuse locked names, and unlock them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,10 +33,10 @@ log = structlog.get_logger()
 
 
 class Lockouts:
-    """The lock-outs of all domains. `load` must have run; `run` removes expired ones.
+    """The lock-outs of all domains. Call `load` before the first login; `run` removes expired locks.
 
-    limit: failures within five minutes that lock; 0: none do. some: whether the login path has to ask, because there
-    was a failure lately or a name is locked out.
+    limit: number of failures within five minutes that locks a name; 0: no name is locked. some: whether there was a
+    failure within an hour or a name is locked out; if it is false, the login path skips its checks.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Lockouts:
     # --- for the login path -----------------------------------------------------------------------------------
 
     def refuses(self, login: Attempt, domain: Domain) -> bool:
-        """Whether a login's user or station is locked out. Worth asking where `some` is true."""
+        """Return whether a login's user or station is locked out. The result is always False if `some` is false."""
         if not (self._users.locks or self._strangers.locks or self._stations.locks):
             return False
         now, user = self._clock(), _user_key(domain.id, login.principal)
@@ -80,10 +80,10 @@ class Lockouts:
         return station is not None and self._stations.is_locked(station, now)
 
     def note(self, login: Attempt, domain: Domain, decision: Outcome, *, wrong_code: bool = False) -> None:
-        """Count the decision on a login that is not refused. wrong_code: it had a wrong code, and is asked again.
+        """Count the failure of a login that was not locked out, or reset the counts after a success.
 
-        A wrong code counts without a signature too: the service checks codes only behind a right password or with a
-        valid State, and a spoofer has neither.
+        wrong_code: the code was wrong, and the user is asked again. A wrong code counts in an unsigned request too: the
+        service checks a code only after a correct password or with a valid State, and a spoofer has neither.
         """
         failure = decision.failure or (Failure.CODE if wrong_code else None)
         if failure is not None:
@@ -125,9 +125,12 @@ class Lockouts:
             _write_with_event(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
 
     def _proof(self, login: Attempt, failure: Failure) -> bytes:
-        """Return octets that identify a guess. A repeated password under a new authenticator, or a captured packet, is
-        the same guess. A repeated code is another guess, since codes change. Another response under the same
-        authenticator is another guess too: an attacker with the RADIUS secret may send any number."""
+        """Return octets that identify a guess.
+
+        A repeated password with a new authenticator is the same guess, and so is a replayed packet. A repeated code is
+        a new guess, since codes change. A new response with the same authenticator is a new guess too, since an
+        attacker with the RADIUS secret can choose the authenticator.
+        """
         request = login.request
         if login.method == Method.PAP:
             again = request.authenticator if failure is Failure.CODE else b""
@@ -137,7 +140,7 @@ class Lockouts:
         return blake2b(guess, key=self._key, digest_size=16).digest()
 
     def _write_station(self, tx: Tx, login: Attempt, domain: Domain, row: LockoutRow, lock: Lock) -> None:
-        """Write a station's lock in the event's transaction, if the store has another station of the same NAS."""
+        """Write a station's lock in the event's transaction if the NAS has another station, else let it expire."""
         device = login.device
         if device.id is not None and repo.has_other_station(tx, device.domain_id, device.id, row.name):
             self._write(tx, domain, row)
@@ -159,7 +162,7 @@ class Lockouts:
         self._metrics.locked(row.kind)
 
     def take_back(self, login: Attempt) -> None:
-        """Remove the failure of a login that could not be recorded and gets no reply: it counts when the device
+        """Remove the failure of a login that could not be recorded. It gets no reply, and counts when the device
         retries."""
         if login.domain is not None and self.some:
             user, station = _user_key(login.domain.id, login.principal), station_of(login, login.domain.id)
@@ -171,13 +174,16 @@ class Lockouts:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def page(self, domain_id: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
-        """Return one page of a domain's lock-outs, ordered by id, and the total. StoreError."""
+        """Return one page of a domain's lock-outs, ordered by id, and the number of all. Raises StoreError."""
         now = self._clock()
         return await self._store.read(lambda tx: repo.page(tx, domain_id, now, offset=offset, limit=limit))
 
     async def unlock(self, domain_id: int, kind: Kind, name: str) -> bool:
-        """Remove the lock and the count of a user or a station. name: of a station in any notation. Return False if it
-        was not locked out. StoreError."""
+        """Remove the lock and the count of a user or a station. Return False if it was not locked out. Raises
+        StoreError.
+
+        name: the name of a user, or the Calling-Station-Id of a station in any notation.
+        """
         now, same = self._clock(), fold_name if kind is Kind.USER else station_key
         wanted = same(name.strip())
 
@@ -185,21 +191,14 @@ class Lockouts:
             found = [row for row in repo.of_kind(tx, domain_id, kind, now) if same(row.name.strip()) == wanted]
             for row in found:
                 repo.delete(tx, row)
-                audit.record(
-                    tx,
-                    f"{kind}.unlocked",
-                    at=now,
-                    tenant_id=audit.tenant_of(tx, domain_id),
-                    domain_id=domain_id,
-                    target=f"{kind} {row.name}",
-                )
+                audit.record_in(tx, f"{kind}.unlocked", domain_id, f"{kind} {row.name}", at=now)
             return found
 
         found = await self._store.write(work)
         for row in found:
             for names in (self._users, self._strangers, self._stations):
                 names.unlock(_key(row))
-        if kind is Kind.USER:  # a user below the limit too
+        if kind is Kind.USER:  # also reset the count of a user who is not locked out
             self._users.unlock((domain_id, wanted))
             self._strangers.unlock((domain_id, wanted))
         return bool(found)
@@ -207,7 +206,7 @@ class Lockouts:
     # --- over time --------------------------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Replace the locks in memory by those of the store. StoreError."""
+        """Replace the locks in memory by the locks in the store. Raises StoreError."""
         rows = await self._store.read(lambda tx: repo.load(tx, self._clock())) if self._limit else []
         for names in (self._users, self._strangers, self._stations, self._shared):
             names.clear()
@@ -221,7 +220,7 @@ class Lockouts:
         await every(SWEEP_S, self.sweep, failure="lockout_purge_failed")
 
     async def sweep(self) -> None:
-        """Remove expired failures and locks, in memory and in the store. StoreError."""
+        """Remove expired failures and locks, in memory and in the store. Raises StoreError."""
         now = self._clock()
         tables = (self._users, self._strangers, self._stations)
         ended = sum(names.sweep(now) for names in tables)
@@ -243,7 +242,10 @@ def _key(row: LockoutRow) -> Key:
 
 
 def _is_authentic(login: Attempt) -> bool:
-    """Whether the sender of a login is known. A right PAP password shows that it was hidden with the secret."""
+    """Return whether a login comes from its RADIUS client: it is signed, or has a correct PAP password.
+
+    A sender needs the shared secret to encrypt a PAP password.
+    """
     return login.request.signed or (login.proven and login.method == Method.PAP)
 
 

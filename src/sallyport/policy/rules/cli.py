@@ -1,4 +1,4 @@
-"""`sallyport rule`: login rules, which allow, block or ask for a second factor."""
+"""`sallyport rule`: login rules, which allow logins, block them, or require a second factor."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from sallyport.policy.rules.trial_cli import test
 COLUMNS = ("ruleId", "name", "action", "priority", "enabled", "scope", "reply")
 ACTIONS = click.Choice(["allow", "block", "mfa_required"])
 NUMBER = click.IntRange(min=1)
-# The options that may be repeated, and the fields that they are.
+# Each repeatable option and its field in the request body.
 LISTS = {
     "user": "users",
     "group": "groups",
@@ -47,17 +47,29 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
 def described(work: CommandT) -> CommandT:
-    """The options that add and update share."""
+    """Add the options that `add` and `update` share to a command."""
     options = [
         click.option("--domain", required=True, help="The domain's name or domainId."),
-        click.option("--priority", type=click.IntRange(min=0), help="Smaller ones are read first; 100 unless given."),
-        click.option("--disabled/--enabled", default=None, help="A disabled rule is kept and not read."),
-        *(click.option(f"--{name}", field, multiple=True, help=_HELP[name]) for name, field in LISTS.items()),
-        click.option("--time", help="Such as `mon-fri 22:00-06:00 Europe/Berlin`; UTC unless a zone is given."),
-        click.option("--vlan", help="Number or name of the VLAN to answer with."),
-        click.option("--reply", "replies", multiple=True, metavar="NAME=VALUE", help="An attribute of the answer."),
         click.option(
-            "--everyone", is_flag=True, help="Confirm a rule without a scope that lets all in without a second factor."
+            "--priority", type=click.IntRange(min=0), help="Smaller priorities are read first. New rules: 100."
+        ),
+        click.option("--disabled/--enabled", default=None, help="A disabled rule is stored but not used."),
+        *(click.option(f"--{name}", field, multiple=True, help=_HELP[name]) for name, field in LISTS.items()),
+        click.option(
+            "--time", help="Times of the rule, such as `mon-fri 22:00-06:00 Europe/Berlin`; UTC without a zone."
+        ),
+        click.option("--vlan", help="Number or name of the VLAN in the Access-Accept."),
+        click.option(
+            "--reply",
+            "replies",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="An attribute of the Access-Accept; repeatable.",
+        ),
+        click.option(
+            "--everyone",
+            is_flag=True,
+            help="Confirm that an allow rule without a scope exempts all from the second factor.",
         ),
     ]
     for option in reversed(options):
@@ -67,19 +79,19 @@ def described(work: CommandT) -> CommandT:
 
 @click.group(cls=Group, first=("add", "list"))
 def rule() -> None:
-    """Login rules of a domain: allow, block, or ask for a second factor."""
+    """Login rules of a domain: allow, block, or require a second factor."""
 
 
 @rule.command()
 @click.argument("name")
-@click.option("--action", type=ACTIONS, required=True, help="What happens to a login that matches.")
+@click.option("--action", type=ACTIONS, required=True, help="Action for a login that matches.")
 @described
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: object) -> None:
-    """Add a rule and print its ruleId. Every scope that is given must hold, by any of its values.
+    """Add a rule and print its ruleId. Of each scope that is given, one value must match the login.
 
-    Rules that name users are read first, then rules that name groups, then rules that name OUs, then the others; among
-    these, the smaller priority first. The first rule that matches decides.
+    Rules with users are read first, then rules with groups, then rules with OUs, then the others; among these, rules
+    with smaller priority first. The first rule that matches decides.
     """
     body: Row = {"name": name, "action": action, **_fields(given)}
     made = _run(line, "/ad/AddLoginRule", body, domain)
@@ -90,13 +102,13 @@ def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: o
 @rule.command()
 @click.argument("rule_id", type=NUMBER)
 @click.option("--name", help="New name.")
-@click.option("--action", type=ACTIONS, help="What happens to a login that matches.")
+@click.option("--action", type=ACTIONS, help="New action for a login that matches.")
 @described
 @click.pass_obj
 def update(
     line: CommandLine, /, *, rule_id: int, name: str | None, action: str | None, domain: str, **given: object
 ) -> None:
-    """Change a rule. Absent options keep their values; an empty value clears one, as in --user ''."""
+    """Change a rule. A setting without an option keeps its value; an empty value clears it, as in --user ''."""
     body: Row = {"ruleId": rule_id, "name": name, "action": action, **_fields(given)}
     made = _run(line, "/ad/UpdateLoginRule", body, domain)
     line.note(f"rule {rule_id} is changed")
@@ -105,7 +117,7 @@ def update(
 
 @rule.command("list")
 @click.option("--domain", required=True, help="The domain's name or domainId.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the rules of a domain in the order in which they are read."""
@@ -129,7 +141,7 @@ rule.add_command(test)
 
 
 def _run(line: CommandLine, path: str, body: Row, domain: str) -> Row:
-    """Add or change a rule. A refusal for want of a scope names the options."""
+    """Add or change a rule. Invalid: a rule without a scope is not confirmed; the message names the options."""
     try:
         return line.run(path, body, domain=domain)
     except Invalid as error:
@@ -144,7 +156,7 @@ def _run(line: CommandLine, path: str, body: Row, domain: str) -> Row:
 
 
 def _warn(line: CommandLine, answer: Row, body: Row) -> None:
-    """Print the warnings of an answer, with the names that the body has."""
+    """Print the warnings of an answer, with names from the request body instead of entry numbers."""
     warnings = answer["warnings"]
     for warning in warnings if isinstance(warnings, list) else ():
         text = _ENTRY.sub(lambda found: _named(found, body), str(warning))
@@ -162,7 +174,7 @@ def _named(found: re.Match[str], body: Row) -> str:
 
 
 def _fields(given: dict[str, object]) -> dict[str, JSON]:
-    """Return the given options as fields of a body."""
+    """Return options as fields of a request body."""
     fields: dict[str, JSON] = {}
     for name, value in given.items():
         if isinstance(value, tuple):
@@ -207,7 +219,7 @@ def _time(words: Sequence[str]) -> JSON:
 
 
 def _days(word: str) -> list[JSON]:
-    """Return the days of `mon,wed-fri`; empty if a part is no day."""
+    """Return the days of a list such as `mon,wed-fri`; empty if a part is no day."""
     days: list[JSON] = []
     for part in word.casefold().split(","):
         first, _, last = part.partition("-")

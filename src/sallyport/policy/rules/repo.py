@@ -1,5 +1,8 @@
-"""The SQL of login rules. A row has the definition as JSON, the columns that are searched and sorted, and the reply
-attributes in octets, so that a changed dictionary does not change the replies of a rule."""
+"""SQL for login rules.
+
+A row has the definition as JSON, columns for searching and sorting, and the reply attributes as octets, so that a
+changed dictionary does not change the replies of a rule.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -27,7 +30,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class OfDomain:
-    """The rules of a domain: all of them ordered by id, and the enabled ones ready to match; None if there are none."""
+    """The rules of a domain. rules: all of them, ordered by id. enabled: None if no rule is enabled."""
 
     rules: tuple[Rule, ...]
     enabled: DomainRules | None
@@ -35,7 +38,7 @@ class OfDomain:
 
 @dataclass(slots=True)
 class Known:
-    """The rows of the last load: a reload prepares only changed rules and domains."""
+    """A cache of the last load, so that a reload prepares only changed rules and domains."""
 
     rules: dict[int, tuple[_Row, Rule]] = field(default_factory=dict)
     domains: dict[int, OfDomain] = field(default_factory=dict)
@@ -43,7 +46,7 @@ class Known:
 
 def load(tx: Tx, known: Known) -> Mapping[int, OfDomain]:
     """Return the rules of all domains that have rules."""
-    # Two reloads may overlap in two threads: each works on its own objects and stores them at the end.
+    # Two reloads may overlap in two threads, so each builds its own objects and assigns them at the end.
     before, old_domains = known.rules, known.domains
     read: dict[int, tuple[_Row, Rule]] = {}
     rules: dict[int, list[Rule]] = {}
@@ -74,7 +77,7 @@ def _rule(row: _Row) -> Rule:
 
 
 def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
-    """A rule's definition. NotFound, also for another domain's."""
+    """Return the definition of a domain's rule. NotFound: the domain has no such rule."""
     row = tx.one(
         _Row, f"select {_COLUMNS} from login_rules where domain_id = :domain and id = :id", domain=domain_id, id=rule_id
     )
@@ -84,10 +87,10 @@ def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
 
 
 def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: int) -> int:
-    """The new rule's id. Conflict: the domain has as many as it may."""
+    """Insert a rule, and return its id. Conflict: the domain has too many rules, or they are too long in total."""
     count = tx.value(int, "select count(*) from login_rules where domain_id = :domain", domain=domain_id) or 0
     if count >= MAX_RULES:
-        raise Conflict(f"a domain has at most {MAX_RULES} login rules")
+        raise Conflict(f"a domain has at most {MAX_RULES} login rules: remove some first")
     rule_id = tx.value(
         int,
         "insert into login_rules (domain_id, name, priority, enabled, action, definition, attributes, created_at, "
@@ -108,14 +111,16 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
 
 
 def _must_fit(tx: Tx, domain_id: int) -> None:
-    """All rules of all tenants are in memory."""
+    """Limit the total length of a domain's rules, since all rules are in memory. Raises Conflict."""
     sql = "select sum(length(definition)) from login_rules where domain_id = :domain"
     if (tx.value(int, sql, domain=domain_id) or 0) > MAX_CHARACTERS:
-        raise Conflict(f"the login rules of a domain have at most {MAX_CHARACTERS} characters in all")
+        raise Conflict(
+            f"the login rules of a domain have at most {MAX_CHARACTERS} characters in all: remove some first"
+        )
 
 
 def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attributes: bytes, at: int) -> None:
-    """Keep what a domain's rule is now. Conflict: the domain's rules have grown too large."""
+    """Update a domain's rule. Conflict: the domain's rules are too long in total."""
     tx.execute(
         "update login_rules set name = :name, priority = :priority, enabled = :enabled, action = :action, "
         "definition = :definition, attributes = :attributes, updated_at = :at where id = :id",
@@ -132,7 +137,6 @@ def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attribu
 
 
 def delete(tx: Tx, rule_id: int) -> None:
-    """Remove a rule."""
     tx.execute("delete from login_rules where id = :id", id=rule_id)
 
 
@@ -140,13 +144,15 @@ def delete(tx: Tx, rule_id: int) -> None:
 
 
 def has_endpoint_user(tx: Tx, domain_id: int, key: str) -> bool:
-    """Whether a domain has an endpoint user. key: the folded name."""
+    """Return whether a domain has an endpoint user. key: the case-folded name."""
     return bool(tx.rows("select 1 from endpoint_users where domain_id = :d and name_key = :key", d=domain_id, key=key))
 
 
 def users_like(tx: Tx, domain_id: int, key: str, length: int, limit: int, *, local: bool) -> Iterator[str]:
-    """Yield folded names of imported users, and with `local` of endpoint users, which are about as long as a folded
-    name and begin with its first `length` characters."""
+    """Yield case-folded user names of similar length that begin with the first `length` characters of `key`.
+
+    They are names of imported users, and if `local` is true also of endpoint users.
+    """
     for table, extra in (("directory_names", "and is_alias = 0"), ("endpoint_users", "")):
         if local or extra:
             sql = (
@@ -166,7 +172,7 @@ def users_like(tx: Tx, domain_id: int, key: str, length: int, limit: int, *, loc
 
 
 def groups(tx: Tx, domain_id: int) -> dict[str, str]:
-    """Return the groups of a domain, of its endpoints and of its directories, by folded name."""
+    """Return the groups of a domain's endpoints and directories, by case-folded name."""
     sql = (
         "select name from endpoint_groups where domain_id = :d union select name from directory_groups "
         "where domain_id = :d"

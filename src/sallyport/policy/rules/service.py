@@ -17,7 +17,7 @@ from sallyport.store.snapshot import Configuration
 
 
 class LoginRules:
-    """The login rules of all domains. Reading never waits; a change applies when it returns."""
+    """The login rules of all domains, in memory. A change applies when its call returns."""
 
     def __init__(self, configuration: Configuration, dictionary: Dictionary, clock: Clock = now_us) -> None:
         self.translation = Translation(dictionary)
@@ -33,14 +33,16 @@ class LoginRules:
         return None if own is None else own.enabled
 
     def all_of(self, domain_id: int) -> Sequence[Rule]:
-        """Return a domain's rules, disabled ones too, ordered by id."""
+        """Return a domain's rules, including disabled ones, ordered by id."""
         own = self._table.value.get(domain_id)
         return () if own is None else own.rules
 
     async def add(self, domain_id: int, fields: Given) -> int:
-        """Add a rule, which needs a name and an action, and return its id. Invalid: names the field. Conflict: too
-        many."""
-        definition = Definition("", UNMATCHED).changed(self._kept(fields))
+        """Add a rule, and return its id. fields: at least a name and an action.
+
+        Invalid: a field has an invalid value. Conflict: the domain has too many rules.
+        """
+        definition = Definition("", UNMATCHED).changed(self._translated(fields))
         _check_scope(None, definition, everyone=fields.everyone)
         attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
         at = self._clock()
@@ -53,8 +55,9 @@ class LoginRules:
         return await self._configuration.change(work)
 
     async def update(self, domain_id: int, rule_id: int, fields: Given) -> None:
-        """Change the given fields. NotFound: the domain has no such rule. Invalid, Conflict."""
-        changes, at = self._kept(fields), self._clock()
+        """Change the fields of a rule that are present. NotFound: the domain has no such rule. Raises Invalid,
+        Conflict."""
+        changes, at = self._translated(fields), self._clock()
 
         def work(tx: Tx) -> None:
             before = repo.get(tx, domain_id, rule_id)
@@ -70,7 +73,7 @@ class LoginRules:
         await self._configuration.change(work)
 
     async def delete(self, domain_id: int, rule_ids: Sequence[int]) -> int:
-        """Delete rules, all or none, and return their number. NotFound."""
+        """Delete rules, all or none, and return their number. Raises NotFound."""
         at, wanted = self._clock(), list(dict.fromkeys(rule_ids))
 
         def work(tx: Tx) -> int:
@@ -82,8 +85,8 @@ class LoginRules:
 
         return await self._configuration.change(work)
 
-    def _kept(self, fields: Given) -> dict[str, object]:
-        """Return the given fields as a definition has them. Invalid."""
+    def _translated(self, fields: Given) -> dict[str, object]:
+        """Return the fields that are present, translated for `Definition`. Raises Invalid."""
         kept = fields.given()
         if fields.serviceTypes is not None:
             kept["service_types"] = tuple(self.translation.service_types(fields.serviceTypes))
@@ -94,8 +97,10 @@ class LoginRules:
 
 
 def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) -> None:
-    """Refuse a rule that removes the second factor for all without the confirmation. A stored rule stays valid; only
-    enabling it needs the confirmation. Invalid."""
+    """Raise Invalid if the rule exempts all logins from the second factor and the admin has not confirmed it.
+
+    Changes of a stored rule of this kind need no confirmation, unless they enable it.
+    """
     if everyone and now.scopes:
         raise Invalid.about(
             f"everyone is for a rule without a scope, and this one has: {', '.join(now.scopes)}; leave everyone out, "
@@ -114,12 +119,4 @@ def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) 
 def _record(
     tx: Tx, action: str, domain_id: int, rule: str, at: int, before: dict[str, JSON], after: dict[str, JSON]
 ) -> None:
-    audit.record(
-        tx,
-        action,
-        at=at,
-        tenant_id=audit.tenant_of(tx, domain_id),
-        domain_id=domain_id,
-        target=f"rule {rule}",
-        changes=audit.changed(before, after),
-    )
+    audit.record_in(tx, action, domain_id, f"rule {rule}", audit.changed(before, after), at=at)

@@ -1,7 +1,7 @@
 """Translation of the names in a rule's body into numbers and octets, by the RADIUS dictionary.
 
-A refusal names the field, and among reply attributes the entry by its number and the attribute by its name in the
-dictionary; it repeats no submitted value.
+An error message contains the field and the number of the entry, and for reply attributes the name of the attribute in
+the dictionary. It contains no submitted value.
 """
 
 import re
@@ -17,9 +17,9 @@ from sallyport.radius.values import Attribute
 from sallyport.vendors import MEDIA, UNKNOWN, medium_of
 
 MICROSOFT: Final = 311
-# Type numbers that are no reply attribute of a rule (RFC 2865 section 5.44, 2866 section 5.13, 2869 section 5.19, 3579
-# section 3.3): the service's own, those of one request or challenge, names of the NAS and its port, accounting, Digest
-# and ARAP answers. 26, 241 to 246: attributes that contain others.
+# Attributes that a rule may not set in a reply (RFC 2865 section 5.44, 2866 section 5.13, 2869 section 5.19, 3579
+# section 3.3): attributes that the service sets itself, attributes of a single request or challenge, names of the NAS
+# and its port, accounting, Digest and ARAP. 26 and 241 to 246 contain other attributes.
 _REFUSED: Final[Mapping[int, frozenset[int]]] = {
     0: frozenset(
         {
@@ -53,7 +53,7 @@ _REFUSED: Final[Mapping[int, frozenset[int]]] = {
             *(86, 87, 94, 95, 101, 102, *range(103, 123), *range(241, 256)),
         }
     ),
-    # RFC 2548: MS-CHAP, its keys, and passwords.
+    # RFC 2548: attributes of MS-CHAP, keys, and passwords.
     MICROSOFT: frozenset({1, 2, 3, 4, 5, 6, 10, 11, 12, 16, 17, 19, 20, 25, 26, 27}),
 }
 _VLAN: Final = ("Tunnel-Type", "Tunnel-Medium-Type", "Tunnel-Private-Group-Id")
@@ -63,7 +63,7 @@ _LIKE_ADDRESS: Final = re.compile(r"[0-9.]+|.*/[0-9]+|(?=.*:.*:)[0-9A-Fa-f:.%]+"
 
 
 class Translation:
-    """Translates between the names in bodies and the numbers and octets that are stored and sent."""
+    """A translator between names in bodies and the numbers and octets in the store and in replies."""
 
     def __init__(self, dictionary: Dictionary) -> None:
         self._dictionary = dictionary
@@ -71,7 +71,7 @@ class Translation:
         self._port_type = dictionary.attribute("NAS-Port-Type")
 
     def service_types(self, entries: Sequence[str]) -> list[int]:
-        """Return numbers and names as numbers, each once. Invalid."""
+        """Return Service-Types, given as names or numbers, as numbers without duplicates. Raises Invalid."""
         numbers = [_number(self._service_type, entry) for entry in entries]
         if None in numbers:
             raise _invalid("serviceTypes", numbers.index(None), "a number or a name of Service-Type")
@@ -82,7 +82,8 @@ class Translation:
         return self._service_type.value_name(number) or str(number)
 
     def media(self, entries: Sequence[str]) -> list[str]:
-        """Return media as the inventory names them. A number or a name of NAS-Port-Type gives its medium. Invalid."""
+        """Return the inventory's names of media. A name or number of a NAS-Port-Type becomes its medium. Raises
+        Invalid."""
         known = {medium.casefold(): medium for medium in MEDIA.values()}
         media = []
         for place, entry in enumerate(entries):
@@ -94,7 +95,8 @@ class Translation:
         return list(dict.fromkeys(media))
 
     def replies(self, vlan: str, entries: Sequence[Reply]) -> bytes:
-        """Return the reply attributes of a rule in octets, those of its VLAN first (RFC 3580 section 3.31). Invalid."""
+        """Return the encoded reply attributes of a rule. Raises Invalid. The VLAN's come first (RFC 3580 section
+        3.31)."""
         octets = b"".join(self._vlan(vlan)) if vlan else b""
         for place, entry in enumerate(entries):
             octets += self._reply(place, entry, with_vlan=bool(vlan))
@@ -110,49 +112,47 @@ class Translation:
                 push_attribute(self._dictionary.attribute(name).number, self._dictionary.encode(name, value))
                 for name, value in zip(_VLAN, ("VLAN", "IEEE-802", vlan), strict=True)
             ]
-        except DictionaryError:  # an admin's own dictionary may have renamed it
-            raise invalid_field("vlan", "the dictionary does not take it") from None
+        except DictionaryError:  # a custom dictionary may have renamed the attribute
+            raise Invalid.about("the RADIUS dictionary has no attributes for a VLAN of this name", "vlan") from None
 
     def _reply(self, place: int, entry: Reply, *, with_vlan: bool) -> bytes:
         attribute = self._attribute(place, entry)
-        field = f"replyAttributes.{place}"
         if attribute.number in _REFUSED.get(attribute.vendor, ()):
-            raise _invalid("replyAttributes", place, f"{attribute.name} is not set by a rule", field)
+            raise _wrong_reply(place, f"a rule cannot set {attribute.name}")
         if attribute.secret:
-            raise _invalid("replyAttributes", place, f"{attribute.name} is a secret, which a rule does not keep", field)
+            raise _wrong_reply(place, f"{attribute.name} is a secret, which a rule does not keep")
         if with_vlan and attribute.name in _VLAN:
-            raise _invalid("replyAttributes", place, f"{attribute.name} is what vlan sets", field)
+            raise _wrong_reply(place, f"the field vlan sets {attribute.name}")
         try:
             value = self._dictionary.encode(entry.name, entry.value)
         except DictionaryError:
-            raise _invalid("replyAttributes", place, _wanted(attribute, entry.name), f"{field}.value") from None
+            raise _wrong_reply(place, _wanted(attribute, entry.name), ".value") from None
         if attribute.vendor:
             return push_vendor_attribute(attribute.vendor, attribute.number, value)
         return push_attribute(attribute.number, value)
 
     def _attribute(self, place: int, entry: Reply) -> Attribute:
-        """Return the dictionary's definition of an entry's attribute, written by its name or as Attr-N."""
+        """Return the dictionary's definition of an entry's attribute, given by name or as Attr-N. Raises Invalid."""
         try:
             found = self._dictionary.attribute(_TAG.sub("", entry.name))
         except DictionaryError as error:
             near = str(error).partition("; ")[2]
-            wanted = "no RADIUS attribute of this name" + (f"; {near}" if near else "")
-            raise _invalid("replyAttributes", place, wanted, f"replyAttributes.{place}.name") from None
+            unknown = "no RADIUS attribute of this name" + (f"; {near}" if near else "")
+            raise _wrong_reply(place, unknown, ".name") from None
         if found.parent:
-            wanted = f"{found.name} is a part of {found.parent}, which is written as 0x..."
-            raise _invalid("replyAttributes", place, wanted, f"replyAttributes.{place}.name")
+            raise _wrong_reply(place, f"{found.name} is a part of {found.parent}, which is written as 0x...", ".name")
         return self._dictionary.find(found.vendor, found.number) or found
 
 
 def check_clients(entries: Sequence[str]) -> None:
-    """Refuse an entry that looks like an address and is none: it would pass for the name of a client. Invalid."""
+    """Raise Invalid for an entry that looks like an address but is malformed, since it would count as a client name."""
     for place, entry in enumerate(entries):
         if network_of(entry) is None and _LIKE_ADDRESS.fullmatch(entry):
             raise _invalid("clients", place, "a name, an address, or a network such as 192.0.2.0/24")
 
 
 def _wanted(attribute: Attribute, name: str) -> str:
-    """Return a description of the values that an attribute takes."""
+    """Return a description of an attribute's valid values, for an error message."""
     if _TAG.search(name):
         if not attribute.has_tag:
             return f"{attribute.name} takes no tag"
@@ -163,8 +163,10 @@ def _wanted(attribute: Attribute, name: str) -> str:
 
 
 def _number(attribute: Attribute, entry: str) -> int | None:
-    """Return the number of a numeral or of a value's name. FreeRADIUS calls some `Login-User` that the RFC calls
-    `Login`."""
+    """Return the number of an attribute's value, given as digits or as a name; None if the name is unknown.
+
+    Names match with and without `-User`: `Login-User` in FreeRADIUS is `Login` in the RFC.
+    """
     if _NUMERAL.fullmatch(entry):
         return int(entry) if int(entry) < 1 << 32 else None
     name = entry.replace(" ", "-")
@@ -173,6 +175,12 @@ def _number(attribute: Attribute, entry: str) -> int | None:
     return attribute.value_number(short) if found is None else found
 
 
-def _invalid(field: str, place: int, wanted: str, path: str = "") -> Invalid:
-    """`invalid FIELD: entry N: what it takes`; entries are counted from 1 as people do."""
-    return Invalid(f"invalid {field}: entry {place + 1}: {wanted}", (FieldError(path or f"{field}.{place}", wanted),))
+def _invalid(field: str, place: int, accepted: str) -> Invalid:
+    """Return the refusal of an entry: `invalid FIELD: entry N: ACCEPTED`, counted from 1."""
+    return Invalid(f"invalid {field}: entry {place + 1}: {accepted}", (FieldError(f"{field}.{place}", accepted),))
+
+
+def _wrong_reply(place: int, sentence: str, part: str = "") -> Invalid:
+    """Return the refusal of a reply attribute. part: its wrong field, after a dot."""
+    wrong = FieldError(f"replyAttributes.{place}{part}", sentence, is_sentence=True)
+    return Invalid(f"invalid replyAttributes: entry {place + 1}: {sentence}", (wrong,))

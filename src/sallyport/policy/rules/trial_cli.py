@@ -1,4 +1,4 @@
-"""`sallyport rule test`: which rule decides a login, and why."""
+"""`sallyport rule test`: show the rule that decides a login, and the reason."""
 
 import click
 
@@ -13,19 +13,21 @@ READ = ("position", "ruleId", "name", "action", "result", "scope", "has")
 @click.command()
 @click.option("--user", required=True, help="User name, with or without a realm.")
 @click.option("--client", default="", help="RADIUS client that sends the login: its name or its address.")
-@click.option("--domain", help="The domain's name or domainId; the client's, or that of the realm, unless given.")
-@click.option("--at", default="", help="Time of the login (ISO 8601; no zone means UTC); now unless given.")
+@click.option("--domain", help="Name or domainId of the domain. Without it: domain of the client or of the realm.")
+@click.option("--at", default="", help="Time of the login, ISO 8601, UTC if it has no time zone. Without it: now.")
 @click.option("--station", default="", help="Calling-Station-Id; a MAC address in any notation.")
 @click.option("--nas", default="", help="Address of the NAS behind the client (NAS-IP-Address).")
 @click.option("--nas-identifier", "nasIdentifier", default="", help="Name that the NAS sends.")
-@click.option("--medium", default="", help="Ethernet, Wireless, Virtual, ...; as the inventory has it unless given.")
+@click.option("--medium", default="", help="Ethernet, Wireless, Virtual, ... Without it: the medium in the inventory.")
 @click.option("--service-type", "serviceType", default="", help="A number or a name: Login, Framed, ...")
-@click.option("--group", "groups", multiple=True, help="A group that the login brings, as an LDAP server gives it.")
-@click.option("--ou", "ous", multiple=True, help="An organizational unit that the login brings.")
-@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option(
+    "--group", "groups", multiple=True, help="A group of the user, as an LDAP server would return it; repeatable."
+)
+@click.option("--ou", "ous", multiple=True, help="An organizational unit of the user; repeatable.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, form: Form | None, **facts: JSON) -> None:
-    """Show which rule decides a login with a right password, and why each rule before it does not.
+    """Show which rule decides a login with a correct password, and why each rule before it does not.
 
     Nothing is written, and the user is not prompted.
     """
@@ -42,15 +44,15 @@ def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, fo
         return
     if tested["rules"]:
         line.print_rows(entries(tested["rules"]), READ)
-    for text in _told(tested):
+    for text in _outcome(tested):
         line.print(text)
     warnings = tested["warnings"]
     for warning in warnings if isinstance(warnings, list) else ():
         line.note(f"warning: {warning}")
 
 
-def _told(tested: Row) -> list[str]:
-    """Return the outcome, a line for each step."""
+def _outcome(tested: Row) -> list[str]:
+    """Return the outcome of a test, with a line for each step."""
     password = tested["firstFactorReason"]
     second, provider = tested["secondFactorReason"], tested["secondFactor"] or "no MFA provider"
     steps = [f"{tested['message']}"]
@@ -70,7 +72,7 @@ def _told(tested: Row) -> list[str]:
 
 
 def _domain_of(line: CommandLine, user: str, client: str) -> Row:
-    """Return the domain that a login of a RADIUS client belongs to. NotFound."""
+    """Return the domain that a login of a RADIUS client belongs to. Raises NotFound."""
     path = "/network_device/ListClients"
     own = list(line.listed_everywhere(path, "clients"))
     same = [each for each in own if each["address"] == client or fold(str(each["name"])) == fold(client)]

@@ -31,7 +31,7 @@ class PeapPhase:
 
     @property
     def inner(self) -> str:
-        """The method inside."""
+        """Return the inner method."""
         return "resumed" if self._resumed else self._eap.method
 
     def established(self, holder: Holder | None) -> Step:
@@ -48,19 +48,19 @@ class PeapPhase:
         if not self._begun:
             self._begun = True
             if not clear:
-                return self._told(self._eap.begin())
+                return self._step(self._eap.begin())
         if not clear:
             return Failed("nothing inside PEAP")
         if _has_header(clear):
             clear = clear[_HEADERLESS:]
         packet = Packet(RESPONSE, self._eap.identifier, clear[0], clear[1:])
-        return self._told(self._eap.receive(encode(packet)))
+        return self._step(self._eap.receive(encode(packet)))
 
     def answer(self, verdict: Verdict) -> Step:
         """Continue with the answer to the question."""
-        return self._told(self._eap.answer(verdict))
+        return self._step(self._eap.answer(verdict))
 
-    def _told(self, outcome: Outcome) -> Step:
+    def _step(self, outcome: Outcome) -> Step:
         if isinstance(outcome, Check):
             return outcome
         if isinstance(outcome, Send):
@@ -80,7 +80,7 @@ class PeapPhase:
         end = self._end
         if isinstance(end, Passed) and _result(clear) != _SUCCESS:
             return Failed("the client does not agree to the result inside PEAP")
-        assert end is not None  # noqa: S101  it was told
+        assert end is not None  # noqa: S101  `_tell` set it
         return end
 
 

@@ -135,9 +135,9 @@ class TtlsPhase:
         return self._login(values)
 
     def answer(self, verdict: Verdict) -> Step:
-        """How the login was."""
+        """Return the next step after the verdict on the login."""
         if self._eap is not None:
-            return self._told(self._eap.answer(verdict))
+            return self._step(self._eap.answer(verdict))
         question = self._question
         assert question is not None  # noqa: S101  it was put
         if not verdict.right:
@@ -191,9 +191,9 @@ class TtlsPhase:
             return Failed("a second login inside TTLS")
         if self._eap is None:
             self._eap = Conversation(self._offers, now=self._now)
-        return self._told(self._eap.receive(octets))
+        return self._step(self._eap.receive(octets))
 
-    def _told(self, outcome: Outcome) -> Step:
+    def _step(self, outcome: Outcome) -> Step:
         if isinstance(outcome, Check):
             return outcome
         if isinstance(outcome, Send):
@@ -204,7 +204,8 @@ class TtlsPhase:
 
 
 def _values(clear: bytes) -> _Values:
-    """Return the attributes of a message by vendor and code, with the EAP-Message attributes joined. PacketError."""
+    """Return the attributes of a message by vendor and code, with the EAP-Message attributes joined. Raises
+    PacketError."""
     values: _Values = {}
     for avp in pull_avps(clear):
         key = avp.vendor, avp.code

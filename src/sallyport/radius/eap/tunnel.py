@@ -18,7 +18,7 @@ _FINISHED_WRITTEN: Final = b"SSLv3/TLS write finished"
 _TICKET_WRITTEN: Final = b"SSLv3/TLS write session ticket"
 _SUPPORTED_VERSIONS: Final = b"\x00\x2b"  # RFC 8446 section 4.2.1
 _SESSION_ID: Final = 43
-"""Where it stands in a hello: behind the record's header, the message's, version and random."""
+"""Offset of the session ID in a ClientHello: behind two headers, the version and the random."""
 
 # X509_verify_cert_error_string has no public call; these are the errors that an admin meets.
 _WHY_UNVERIFIED: Final = {
@@ -131,7 +131,7 @@ class Tunnel:
         self._clear = b""
         self.established = False
         self.trouble = ""
-        """Why it cannot go on; empty while it can."""
+        """The error that ended the tunnel; empty while it works."""
 
     def receive(self, octets: bytes) -> None:
         """Process a message of the client. Never raises: see `trouble`. `take` may have an alert for the client."""
@@ -172,9 +172,9 @@ class Tunnel:
         except SSL.ZeroReturnError:
             self.trouble = "the client closes TLS"
         except SSL.Error as error:
-            self.trouble = self._told(error)
+            self.trouble = self._described(error)
 
-    def _told(self, error: SSL.Error) -> str:
+    def _described(self, error: SSL.Error) -> str:
         if self._watch.refused:
             return f"the client's certificate is refused: {self._watch.refused}"
         stack = error.args[0] if error.args and isinstance(error.args[0], list) else []
@@ -202,7 +202,7 @@ class Tunnel:
             if clear:
                 self._connection.send(clear)
         except SSL.Error as error:
-            raise PacketError(self._told(error)) from None
+            raise PacketError(self._described(error)) from None
 
     def export(self, label: bytes, size: int, context: bytes | None = None) -> bytes:
         """Return keying material (RFC 5705, RFC 8446 section 7.5)."""

@@ -1,35 +1,59 @@
 """The schema that every new store begins with: the tables of all areas, as SQL that SQLite and PostgreSQL both take.
 
-Three parts of a statement differ between the engines and are written as marks: `{id}`, a key that is never used twice;
-`{rowid}`, a key that the program assigns or that may be used again; `{clustered}`, a table stored in the order of its
-key. Two parts are SQLite's alone: `limits`, triggers that count rows, and `migrations.m0001_baseline`, the search.
+The parts of a statement that differ between the engines are written as marks, such as `{id}`; `dialect` has what each
+engine writes for them.
+
+tables    `FILES`, one for each area
+limits    triggers that count the rows of tenants; those of PostgreSQL are in `store.postgres.limits`
+TRIGGERS  the others
+SEARCHED  the tables with a search index
 """
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
+from sallyport.store.schema.dialect import Dialect
+
 FILES: Final = ("tenancy", "inventory", "endpoints", "agents", "directory", "did", "login")
 """In this order, since a table stands behind those that it refers to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """The SQL of an engine for the parts that differ."""
-
-    id: str
-    rowid: str
-    clustered: str
-
-
-SQLITE: Final = Dialect("integer primary key autoincrement", "integer primary key", "without rowid")
+SEARCHED: Final = (
+    "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
+    "wallets",
+)  # fmt: skip
+"""The tables that are searched (`store.search`)."""
+_APPEND_ONLY: Final = (
+    ("events", "events are append-only"),
+    ("accounting_records", "accounting records are append-only"),
+    ("audit_trail", "the audit trail is append-only"),
+)
+_TEXT: Final = re.compile(r"(?<=[a-z_] )text(?= not null| primary key|,|\)|$)", re.MULTILINE)
+"""The type of a column."""
 
 
 def statements(dialect: Dialect) -> Iterator[str]:
-    """Yield the statements that create all tables and indexes, in an engine's dialect."""
+    """Yield the statements that create all tables, indexes and triggers, in an engine's dialect."""
     for name in FILES:
-        text = files(__package__).joinpath(f"{name}.sql").read_text()
+        text = _TEXT.sub(dialect.text, files(__package__).joinpath(f"{name}.sql").read_text())
         for mark, written in (("id", dialect.id), ("rowid", dialect.rowid), ("clustered", dialect.clustered)):
             text = text.replace(f"{{{mark}}}", written)
         yield from (statement for statement in text.split(";\n") if statement.strip())
+    yield from _triggers(dialect)
+
+
+def _triggers(dialect: Dialect) -> Iterator[str]:
+    for table, message in _APPEND_ONLY:
+        yield from dialect.trigger(f"{table}_append_only", f"before update on {table}", [dialect.abort(message)])
+    total = (
+        "update audit_totals set value = value - 1 "
+        "where tenant_id = old.tenant_id and domain_id = coalesce(old.domain_id, 0)"
+    )
+    yield from dialect.trigger("audit_trail_total", "after delete on audit_trail", [total])
+    children = ["delete from radius_client_domains where client_id = old.id"]
+    yield from dialect.trigger("radius_clients_children", "before delete on radius_clients", children)
+    children = [
+        f"delete from {table} where instance_id = old.id"
+        for table in ("agent_orders", "agent_discovered", "agent_grants")
+    ]
+    yield from dialect.trigger("endpoint_instances_children", "before delete on endpoint_instances", children)

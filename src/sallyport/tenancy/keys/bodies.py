@@ -1,4 +1,4 @@
-"""Requests and answers of the operations of API keys."""
+"""Request and response bodies of the operations of API keys."""
 
 from typing import Annotated
 
@@ -33,8 +33,10 @@ ExpiresAt = Annotated[str, Field(description="Time when the key expires, ISO 860
 
 
 class CreateKey(OfDomain):
-    """An enrolment key of a domain, or of an instance in it. The fields from service on go into the configuration
-    file of a directory agent."""
+    """Body of createKey: an enrolment key of a domain, or of an instance in it.
+
+    The fields from `service` on are values for the configuration file of a directory agent.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"domainId": 1, "name": "web servers", "uses": 20, "agent": "endpoint"}]}
@@ -43,22 +45,24 @@ class CreateKey(OfDomain):
     instanceId: Id | None = Field(
         default=None, description="Id of the only instance that may enrol with the key; absent: any of the domain."
     )
-    name: KeyName | None = Field(default=None, description="Name of the key, for people.")
+    name: KeyName | None = Field(default=None, description="Name of the key.")
     expiresAt: Moment | None = Field(default=None, description="Time when the key expires, ISO 8601; absent: 30 days.")
     uses: Uses | None = Field(default=None, description="Number of machines that may enrol with it; absent: any.")
     agent: Agent = Field(default=Agent.ENDPOINT, description="Agent that the key is for.")
     service: BaseUrl | None = Field(default=None, description="URL of the service for the agent; absent: public_url.")
-    directoryName: Text | None = Field(default=None, description="Name of the directory; absent: the domain's.")
+    directoryName: Text | None = Field(default=None, description="Name of the directory; absent: name of the domain.")
     servers: Annotated[Many[LongText], Field(max_length=8)] = Field(
         default_factory=list, description="URLs of the directory's servers; absent: those of the domain's first factor."
     )
     baseDN: LongText | None = Field(default=None, description="Base DN of users; absent: that of the first factor.")
-    bindDN: LongText | None = Field(default=None, description="DN of the agent's account; absent: as above.")
+    bindDN: LongText | None = Field(
+        default=None, description="DN of the agent's account; absent: that of the first factor."
+    )
     startTls: Flag | None = Field(default=None, description="Use StartTLS; absent: as the first factor does.")
 
 
 class KeyMade(Done):
-    """The key, in this answer only, and the file that its agent starts with."""
+    """Answer of createKey: the key, which is shown only here, and the configuration file for its agent."""
 
     keyId: KeyId
     apiKey: str = Field(description="The enrolment key; it is not shown again.")
@@ -67,7 +71,7 @@ class KeyMade(Done):
 
 
 class ListKeys(OfDomain, Paged):
-    """A page of a domain's keys."""
+    """Body of the operation `listKeys`."""
 
 
 class KeyEntry(Model):
@@ -88,7 +92,7 @@ class KeyEntry(Model):
 
 
 class KeyList(Done):
-    """A page of keys."""
+    """Answer of the operation `listKeys`."""
 
     message: str = Field(default="Success", description="Result in words.")
     totalCount: TotalCount
@@ -96,13 +100,13 @@ class KeyList(Done):
 
 
 class RevokeKey(OfDomain):
-    """A key of a domain."""
+    """Body of the operation `revokeKey`."""
 
     keyId: Id = Field(description="Id of the key, as listKeys gives it.")
 
 
 class ExchangeKey(ScopedIfGiven):
-    """The agent's own key by its hash."""
+    """Body of exchangeKey: the hash of the agent's own key."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"keyHash": "0" * 64, "instanceId": 7}]})
 
@@ -113,13 +117,13 @@ class ExchangeKey(ScopedIfGiven):
 
 
 class RenewKey(ScopedIfGiven):
-    """The agent's next key by its hash."""
+    """Body of renewKey: the hash of the agent's next key."""
 
     keyHash: KeyHash = Field(description="SHA-256 of the agent's next key, in hex.")
 
 
 class KeyKept(Done):
-    """The agent's own key, which is stored."""
+    """Answer of exchangeKey and renewKey: the agent's own key, which is registered."""
 
     keyId: KeyId
     domainId: KeyDomain

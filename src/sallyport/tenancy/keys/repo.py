@@ -1,10 +1,9 @@
-"""The SQL of API keys: functions of a transaction."""
+"""SQL for API keys, as functions of a transaction."""
 
-import json
 from collections.abc import Sequence
 
 from sallyport.store import counters
-from sallyport.store.model import Tx
+from sallyport.store.model import LISTED, Tx, listed
 from sallyport.store.search import Stretch
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import delete_slice
@@ -47,17 +46,17 @@ def add(
 
 
 def by_hash(tx: Tx, hashed: str) -> KeyRecord | None:
-    """Return the key with this hash, in any state; None if its domain is removed."""
+    """Return the key with a hash, also if it is expired or revoked; None if its domain is removed."""
     return tx.one(KeyRecord, f"{_SELECT} where k.hash = :hash and d.removed_at is null", hash=hashed)
 
 
 def by_id(tx: Tx, key_id: int) -> KeyRecord | None:
-    """Return a key, in any state."""
+    """Return a key by its id, also if it is expired or revoked."""
     return tx.one(KeyRecord, f"{_SELECT} where k.id = :id", id=key_id)
 
 
 def page(tx: Tx, stretch: Stretch) -> tuple[list[KeyRecord], int]:
-    """Return one page of a domain's keys, ordered by id, and their number."""
+    """Return one page of a domain's keys, ordered by id, and the number of all."""
     select = f"select * from ({_SELECT}) as keys"
     return page_of(tx, KeyRecord, select, _ALL, stretch, counter=COUNTER, d=stretch.domain_id)
 
@@ -69,7 +68,7 @@ def active_of_instance(tx: Tx, instance_id: int, at: int) -> list[KeyRecord]:
 
 
 def spend(tx: Tx, key_id: int, machine: str) -> bool:
-    """Use an enrolment key for a machine; a second use for the same machine is free. False: no use is left."""
+    """Use an enrolment key for a machine. Return False if no use is left. The same machine again is no further use."""
     sql = "insert into api_key_machines (key_id, machine) values (:id, :machine) on conflict do nothing"
     if not tx.execute(sql, id=key_id, machine=machine):
         return True
@@ -92,12 +91,12 @@ def revoke(tx: Tx, key_id: int, at: int) -> bool:
 
 
 def revoke_enrolments(tx: Tx, at: int) -> int:
-    """Revoke every enrolment key that is not revoked yet; return their number."""
+    """Revoke all enrolment keys that are not revoked; return their number."""
     return tx.execute("update api_keys set revoked_at = :at where kind = 'enrolment' and revoked_at is null", at=at)
 
 
 def seen(tx: Tx, record: KeyRecord, at: int) -> None:
-    """Note the use of a key, and delete the key that it succeeds; a revoked one stays in lists."""
+    """Store the use of a key, and delete its predecessor. A revoked predecessor stays in lists."""
     tx.execute("update api_keys set seen_at = :at, successor_of = null where id = :id", id=record.id, at=at)
     former = None if record.successor_of is None else by_id(tx, record.successor_of)
     if former is not None and former.revoked_at is None:
@@ -105,7 +104,7 @@ def seen(tx: Tx, record: KeyRecord, at: int) -> None:
 
 
 def chain(tx: Tx, key_id: int) -> list[KeyRecord]:
-    """Return all successors of a key, and theirs."""
+    """Return all successors of a key, direct and indirect."""
     found = list[KeyRecord]()
     waiting = successors(tx, key_id)
     while waiting:
@@ -140,8 +139,9 @@ def sweep(tx: Tx, domain_id: int, before: int) -> None:
 
 
 def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
-    """Delete up to SLICE machines that enrolled with these keys, and keys without machines; return their number."""
-    ids, some = json.dumps(list(key_ids)), "in (select value from json_each(:ids))"
+    """Delete up to SLICE machines that enrolled with these keys, and the keys without machines. Return the number of
+    rows."""
+    ids, some = listed(key_ids), f"in {LISTED}"
     machines = delete_slice(tx, "api_key_machines", "key_id, machine", f"key_id {some}", ids=ids)
     idle = f"id {some} and not exists (select 1 from api_key_machines m where m.key_id = api_keys.id)"
     keys = [int(str(row[0])) for row in tx.rows(f"select id from api_keys where {idle}", ids=ids)]
@@ -158,5 +158,5 @@ def forget_instance(tx: Tx, instance_id: int) -> int:
 
 
 def _drop_elsewhere(tx: Tx) -> None:
-    """Make other nodes empty their caches, by a new config_version."""
+    """Make other nodes empty their caches, by increasing config_version."""
     tx.execute("update config_version set version = version + 1")

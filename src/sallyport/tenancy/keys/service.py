@@ -1,4 +1,4 @@
-"""The rules of API keys: creation, exchange, renewal, revocation, and the look-up for each request of an agent."""
+"""The service for API keys: create, exchange, renew and revoke them, and authenticate each request of an agent."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,19 +26,19 @@ from sallyport.tenancy.keys.key import ENROLMENT_US, KEEP_US, OWN_US, Agent, Key
 from sallyport.web.scope import Caller, Role
 
 MAX_KEYS = 50_000
-"""Keys of one domain."""
+"""Maximum keys of one domain."""
 SEEN_US = 3600 * SECOND
-"""Resolution of the last use of a key, which saves a write for each request."""
+"""Resolution of the last use of a key, so that not every request writes."""
 _LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999
 _NO_INSTANCE = "instance not found"
 _OWN_ROLES = {Agent.ENDPOINT: Role.AGENT, Agent.DIRECTORY: Role.DIRECTORY}
 
 HasInstance = Callable[[Tx, int, int], bool]
-"""Whether a domain has an instance, by their ids."""
+"""A function that returns whether a domain has an instance, by their ids."""
 
 
 class Keys:
-    """The API keys of all domains. Satisfies web.scope.Authenticator, for keys alone."""
+    """The API keys of all domains. It implements web.scope.Authenticator for keys."""
 
     def __init__(self, store: Store, clock: Clock, *, has_instance: HasInstance) -> None:
         self._store = store
@@ -50,11 +50,12 @@ class Keys:
     # --- authentication ---------------------------------------------------------------------------------------
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Return the caller of a key. Unauthenticated: unknown, expired or revoked; TooMany: unknown, and its source
-        has sent too many unknown keys.
+        """Return the caller with a key. source: the sender's address.
 
-        A valid key is admitted from every source: others may share the address. The look-up is by a hash, so that its
-        duration discloses nothing. An enrolment key without a use left passes: a machine that used it may ask again.
+        Unauthenticated: unknown, expired or revoked key. TooMany: the key is unknown, and the source has sent too many
+        unknown keys. A valid key is accepted from any source, since others may share its address. The look-up is by
+        hash, so its duration reveals nothing. An enrolment key without a use left is accepted, since a machine that
+        used it may ask again.
         """
         now = self._clock()
         hashed = token_hash(token[: LONGEST + 1])
@@ -67,33 +68,33 @@ class Keys:
         if record.status(now) in ("expired", "revoked"):
             raise Unauthenticated(INVALID_TOKEN)
         if record.seen_at is None or now - record.seen_at >= SEEN_US:
-            await self._see(hashed, record, now)
+            await self._store_use(hashed, record, now)
         return _caller(record)
 
-    async def _see(self, hashed: str, record: KeyRecord, now: int) -> None:
-        """Note that a key is in use; at its first use, the one before it ends."""
+    async def _store_use(self, hashed: str, record: KeyRecord, now: int) -> None:
+        """Store the use of a key. At its first use, its predecessor ends."""
         await self._store.write(lambda tx: repo.seen(tx, record, now))
         self._known.update(hashed, record, replace(record, seen_at=now, successor_of=None))
         if record.successor_of is not None:
             self.forget()
 
     def forget(self) -> None:
-        """Empty the cache: after a revocation, a restore, or another process's change."""
+        """Empty the cache, after a revocation, a restore, or a change by another process."""
         self._known.forget()
 
-    # --- what admins do ---------------------------------------------------------------------------------------
+    # --- for admins -------------------------------------------------------------------------------------------
 
     async def create(self, new: NewKey) -> tuple[KeyRecord, str]:
-        """Make an enrolment key: its record, and the key, which is shown only here.
+        """Create an enrolment key. Return its record, and the key, which cannot be shown again.
 
-        NotFound: no such instance in the domain; Invalid; Conflict: too many keys.
+        NotFound: the domain has no such instance. Raises Invalid. Conflict: the domain has too many keys.
         """
         at = self._clock()
         until = at + ENROLMENT_US if new.expires_at is None else new.expires_at
         if not at < until <= _LAST_TIME:
             raise invalid_field("expiresAt", "a time in the future, up to the year 9999")
         if new.instance_id is not None and new.agent is Agent.DIRECTORY:
-            raise invalid_field("instanceId", "a directory agent's key has none")
+            raise Invalid.about("a key of a directory agent has no instance: leave instanceId out", "instanceId")
         key = new_key()
 
         def work(tx: Tx) -> KeyRecord:
@@ -101,20 +102,22 @@ class Keys:
                 raise NotFound(_NO_INSTANCE)
             repo.sweep(tx, new.domain_id, at - KEEP_US)
             record = _add(tx, new, KeyKind.ENROLMENT, hashed=token_hash(key), at=at, until=until)
-            _note(tx, "key.create", record, at, uses=record.uses)
+            _audit(tx, "key.create", record, at, uses=record.uses)
             return record
 
         return await self._store.write(work), key
 
     async def page(self, stretch: Stretch) -> tuple[list[KeyRecord], int]:
-        """One page of a domain's keys, ordered by id, and how many there are."""
+        """Return one page of a domain's keys, ordered by id, and the number of all."""
         return await self._store.read(lambda tx: repo.page(tx, stretch))
 
     async def revoke(self, domain_id: int, key_id: int) -> KeyRecord:
-        """Revoke a key; it is refused from the moment this returns. A repetition changes nothing. NotFound.
+        """Revoke a key; a revoked key stays as it is. When the call returns, the service refuses the key.
 
-        Its successors, which a thief of the key may have made, are revoked with it. Agents' own keys from an enrolment
-        key stay valid: each is revoked by itself.
+        Its successors are revoked too, since a thief of the key may have created them. Own keys of agents that enrolled
+        with the key stay valid.
+
+        NotFound: the domain has no such key.
         """
         at = self._clock()
 
@@ -124,32 +127,34 @@ class Keys:
                 raise NotFound("API key not found")
             for each in (found, *repo.chain(tx, key_id)):
                 if repo.revoke(tx, each.id, at):
-                    _note(tx, "key.revoke", each, at)
+                    _audit(tx, "key.revoke", each, at)
             return replace(found, revoked_at=found.revoked_at or at)
 
         revoked = await self._store.write(work)
         self.forget()
         return revoked
 
-    # --- what agents do ---------------------------------------------------------------------------------------
+    # --- for agents -------------------------------------------------------------------------------------------
 
     def spend(self, tx: Tx, caller: Caller, instance_id: int) -> None:
-        """Use an endpoint agent's enrolment key for an instance, in the transaction that registers it; the same
-        instance again is no further use. Unauthenticated: revoked, or used up; Forbidden: another kind of key."""
+        """Use an endpoint agent's enrolment key for an instance, in the transaction that registers the instance.
+
+        The same instance again is no further use. Unauthenticated: revoked, or used up. Forbidden: another kind of key.
+        """
         self._spend(tx, self._enrolment(tx, caller, Agent.ENDPOINT), _machine(instance_id))
 
     async def exchange(self, caller: Caller, key_hash: str, instance_id: int | None = None) -> KeyRecord:
-        """`exchange_in` in a transaction of its own."""
+        """Register an agent's own key in a new transaction; see `exchange_in`."""
         record = await self._store.write(lambda tx: self.exchange_in(tx, caller, key_hash, instance_id))
-        self.forget()  # the instance's former keys are gone
+        self.forget()  # the former keys of the instance are deleted
         return record
 
     def exchange_in(self, tx: Tx, caller: Caller, key_hash: str, instance_id: int | None = None) -> KeyRecord:
-        """Keep the hash of the key that an agent has made for itself; the same again is a success.
+        """Register the hash of the key that an agent has created for itself. A repetition is a success.
 
-        caller: by an enrolment key. instance_id: an endpoint agent's machine; a key of the whole domain must have
-        been used for it already (`spend`). Unauthenticated, Forbidden; NotFound: no such instance for this key;
-        Conflict: the instance has an agent, or the hash is another key's.
+        caller: authenticated by an enrolment key. instance_id: the machine of an endpoint agent; a key of the whole
+        domain must have been used for it before (`spend`). Raises Unauthenticated, Forbidden. NotFound: the key is not
+        for this instance. Conflict: the instance has an agent, or another agent has registered the hash.
         """
         at, enrolment = self._clock(), self._enrolment(tx, caller)
         agent = Agent(enrolment.agent)
@@ -164,14 +169,14 @@ class Keys:
             raise Conflict("the instance has an agent: an enrolment key of the instance can replace it")
         repo.delete(tx, new.domain_id, [each.id for each in former])
         record = _add(tx, new, KeyKind.OWN, hashed=key_hash, at=at, until=at + OWN_US)
-        _note(tx, "key.exchange", record, at, enrolmentKey=enrolment.id)
+        _audit(tx, "key.exchange", record, at, enrolmentKey=enrolment.id)
         return record
 
     async def renew(self, caller: Caller, key_hash: str) -> KeyRecord:
-        """Keep the hash of an agent's next key, which takes the place of the caller's when it is first used.
+        """Register the hash of an agent's next key, which replaces the caller's key at its first use.
 
-        The same again is a success; another takes the place of one that was never used. Conflict: the hash is another
-        key's; Unauthenticated.
+        A repetition is a success. Another hash replaces a next key that was never used. Conflict: another agent has
+        registered the hash. Raises Unauthenticated.
         """
         at = self._clock()
 
@@ -183,13 +188,13 @@ class Keys:
                 return _same(known, new, at)
             repo.delete(tx, new.domain_id, [each.id for each in repo.successors(tx, current.id)])
             record = _add(tx, new, KeyKind.OWN, hashed=key_hash, at=at, until=at + OWN_US, successor_of=current.id)
-            _note(tx, "key.renew", record, at, formerKey=current.id)
+            _audit(tx, "key.renew", record, at, formerKey=current.id)
             return record
 
         return await self._store.write(work)
 
     def _enrolment(self, tx: Tx, caller: Caller, agent: Agent | None = None) -> KeyRecord:
-        """The enrolment key of a caller, as it is in this transaction."""
+        """Return the enrolment key of a caller, read in this transaction. Raises Forbidden, Unauthenticated."""
         key = repo.by_id(tx, caller.token_id) if caller.role is Role.ENROLMENT else None
         if caller.role is not Role.ENROLMENT or (key is not None and agent not in (None, key.agent)):
             raise Forbidden("role not allowed")
@@ -200,10 +205,11 @@ class Keys:
             raise Unauthenticated(INVALID_TOKEN)
 
     def _instance(self, tx: Tx, key: KeyRecord, wanted: int | None) -> int:
-        """The instance that an enrolment key is exchanged for. Invalid, NotFound."""
+        """Return the instance for which an enrolment key is exchanged. Raises Invalid, NotFound."""
         if key.instance_id is None:
             if wanted is None:
-                raise Invalid("missing instanceId", (FieldError("instanceId", "the machine's, by its registration"),))
+                accepted = "the id that the registration of the machine returned"
+                raise Invalid("missing instanceId", (FieldError("instanceId", accepted),))
             allowed = repo.spent_on(tx, key.id, _machine(wanted))
         else:
             wanted, allowed = key.instance_id, wanted in (None, key.instance_id)
@@ -213,7 +219,7 @@ class Keys:
 
 
 def renew_at(record: KeyRecord) -> int:
-    """When an agent makes its next key: with two thirds of the time of this one left."""
+    """Return the time at which an agent creates its next key: two thirds of this key's lifetime are left."""
     return record.created_at + (record.expires_at - record.created_at) // 3
 
 
@@ -231,14 +237,14 @@ def _caller(record: KeyRecord) -> Caller:
 
 
 def _active(key: KeyRecord | None, now: int) -> KeyRecord:
-    """Return the key if it is active, or if only its uses are spent. Unauthenticated."""
+    """Return the key, also if it is used up. Unauthenticated: it is expired or revoked."""
     if key is None or key.status(now) in ("expired", "revoked"):
         raise Unauthenticated(INVALID_TOKEN)
     return key
 
 
 def _same(known: KeyRecord, new: NewKey, now: int) -> KeyRecord:
-    """The key whose hash is sent again, by the same agent. Conflict."""
+    """Return the key with a repeated hash. Conflict: another agent has registered it, or it is not active."""
     own = (known.kind, known.domain_id, known.agent, known.instance_id, known.status(now))
     if own != (KeyKind.OWN, new.domain_id, new.agent, new.instance_id, "active"):
         raise Conflict("this key is known already: make another")
@@ -249,20 +255,18 @@ def _add(
     tx: Tx, new: NewKey, kind: KeyKind, *, hashed: str, at: int, until: int, successor_of: int | None = None
 ) -> KeyRecord:
     if counters.total(tx, new.domain_id, repo.COUNTER) >= MAX_KEYS:
-        raise Conflict(f"the domain has {MAX_KEYS} API keys")
+        raise Conflict(f"the domain has {MAX_KEYS} API keys: revoke some first")
     key_id = repo.add(tx, new, kind, hashed=hashed, at=at, until=until, successor_of=successor_of)
     record = repo.by_id(tx, key_id)
-    if record is None:  # the insert above is in the same transaction
+    if record is None:  # the insert is in the same transaction
         raise LookupError("a key that was just made is gone")
     return record
 
 
-def _note(tx: Tx, action: str, key: KeyRecord, at: int, **more: JSON) -> None:
-    told: dict[str, JSON] = {"kind": key.kind, "agent": key.agent, "instanceId": key.instance_id, **more}
-    changes = {} if action == "key.revoke" else audit.changed({}, {**told, "expires": iso(key.expires_at)})
-    audit.record(
-        tx, action, at=at, tenant_id=key.tenant_id, domain_id=key.domain_id, target=key.target, changes=changes
-    )
+def _audit(tx: Tx, action: str, key: KeyRecord, at: int, **more: JSON) -> None:
+    fields: dict[str, JSON] = {"kind": key.kind, "agent": key.agent, "instanceId": key.instance_id, **more}
+    changes = {} if action == "key.revoke" else audit.changed({}, {**fields, "expires": iso(key.expires_at)})
+    audit.record_in(tx, action, key.domain_id, key.target, changes, at=at)
 
 
 def _machine(instance_id: int) -> str:

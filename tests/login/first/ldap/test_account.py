@@ -79,13 +79,13 @@ def test_attributes_say_why(values: dict[str, str], reason: Reason) -> None:
     assert why_refused(refusal(), entry(**values), NOW) is reason
 
 
-def test_what_is_no_fault_of_the_user() -> None:
+def test_a_refusal_of_the_directory_is_no_wrong_password() -> None:
     """A refusal for the directory's own reasons does not make the password wrong."""
     for code in (8, 13, 51, 52, 53, 80):
         assert why_refused(refusal("no", code), entry(), NOW) is Reason.NONE
 
 
-def test_a_password_that_somebody_else_set() -> None:
+def test_a_password_set_by_an_admin_must_be_changed() -> None:
     """The attribute pwdReset shows that the user must change a password that an admin has set."""
     assert must_change(entry(pwdReset="TRUE"))
     assert not must_change(entry(pwdReset="FALSE")) and not must_change(entry())

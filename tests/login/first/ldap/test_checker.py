@@ -9,7 +9,7 @@ from sallyport.radius.attributes import USER_PASSWORD
 from sallyport.radius.password import Method
 from tests.areas import SetClock
 from tests.directory.reading.fake_directory import Manner, Person, directory
-from tests.login.conftest import Desk
+from tests.login.conftest import FakeListener
 from tests.login.first.ldap.checkers import Asked, asking, host, needs_bonsai
 from tests.outgoing.counted import CountedTurns
 from tests.packets import chap, pap
@@ -49,8 +49,7 @@ async def test_one_login_is_one_bind() -> None:
 @pytest.mark.parametrize("password", ["", "\0", "\0\0", "hello\0", "hel\0lo"])
 async def test_some_passwords_are_never_sent(password: str) -> None:
     """An empty password, which would be an anonymous bind, is never sent, and one with a NUL, at which libldap would
-    cut it.
-    """
+    cut it."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", password) is R.WRONG_PASSWORD
         assert server.connections == 0
@@ -85,8 +84,7 @@ async def test_exactly_one_entry_is_needed() -> None:
 
 async def test_the_entry_must_have_the_very_name() -> None:
     """The entry must have exactly the name that was typed. A directory finds `ann` for ` ann` and `änn` too, and the
-    rules and lock-outs of `ann` would not apply to them.
-    """
+    rules and lock-outs of `ann` would not apply to them."""
     async with directory(Person("ann"), Person("a n")) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ANN", "hello") is R.UNKNOWN_USER  # this directory compares names with their case
         server.people[0].attributes["sAMAccountName"] = ["Ann"]
@@ -99,8 +97,7 @@ async def test_the_entry_must_have_the_very_name() -> None:
 
 async def test_an_entry_has_one_name() -> None:
     """Each entry has one name for logins, so that no other name of ann avoids a rule or lock-out for `ann`. The steps
-    name it.
-    """
+    name it."""
     ann = Person("ann", attributes={"userPrincipalName": ["ann@corp.example"], "uid": ["annie"]})
     async with directory(ann) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
@@ -127,8 +124,7 @@ async def test_the_name_of_a_filter_of_ones_own(
     pattern: str, attributes: dict[str, list[str]], name: str, others: list[str]
 ) -> None:
     """With a filter of the admin's own, the entry's name is the value of the first attribute that is compared with
-    {user}.
-    """
+    {user}."""
     person = Person("e", dn="CN=ann lee,DC=example,DC=com", attributes=attributes)  # any name with an e
     async with directory(person) as server, asking(servers=[server.url], userFilter=pattern) as asked:
         assert await asked.bind(name, "hello") is R.NONE, asked.steps
@@ -233,66 +229,65 @@ async def test_right_answers_are_remembered(clock: SetClock) -> None:
 # --- from a request ---------------------------------------------------------------------------------------------
 
 
-async def ask(asked: Asked, desk: Desk, datagram: bytes, *, takes_code: bool = False) -> tuple[Reason, str]:
+async def ask(asked: Asked, listener: FakeListener, datagram: bytes, *, takes_code: bool = False) -> tuple[Reason, str]:
     """Check a request. Return the reason, and the code that was found in it."""
-    login = desk.login(datagram)
+    login = listener.login(datagram)
     login.method = Method.PAP if USER_PASSWORD in login.request.first else Method.CHAP
     login.user = login.request.first[1].decode()
     reason = await asked.ldap.check(login, lambda: takes_code, asked.steps.append)
     return reason, login.code.text or "" if login.code is not None else ""
 
 
-async def test_a_code_behind_the_password(desk: Desk) -> None:
+async def test_a_code_behind_the_password(listener: FakeListener) -> None:
     """If the user may type a code, it is taken off before the one bind."""
     ann, bob = Person("ann"), Person("bob", "hello123456")
     async with directory(ann, bob) as server, asking(servers=[server.url]) as asked:
-        assert await ask(asked, desk, pap("ann", "hello123456"), takes_code=True) == (R.NONE, "123456")
-        assert await ask(asked, desk, pap("ann", "hello"), takes_code=True) == (R.NONE, "")
-        assert await ask(asked, desk, pap("ann", "hello123456")) == (R.WRONG_PASSWORD, "")
-        assert await ask(asked, desk, pap("bob", "hello123456")) == (R.NONE, "")
-        assert await ask(asked, desk, pap("bob", "hello123456123456"), takes_code=True) == (R.NONE, "123456")
-        assert await ask(asked, desk, pap("ann", "wrong123456"), takes_code=True) == (R.WRONG_PASSWORD, "")
-        assert await ask(asked, desk, pap("ann", "123456"), takes_code=True) == (R.WRONG_PASSWORD, "")
+        assert await ask(asked, listener, pap("ann", "hello123456"), takes_code=True) == (R.NONE, "123456")
+        assert await ask(asked, listener, pap("ann", "hello"), takes_code=True) == (R.NONE, "")
+        assert await ask(asked, listener, pap("ann", "hello123456")) == (R.WRONG_PASSWORD, "")
+        assert await ask(asked, listener, pap("bob", "hello123456")) == (R.NONE, "")
+        assert await ask(asked, listener, pap("bob", "hello123456123456"), takes_code=True) == (R.NONE, "123456")
+        assert await ask(asked, listener, pap("ann", "wrong123456"), takes_code=True) == (R.WRONG_PASSWORD, "")
+        assert await ask(asked, listener, pap("ann", "123456"), takes_code=True) == (R.WRONG_PASSWORD, "")
         assert len(server.binds) == 1 + 7
 
 
-async def test_a_code_of_eight_digits(desk: Desk) -> None:
+async def test_a_code_of_eight_digits(listener: FakeListener) -> None:
     """With codeDigits of eight, eight digits are taken off; six digits are part of the password."""
     people = Person("ann"), Person("bob", "hello123456")
     async with directory(*people) as server, asking(servers=[server.url], codeDigits=8) as asked:
-        assert await ask(asked, desk, pap("ann", "hello12345678"), takes_code=True) == (R.NONE, "12345678")
-        assert await ask(asked, desk, pap("bob", "hello123456"), takes_code=True) == (R.NONE, "")
-        assert await ask(asked, desk, pap("bob", "hello12345612345678"), takes_code=True) == (R.NONE, "12345678")
-        assert await ask(asked, desk, pap("ann", "hello123456"), takes_code=True) == (R.WRONG_PASSWORD, "")
+        assert await ask(asked, listener, pap("ann", "hello12345678"), takes_code=True) == (R.NONE, "12345678")
+        assert await ask(asked, listener, pap("bob", "hello123456"), takes_code=True) == (R.NONE, "")
+        assert await ask(asked, listener, pap("bob", "hello12345612345678"), takes_code=True) == (R.NONE, "12345678")
+        assert await ask(asked, listener, pap("ann", "hello123456"), takes_code=True) == (R.WRONG_PASSWORD, "")
         assert len(server.binds) == 1 + 4
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
-async def test_passwords_in_latin_1(desk: Desk, encoding: str) -> None:
+async def test_passwords_in_latin_1(listener: FakeListener, encoding: str) -> None:
     """A password that a device sends in Latin-1 is bound in UTF-8."""
     async with directory(Person("zoë", "pässwörd")) as server, asking(servers=[server.url]) as asked:
-        assert await ask(asked, desk, pap("zoë", "pässwörd".encode(encoding))) == (R.NONE, "")
+        assert await ask(asked, listener, pap("zoë", "pässwörd".encode(encoding))) == (R.NONE, "")
 
 
-async def test_a_nul_is_no_password(desk: Desk) -> None:
+async def test_a_nul_is_no_password(listener: FakeListener) -> None:
     """A password with a NUL is wrong, and is not sent."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         for password in (b"hello\0x", b"\0", b"", b"\0\0\0x"):
-            assert await ask(asked, desk, pap("ann", password)) == (R.WRONG_PASSWORD, "")
+            assert await ask(asked, listener, pap("ann", password)) == (R.WRONG_PASSWORD, "")
         assert server.connections == 0
 
 
-async def test_a_bind_needs_the_password_itself(desk: Desk) -> None:
+async def test_a_bind_needs_the_password_itself(listener: FakeListener) -> None:
     """CHAP does not carry the password, so that no bind can check it."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
-        assert await ask(asked, desk, chap("ann", "hello")) == (R.METHOD_UNFIT, "")
+        assert await ask(asked, listener, chap("ann", "hello")) == (R.METHOD_UNFIT, "")
         assert server.connections == 0
 
 
 async def test_a_user_of_a_certificate_is_looked_up() -> None:
     """The user of a certificate is looked up without a bind: the result is the state of the account and the groups of
-    the entry.
-    """
+    the entry."""
     people = (
         Person("ann", attributes={"memberOf": ["CN=staff,DC=example,DC=com"]}),
         Person("bob", attributes={"userAccountControl": ["514"]}),

@@ -51,7 +51,7 @@ def test_urls(url: str, parts: tuple[str, str, int]) -> None:
         "ldaps://[dc1]", "ldaps://[fe80::1%eth0]", "ldaps://dc1\r\nx", "",
     ],
 )  # fmt: skip
-def test_what_is_no_server(url: str) -> None:
+def test_an_invalid_server_is_refused(url: str) -> None:
     """Any other text is refused, and the message does not repeat it."""
     assert "servers.0: a URL such as ldaps://" in refused(servers=[url])
 
@@ -85,7 +85,7 @@ def test_the_service_account_is_whole() -> None:
         ("(uid=\\2a{user})", "without *"),
     ],
 )
-def test_what_is_no_filter(pattern: str, why: str) -> None:
+def test_an_invalid_filter_is_refused(pattern: str, why: str) -> None:
     """A filter compares {user} with a value, so that the entry's name can be compared with it."""
     assert why in refused(userFilter=pattern)
 
@@ -115,7 +115,7 @@ def test_limits(fields: dict[str, object]) -> None:
     assert next(iter(fields)) in refused(**fields)
 
 
-def test_what_is_shown_and_what_is_sealed() -> None:
+def test_the_password_is_sealed_and_not_shown() -> None:
     """The shown fields have no password. The sealed fields have it, and are read back unchanged."""
     fields = LdapFields.model_validate({**LEAST, "bindDN": "cn=s", "bindPassword": "t0p"})
     assert "t0p" not in repr(shown(fields)) and "t0p" not in repr(fields)

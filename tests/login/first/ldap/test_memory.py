@@ -5,7 +5,7 @@ from sallyport.login.first.ldap.memory import LONGEST, Memory
 from sallyport.login.login import Found
 
 
-def test_what_is_remembered_has_a_limit() -> None:
+def test_the_cache_has_a_limit() -> None:
     """The oldest entries are removed when the groups of all entries exceed the limit."""
     memory, size = Memory(300, now_us), LONGEST // 4
     for number in range(6):

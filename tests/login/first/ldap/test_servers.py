@@ -147,7 +147,7 @@ async def test_a_refused_service_account_is_left_alone() -> None:
         assert server.binds == ["cn=service"]
 
 
-async def test_what_may_not_be_connected_to() -> None:
+async def test_a_forbidden_address_is_not_connected_to() -> None:
     """The setting egress applies to directories too."""
     async with directory(Person("ann")) as server:
         async with asking(host(egress=[ip_network("192.0.2.0/24")]), servers=[server.url]) as asked:

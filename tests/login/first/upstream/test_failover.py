@@ -48,8 +48,7 @@ def state(upstream: Upstream, name: str) -> float:
 
 async def test_a_wrong_answer_is_dropped_and_the_right_one_counts(upstream: Upstream, mock_clock: MockClock) -> None:
     """An answer with another secret, another identifier, no RADIUS or an unfit code is dropped. The right one, sent
-    after all of these have arrived, counts.
-    """
+    after all of these have arrived, counts."""
     discards = {"unexpected": 3, "bad_authenticator": 1, "malformed": 1, "unknown_type": 1}
 
     def right(request: Request) -> bytes:
@@ -136,8 +135,7 @@ async def test_a_late_answer_counts(upstream: Upstream, mock_clock: MockClock) -
 
 async def test_the_other_server_is_asked_when_the_window_is_over(upstream: Upstream, mock_clock: MockClock) -> None:
     """After the response window the other server gets a request of its own. The first is a zombie, later logins go to
-    the other at once, and late answers of the first are dropped.
-    """
+    the other at once, and late answers of the first are dropped."""
     await upstream.configure(statusCheck=False)
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)
@@ -219,8 +217,7 @@ async def test_zombies_are_asked_if_no_server_is_alive(upstream: Upstream, mock_
 
 async def test_a_conversation_stays_with_its_server(upstream: Upstream, mock_clock: MockClock) -> None:
     """A request with State goes to the server that sent the challenge. Others go back to the first server once it is
-    alive.
-    """
+    alive."""
     talk = push_attribute(STATE, b"talk") + push_attribute(REPLY_MESSAGE, b"PIN?")
     upstream.second.reply = lambda request: [encode_reply(ACCESS_CHALLENGE, request, SECRET, talk)]
     datagram = pap("ann", PASSWORD)
@@ -286,8 +283,7 @@ class CloseFirst(trio.abc.Instrument):
 
 async def test_a_socket_closed_in_the_turn_in_which_something_came(upstream: Upstream) -> None:
     """The reader of a closed socket ends without an error: the server stays alive, and the next login gets another
-    socket.
-    """
+    socket."""
     assert await upstream.ask(pap("ann", PASSWORD)) == (ACCESS_ACCEPT, STAFF)
     checker = upstream.areas.first.checker(upstream.areas.domains.table.by_id[upstream.areas.domain])
     assert isinstance(checker, Checker)
@@ -315,8 +311,7 @@ async def test_a_name_without_an_address(upstream: Upstream) -> None:
 
 async def test_a_thousand_wait_at_once(upstream: Upstream, mock_clock: MockClock) -> None:
     """A thousand logins wait at once, over several sockets that use each identifier once at a time. Each gets its own
-    answer.
-    """
+    answer."""
     room = upstream.wire.waiting.proven
     room.limit = room.free = 4000
     upstream.first.reply = nothing
@@ -334,11 +329,11 @@ async def test_a_thousand_wait_at_once(upstream: Upstream, mock_clock: MockClock
     for index in reversed(range(1000)):
         body = attributes(REPLY_MESSAGE=upstream.first.names[index])
         await upstream.first.send(index, encode_reply(ACCESS_ACCEPT, upstream.first.received[index], SECRET, body))
-    told = set()
+    replies = set()
     for _ in datagrams:
         reply, to = await upstream.wire.take()
-        told.add((to[1], reply[1], reply[40:]))
-    assert told == {(40000 + number // 256, number & 255, f"user{number}".encode()) for number in range(1000)}
+        replies.add((to[1], reply[1], reply[40:]))
+    assert replies == {(40000 + number // 256, number & 255, f"user{number}".encode()) for number in range(1000)}
     assert upstream.wire.auth.handed_over == 0
 
 
@@ -355,8 +350,7 @@ async def test_an_identifier_rests_after_a_login_that_was_not_answered(
     upstream: Upstream, mock_clock: MockClock
 ) -> None:
     """The identifier of an unanswered login is not used again for a while, since its late answer would be taken for the
-    next request's.
-    """
+    next request's."""
     await upstream.configure(upstream.first, statusCheck=False)
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)

@@ -154,7 +154,7 @@ async def test_logins_over_one_connection(upstream: Upstream, home: SecureHome) 
     assert (home.connections, home.shown) == (1, [PROXY])
 
 
-async def test_what_a_connection_brings_is_taken_in_turns(upstream: Upstream, home: SecureHome) -> None:
+async def test_answers_of_a_connection_yield_to_other_tasks(upstream: Upstream, home: SecureHome) -> None:
     """Answers that arrive one by one yield to other tasks: once for the connection, once for the channel."""
     upstream.areas.http.of(1).egress.turns = turns = CountedTurns(1)
     await configure(upstream, home.fields(), statusCheck=False)
@@ -258,7 +258,7 @@ async def test_an_untrusted_server_gets_no_login(
     assert any(word in " ".join(steps) for word in ("TLS", "connection")), steps
 
 
-async def test_what_is_configured(upstream: Upstream, home: SecureHome) -> None:
+async def test_the_configuration_has_defaults_and_hides_the_key(upstream: Upstream, home: SecureHome) -> None:
     """Port and secret have defaults, the key is never shown, and a key that does not fit its certificate is refused."""
     fields = home.fields()
     del fields["port"]

@@ -137,7 +137,7 @@ async def test_chap_keeps_its_challenge(upstream: Upstream, challenge: bytes | N
     assert request.first[CHAP_PASSWORD] == opened(datagram).first[CHAP_PASSWORD]
 
 
-async def test_eap_goes_round_by_round(upstream: Upstream) -> None:
+async def test_eap_is_passed_on_round_by_round(upstream: Upstream) -> None:
     """All fragments of EAP-Message pass in order, both ways. A Reject carries the home server's EAP-Failure."""
     first, second = b"\2\1\1\xfb" + b"a" * 249, b"b" * 250
     pieces = push_attribute(EAP_MESSAGE, first) + push_attribute(EAP_MESSAGE, second)
@@ -150,7 +150,7 @@ async def test_eap_goes_round_by_round(upstream: Upstream) -> None:
     assert await upstream.ask(access_request(body, identifier=1)) == (ACCESS_REJECT, failure)
 
 
-async def test_mschap_goes_as_it_is(upstream: Upstream) -> None:
+async def test_mschap_is_passed_on_unchanged(upstream: Upstream) -> None:
     """MS-CHAP attributes are passed on unchanged, and so is their error."""
     body = push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, bytes(range(16)))
     body += push_vendor_attribute(MICROSOFT, MS_CHAP2_RESPONSE, bytes(range(50)))

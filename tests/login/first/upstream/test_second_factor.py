@@ -83,7 +83,7 @@ async def test_attributes_outlive_a_challenge(upstream: Upstream, script: Script
     assert len(upstream.first.received) == 1
 
 
-async def test_what_the_dictionary_hides_does_not_outlive_a_challenge(upstream: Upstream, script: Script) -> None:
+async def test_an_encrypted_attribute_is_not_kept_over_a_challenge(upstream: Upstream, script: Script) -> None:
     """An attribute that the dictionary encrypts is not kept over a challenge: it was encrypted for the request
     before.
     """

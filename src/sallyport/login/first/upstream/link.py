@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 import trio
 
 from sallyport.base.fair import LoopTurns
+from sallyport.outgoing.certificate import ISSUER_UNKNOWN
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import PemError
 from sallyport.outgoing.tls import LazyContext, client_context, secured, show_certificate
@@ -26,10 +27,10 @@ CONNECT_S: Final = 10.0
 GOODBYE_S: Final = 1.0
 CHUNK: Final = 16 << 10
 RECONNECT_S: Final = 1.0
-"""Between a connection that did not come about and the next try; whoever asks meanwhile waits."""
+"""Pause between a failed connection and the next try. Requests wait meanwhile."""
 TAKEN_S: Final = 10.0
-"""How long the far side may leave octets unacknowledged (RFC 5482). A firewall that has forgotten the connection tells
-nobody: what is sent would be lost for the quarter of an hour that the kernel tries, while a new connection works."""
+"""Time limit for the acknowledgement of sent octets (RFC 5482). A firewall that has forgotten the connection drops them
+silently. Without the limit, the kernel would retransmit for a quarter of an hour, while a new connection works."""
 BATCH: Final = 64
 """Packets that are sent in one go."""
 
@@ -153,5 +154,6 @@ def _why(error: BaseException) -> str:
     """Return OpenSSL's error text, without its place in OpenSSL's source."""
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return cause.verify_message
+        trusted = "; trust its issuer by caCertificate (--radius-tls-ca FILE)"
+        return cause.verify_message + (trusted if cause.verify_code in ISSUER_UNKNOWN else "")
     return (isinstance(cause, ssl.SSLError) and cause.reason) or str(error) or "no handshake in time"

@@ -1,0 +1,93 @@
+"""Transfer of files between root's commands and the service, which runs as another user.
+
+The unit of the service may give it a private /tmp and read-only directories. So the service may be unable to read a
+file of root, and a backup in its private /tmp would be lost. Therefore root's command copies such a file through a
+temporary directory in the data directory.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+from sallyport.base import disk
+from sallyport.base.config import Settings
+from sallyport.base.errors import StartError
+from sallyport.base.owner import as_owner
+from sallyport.base.wire import JSON, Row
+
+BACKUP: Final = "db.backup"
+READ: Final = frozenset({"db.restore", "directory.import_ldif"})
+"""Commands that read the file of their argument `path`."""
+
+
+def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> JSON:
+    """Run a request, and return its answer. If root uses another user's service, copy the request's file. Raises
+    StartError.
+
+    A file in the directories of the store needs no copy.
+    """
+    name, arguments = asked.get("command"), asked.get("arguments")
+    if name not in {BACKUP, *READ} or not isinstance(arguments, dict) or "path" not in arguments:
+        return ask(asked)
+    path, keep = Path(str(arguments["path"])), arguments.get("keep")
+    own = [directory.resolve() for directory in (settings.data_dir, settings.database_path.parent)]
+    folder = path if keep else path.parent
+    if os.geteuid() != 0 or not own[0].stat().st_uid or any(folder.resolve().is_relative_to(each) for each in own):
+        return ask(asked)
+    with _exchange(own[0]) as place:
+        if name in READ:
+            _copy(path, place / path.name, writer=own[0])
+            return ask({**asked, "arguments": {**arguments, "path": str(place / path.name)}})
+        made = ask({**asked, "arguments": {**arguments, "path": str(place if keep else place / path.name)}})
+        (copy,) = place.iterdir()
+        target = path / copy.name if keep else path
+        _copy(copy, target, reader=own[0])
+        deleted = _expired(path, keep) if isinstance(keep, int) else 0
+        return {**(made if isinstance(made, dict) else {}), "path": str(target), "deleted": deleted}
+
+
+@contextmanager
+def _exchange(data_dir: Path) -> Iterator[Path]:
+    """Yield a temporary directory of the data directory's owner."""
+    with as_owner(data_dir):
+        place = Path(mkdtemp(prefix="exchange-", dir=data_dir))
+    try:
+        yield place
+    finally:
+        with as_owner(data_dir):
+            shutil.rmtree(place)
+
+
+def _copy(source: Path, target: Path, *, reader: Path | None = None, writer: Path | None = None) -> None:
+    """Copy a file. Raises StartError.
+
+    reader, writer: a directory whose owner reads or writes the file in the temporary directory. The owner can replace
+    that directory by a link, which must not lead root to other files.
+    """
+    try:
+        with as_owner(reader, reads_all=False) if reader else nullcontext():
+            octets = source.open("rb")
+        with octets:
+            try:
+                with as_owner(writer) if writer else nullcontext(), disk.replacing(target) as written:
+                    shutil.copyfileobj(octets, written, 1 << 20)
+            except OSError as error:
+                raise StartError(f"{target}: {error.strerror}") from error
+    except OSError as error:
+        raise StartError(f"{source}: {error.strerror}") from error
+
+
+def _expired(directory: Path, keep: int) -> int:
+    """Delete all but the newest `keep` backups in a directory. Return the number of deleted backups. Raises
+    StartError."""
+    from sallyport.store.copies import expire
+
+    try:
+        with as_owner(directory):
+            return len(expire(directory, keep))
+    except OSError as error:
+        raise StartError(f"{directory}: older backups cannot be deleted: {error.strerror}") from error

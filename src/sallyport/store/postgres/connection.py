@@ -1,0 +1,110 @@
+"""Connections to PostgreSQL: how they are opened, and how values are sent and read.
+
+Whole numbers are sent as bigint, whatever their size, so that a statement is prepared once. PostgreSQL's text has no
+NUL: it is replaced, as every text search does. Truth values are read as 1 and 0, sums as whole numbers: the same values
+as SQLite has.
+"""
+
+from typing import Final
+
+import psycopg
+from psycopg.adapt import Buffer, Dumper, Loader
+from psycopg.types.numeric import Int8Dumper, IntLoader
+from psycopg.types.string import StrDumper
+
+from sallyport.base.errors import Contradiction, LimitReached, SallyportError, StoreError, StoreFull
+from sallyport.base.limits import DEFAULTS
+
+Row = tuple[object, ...]
+Connection = psycopg.Connection[Row]
+Cursor = psycopg.Cursor[Row]
+
+CONNECT_S: Final = 5
+OLDEST: Final = 150_000
+"""PostgreSQL 15, as libpq counts versions."""
+PREPARED: Final = 300
+"""Prepared statements of a connection; the least recently used one is dropped."""
+_SETTINGS: Final = {
+    "application_name": "sallyport",
+    "connect_timeout": str(CONNECT_S),
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+    "client_encoding": "utf8",
+    "options": "-c statement_timeout=30s -c lock_timeout=20s -c idle_in_transaction_session_timeout=60s",
+}
+_DISK_FULL: Final = "53100"
+_INTEGRITY: Final = "23"  # the class of all violated constraints
+_RAISED: Final = "P0001"  # by a trigger of ours
+
+
+class _TextDumper(StrDumper):
+    """Text without NUL, which PostgreSQL refuses."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
+class _TruthDumper(Dumper):
+    """A truth value as 1 or 0."""
+
+    oid = Int8Dumper.oid
+
+    def dump(self, obj: bool) -> Buffer | None:
+        return b"1" if obj else b"0"
+
+
+class _TruthLoader(Loader):
+    """A truth value as 1 or 0."""
+
+    def load(self, data: Buffer) -> int:
+        return int(bytes(data) == b"t")
+
+
+class _NumberLoader(Loader):
+    """A numeric value: a sum of whole numbers is one."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data)
+        return float(text) if b"." in text else int(text)
+
+
+def connect(url: str) -> Connection:
+    """Return a connection without an open transaction. StoreError: the message has no password."""
+    try:
+        given = psycopg.conninfo.conninfo_to_dict(url)
+        connection = psycopg.connect(
+            psycopg.conninfo.make_conninfo(
+                url, **{name: each for name, each in _SETTINGS.items() if name not in given}
+            ),
+            autocommit=True,
+            prepare_threshold=1,
+            cursor_factory=psycopg.RawCursor,
+        )
+    except psycopg.Error as error:
+        raise as_ours(error) from error
+    connection.prepared_max = PREPARED
+    adapters = connection.adapters
+    adapters.register_dumper(int, Int8Dumper)
+    adapters.register_dumper(bool, _TruthDumper)
+    adapters.register_dumper(str, _TextDumper)
+    adapters.register_loader("bool", _TruthLoader)
+    adapters.register_loader("numeric", _NumberLoader)
+    adapters.register_loader("int8", IntLoader)
+    return connection
+
+
+def as_ours(error: Exception) -> SallyportError:
+    """Return the engine's error as one of `base.errors`."""
+    code, text = getattr(error, "sqlstate", None) or "", _first_line(error)
+    if code == _RAISED:
+        limit = text.removeprefix("limit: ")
+        return LimitReached(limit) if limit in DEFAULTS else Contradiction(text)
+    if code.startswith(_INTEGRITY):
+        return Contradiction(text)
+    return StoreFull(text) if code == _DISK_FULL else StoreError(text)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,36 @@
+"""The parts of the schema's SQL that differ between the engines."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+
+class Dialect(Protocol):
+    """An engine's words. id: a key that is never used twice. rowid: a key that the program assigns or that may be used
+    again. clustered: ends a table that is stored in the order of its key. text: the type of a text that is compared by
+    its code points."""
+
+    id: str
+    rowid: str
+    clustered: str
+    text: str
+
+    def trigger(self, name: str, event: str, statements: Sequence[str]) -> Iterator[str]:
+        """Yield the SQL that creates a trigger. event: such as `after insert on devices`."""
+
+    def abort(self, message: str) -> str:
+        """Return a trigger's statement that undoes the change with this error."""
+
+
+class SqliteDialect:
+    """The words of SQLite."""
+
+    id = "integer primary key autoincrement"
+    rowid = "integer primary key"
+    clustered = "without rowid"
+    text = "text"
+
+    def trigger(self, name: str, event: str, statements: Sequence[str]) -> Iterator[str]:
+        yield f"create trigger {name} {event} begin {'; '.join(statements)}; end"
+
+    def abort(self, message: str) -> str:
+        return f"select raise(abort, '{message}')"

@@ -1,0 +1,147 @@
+"""All rows of an installation from one engine to the other: backups of PostgreSQL, and `sallyport db copy`.
+
+A backup has the same form whatever the engine: a file of SQLite with the schema of the program. So an installation
+moves between the engines by the same steps as a backup and its restore.
+
+Every table is copied with its keys, with the totals that triggers keep, and with the search. Counts and checksums of
+the rows that were read and of those that the target has must be equal.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from sallyport.base.errors import StoreError
+from sallyport.store.connections import open_connection
+from sallyport.store.migrations import migrate
+from sallyport.store.model import Value
+from sallyport.store.schema import SEARCHED
+
+CHUNK: Final = 2000
+"""Rows that are read and written at a time."""
+Rows = Iterable[Sequence[Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of both engines. numbers: its keys are never used twice."""
+
+    name: str
+    columns: tuple[str, ...]
+    numbers: bool
+
+
+@dataclass(slots=True)
+class Sum:
+    """The number of rows and a checksum, which do not depend on their order."""
+
+    rows: int = 0
+    digest: int = 0
+
+    def add(self, row: Sequence[Value]) -> None:
+        """Count a row."""
+        self.rows += 1
+        packed = repr([each.replace("\0", "\ufffd") if isinstance(each, str) else each for each in row]).encode()
+        self.digest = (self.digest + int.from_bytes(hashlib.blake2b(packed, digest_size=16).digest())) % (1 << 128)
+
+
+class Source(Protocol):
+    """An installation that is read."""
+
+    def read(self, table: Table) -> Iterator[Sequence[Value]]:
+        """Yield all rows."""
+
+    def last_number(self, table: Table) -> int:
+        """Return the highest key that was ever used."""
+
+
+class Target(Source, Protocol):
+    """An installation that is written, within one transaction."""
+
+    def write(self, table: Table, rows: Rows) -> None:
+        """Replace all rows of a table. Triggers do not run."""
+
+    def set_last_number(self, table: Table, number: int) -> None:
+        """Let the next key be higher than this."""
+
+
+def transfer(source: Source, target: Target, tables: Sequence[Table]) -> int:
+    """Copy all rows; return their number. StoreError: the target has other rows than the source."""
+    copied = 0
+    for table in tables:
+        read, kept = Sum(), Sum()
+        target.write(table, _counted(source.read(table), read))
+        for row in target.read(table):
+            kept.add(row)
+        if read != kept:
+            raise StoreError(f"the copy of {table.name} differs: {read.rows} rows were read, {kept.rows} are there")
+        if table.numbers:
+            target.set_last_number(table, source.last_number(table))
+        copied += read.rows
+    return copied
+
+
+def _counted(rows: Iterator[Sequence[Value]], into: Sum) -> Iterator[Sequence[Value]]:
+    for row in rows:
+        into.add(row)
+        yield row
+
+
+class SqliteFile:
+    """A database of SQLite with the schema of this program. Use it within `with closing(...)`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def tables(self) -> list[Table]:
+        """Return all tables, those that others refer to first."""
+        named = self._connection.execute(
+            "select name, sql from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\' "
+            "and name not like '\\_sqlite%' escape '\\' and name not like '%\\_search%' escape '\\' order by rowid"
+        ).fetchall()
+        found = [Table(name, self._columns(name), "autoincrement" in sql) for name, sql in named]
+        return [*found, *(Table(f"{name}_search", ("rowid", "texts"), numbers=False) for name in SEARCHED)]
+
+    def _columns(self, table: str) -> tuple[str, ...]:
+        rows = self._connection.execute("select name from pragma_table_info(?) order by cid", (table,))
+        return tuple(name for (name,) in rows)
+
+    def read(self, table: Table) -> Iterator[Sequence[Value]]:
+        yield from self._connection.execute(f"select {', '.join(table.columns)} from {table.name}")  # noqa: S608
+
+    def last_number(self, table: Table) -> int:
+        row = self._connection.execute("select seq from sqlite_sequence where name = ?", (table.name,)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def write(self, table: Table, rows: Rows) -> None:
+        marks = ", ".join("?" * len(table.columns))
+        self._connection.execute(f"delete from {table.name}")  # noqa: S608
+        self._connection.executemany(
+            f"insert into {table.name} ({', '.join(table.columns)}) values ({marks})",  # noqa: S608
+            rows,
+        )
+
+    def set_last_number(self, table: Table, number: int) -> None:
+        self._connection.execute("delete from sqlite_sequence where name = ?", (table.name,))
+        self._connection.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (table.name, number))
+
+
+def write_file(path: Path, source: Source) -> None:
+    """Make a database of SQLite with all rows of a source. Raises StoreError."""
+    with closing(open_connection(path)) as connection:
+        migrate(connection, path)
+        connection.execute("pragma foreign_keys = off")
+        connection.execute("begin")
+        triggers = connection.execute("select name, sql from sqlite_master where type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            connection.execute(f"drop trigger {name}")
+        file = SqliteFile(connection)
+        transfer(source, file, file.tables())
+        for _, sql in triggers:
+            connection.execute(sql)
+        connection.execute("commit")
+        connection.execute("pragma journal_mode = delete")

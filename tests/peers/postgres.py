@@ -1,0 +1,181 @@
+"""A PostgreSQL server of the tests: a cluster of its own in a temporary directory, one for each process of the tests.
+
+Its disk is not synchronized, so that thousands of databases are made quickly; tests of durability start their own.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.peers.slapd import free_port
+from tests.waiting import eventually
+
+USER = "sallyport"
+SETTINGS = {
+    "listen_addresses": "'127.0.0.1'",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "max_connections": "300",
+    "autovacuum": "off",
+}
+"""Of a server whose data outlive no test."""
+NOBODY = 65534
+KEPT = 20
+"""Databases that are kept: 10 MB each. Older ones are of tests that have ended."""
+
+
+def programs() -> Path | None:
+    """Return the folder of the newest installed PostgreSQL, or None."""
+    found = sorted(Path("/usr/lib/postgresql").glob("[0-9]*/bin/initdb"), key=lambda path: int(path.parts[4]))
+    return found[-1].parent if found else None
+
+
+needs_postgres = pytest.mark.skipif(programs() is None, reason="no PostgreSQL: apt-get install postgresql")
+
+
+@dataclass
+class Server:
+    """A cluster in a directory, which a test starts, kills and stops."""
+
+    directory: Path
+    port: int
+    settings: dict[str, str]
+
+    def make(self) -> None:
+        """Make the cluster."""
+        self._run("initdb", "-U", USER, "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+        lines = [f"{name} = {value}" for name, value in {**self.settings, "port": str(self.port)}.items()]
+        with (self.directory / "data" / "postgresql.conf").open("a") as file:
+            file.write("\n".join([*lines, "unix_socket_directories = ''", ""]))
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        self._run("pg_ctl", "-w", "-l", str(self.directory / "log"), "start")
+
+    def kill(self) -> None:
+        """End it as the loss of its machine does: no process of it writes anything more."""
+        file = self.directory / "data" / "postmaster.pid"
+        process_id = int(file.read_text().split()[0])
+        children = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat") if _parent(path) == process_id]
+        for each in (process_id, *children):
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+        eventually(lambda: not any(_runs(each) for each in (process_id, *children)))
+        file.unlink()
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it and wait for the end. mode: `immediate` ends it as a crash does."""
+        self._run("pg_ctl", "-w", "-m", mode, "stop")
+
+    def url(self, database: str = "postgres") -> str:
+        """Return the address of a database."""
+        return f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
+
+    def execute(self, sql: str, database: str = "postgres") -> None:
+        """Run a statement outside a transaction."""
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            connection.execute(sql.encode())
+
+    def _run(self, program: str, *words: str) -> None:
+        folder = programs()
+        assert folder is not None
+        command = [str(folder / program), "-D", str(self.directory / "data"), *words]
+        user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
+        subprocess.run(command, check=True, capture_output=True, cwd=self.directory, **user)  # type: ignore[call-overload]
+
+
+def _runs(process_id: int) -> bool:
+    """Return whether a process has not ended; a process that is not waited for stays as a zombie."""
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def _parent(path: Path) -> int:
+    """Return the parent of the process with this status file; 0 if it has ended."""
+    try:
+        return int(path.read_text().rpartition(")")[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def made(directory: Path, settings: dict[str, str]) -> Server:
+    """Return a new cluster that runs. directory: an empty one."""
+    directory.chmod(0o755)
+    if os.getuid() == 0:
+        os.chown(directory, NOBODY, NOBODY)
+    server = Server(directory, free_port(), settings)
+    server.make()
+    server.start()
+    return server
+
+
+@cache
+def server() -> Server:
+    """Return the server of this process. `close` ends it."""
+    return made(Path(tempfile.mkdtemp(prefix="sallyport-postgres-")), SETTINGS)
+
+
+def close() -> None:
+    """End the server of this process, if there is one, and delete its files."""
+    if server.cache_info().currsize:
+        server().stop("immediate")
+        shutil.rmtree(server().directory, ignore_errors=True)
+
+
+_numbers = count(1)
+_names: list[str] = []
+
+
+def database_in(directory: Path, *, is_empty: bool = False) -> str:
+    """Return the address of a directory's database on the shared server, a new one at the first call. is_empty: without
+    the schema."""
+    address = directory / "address"
+    if not address.exists():
+        name = f"t{next(_numbers)}"
+        _names.append(name)
+        for old in _names[:-KEPT]:
+            with suppress(psycopg.errors.ObjectInUse):  # by a service that several tests share
+                server().execute(f"drop database {old}")
+                _names.remove(old)
+        server().execute(f"create database {name} template {'template1' if is_empty else template()}")
+        address.write_text(server().url(name))
+    return address.read_text()
+
+
+@cache
+def template() -> str:
+    """Return the name of a database with the schema: a copy of it takes less time than the schema."""
+    from sallyport.store.postgres.connection import connect
+    from sallyport.store.postgres.schema import migrate
+
+    server().execute("create database schema")
+    with connect(server().url("schema")) as connection:
+        migrate(connection)
+    return "schema"
+
+
+def postgres_rows(url: str, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+    """Return rows of a database. sql: with question marks for the parameters."""
+    with psycopg.connect(url) as connection:
+        return connection.execute(sql.replace("%", "%%").replace("?", "%s").encode(), parameters).fetchall()
+
+
+def postgres_execute(url: str, sql: str, parameters: Sequence[object]) -> None:
+    """Run one statement in a database. sql: with question marks for the parameters."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.replace("%", "%%").replace("?", "%s").encode(), parameters)

@@ -1,0 +1,111 @@
+"""The service over a real PostgreSQL that synchronizes its disk, while either of them is killed."""
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import httpx
+import pytest
+
+from tests.peers.postgres import Server, made, needs_postgres
+from tests.service import RunningService
+from tests.torture.load import Load, check_stored, populate
+from tests.waiting import eventually
+
+ROUNDS = 5
+ENOUGH = 50
+SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0.1"}
+
+pytestmark = [pytest.mark.peer, needs_postgres]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """Return a server with a database `sallyport`."""
+    with tempfile.TemporaryDirectory(prefix="sallyport-postgres-") as directory:  # the server's user may enter it
+        server = made(Path(directory), {"listen_addresses": "'127.0.0.1'"})
+        try:
+            server.execute("create database sallyport")
+            yield server
+        finally:
+            with suppress(subprocess.CalledProcessError):  # a test may have killed it
+                server.stop("immediate")
+
+
+@pytest.fixture
+def service(tmp_path: Path, server: Server) -> Iterator[RunningService]:
+    """Return a service that runs over the database."""
+    directory = tmp_path / "service"
+    directory.mkdir()
+    service = RunningService(directory, {**SETTINGS, "SALLYPORT_DATABASE": server.url("sallyport")})
+    try:
+        service.start()
+        populate(service)
+        yield service
+        assert service.stop() == 0
+        assert "Traceback" not in service.log()
+    finally:
+        service.kill()
+
+
+def answered(load: Load) -> None:
+    """Send until enough requests are answered."""
+    load.run(0.25)
+    while len(load.answered) < ENOUGH:
+        load.run(0.1)
+
+
+def test_answers_survive_a_kill_of_the_service(service: RunningService) -> None:
+    """Each answer that a client received is stored, and its retransmission gets the same octets."""
+    random = Random(23)
+    for number in range(ROUNDS):
+        with Load(service, f"r{number}", random) as load:
+            answered(load)
+            service.kill()
+            load.drain()
+            kept = load.answered
+            service.start()
+            check_stored(service, f"r{number}", kept)
+            for each, reply in load.again(kept, seconds=20):
+                assert reply == each.reply, f"another answer to the retransmit of {each.station}"
+
+
+def test_answers_survive_a_kill_of_the_database(service: RunningService, server: Server) -> None:
+    """Each answer that a client received is stored. The service continues when the database is back."""
+    random = Random(24)
+    for number in range(ROUNDS):
+        with Load(service, f"r{number}", random) as load:
+            answered(load)
+            server.kill()
+            load.drain()
+            kept = load.answered
+            server.start()
+            eventually(lambda: readiness(service) == 200)
+            check_stored(service, f"r{number}", kept)
+            unanswered = [each for each in load.sent if each.reply is None]
+            load.again(unanswered, seconds=20)
+            check_stored(service, f"r{number}", load.sent)
+
+
+def readiness(service: RunningService) -> int:
+    """Return the status of /readyz."""
+    return httpx.get(f"http://127.0.0.1:{service.ports.http}/readyz", trust_env=False).status_code
+
+
+def test_a_missing_database_is_reported_within_two_seconds(service: RunningService, server: Server) -> None:
+    """/readyz answers 503, a login gets no answer, and both end when the database is back."""
+    assert readiness(service) == 200
+    server.kill()
+    since = time.monotonic()
+    eventually(lambda: readiness(service) == 503)
+    assert time.monotonic() - since < 2
+    with service.radius("a secret of the tests") as client:
+        with pytest.raises(TimeoutError):
+            client.login("user1", "password of 1")
+        server.start()
+        eventually(lambda: readiness(service) == 200)
+        assert client.login("user1", "password of 1") == 2
