@@ -135,6 +135,11 @@ async def running_postgres(
         store.close()
 
 
+def keep_files_in(store: Engine, directory: Path) -> None:
+    """Use a directory for the files of a store's tests."""
+    _directories[store] = directory
+
+
 def directory_of(store: Engine) -> Path:
     """Return a directory for the files of a store's tests."""
     return store.path.parent if isinstance(store, SqliteStore) else _directories[store]

@@ -33,13 +33,13 @@ log = structlog.get_logger()
 
 @asynccontextmanager
 async def build(
-    settings: Settings, environ: Mapping[str, str], *, lock: int | None = None, new: New = "make"
+    settings: Settings, environ: Mapping[str, str], *, lock: int | None = None, new: New = "make", joins: bool = False
 ) -> AsyncIterator[App]:
     """Yield the wired service. Its store is open and accepts writes until the block ends.
 
     lock: descriptor that holds the data directory's lock, which is closed at the end; None: this function takes the
     lock. new: the action if there is no store: make one with its first tenant, access token and domain; make an empty
-    one, for a backup; or refuse.
+    one, for a backup; or refuse. joins: this process is a node, which answers RADIUS requests.
 
     Raises Locked, Absent, ConfigError, DictionaryError, SchemaError, StoreError.
     """
@@ -60,10 +60,14 @@ async def build(
         metrics = StoreMetrics(registry)
         reserve = Reserve(path.with_name(path.name + ".reserve"), settings.disk_reserve_mib << 20)
         vault = Vault(load_master_keys(settings.data_dir, environ, may_make=new == "make" and is_new))
-        with closing(_opened(settings, metrics, reserve)) as store:
+        with closing(
+            _opened(settings, metrics, reserve, settings.node if joins else f"{settings.node} command")
+        ) as store:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)
                 app = App(settings, store, vault, dictionary, registry)
+                if joins:
+                    await app.cluster.join()
                 await app.prepare()
                 if new != "empty":
                     await _first_start(app)
@@ -81,12 +85,12 @@ def _is_new(settings: Settings) -> bool:
     return not exists(settings.database_url)
 
 
-def _opened(settings: Settings, metrics: StoreMetrics, reserve: Reserve) -> Engine:
+def _opened(settings: Settings, metrics: StoreMetrics, reserve: Reserve, name: str) -> Engine:
     if not settings.database_url:
         return SqliteStore(settings.database_path, metrics, reserve, settings.limits)
     from sallyport.store.postgres.engine import PostgresStore
 
-    return PostgresStore(settings.database_url, metrics, settings.limits)
+    return PostgresStore(settings.database_url, metrics, settings.limits, name=name)
 
 
 async def _first_start(app: App) -> None:

@@ -72,12 +72,14 @@ async def serve(
     hung_up: receives an item for each SIGHUP. read: returns the present settings. lock: see `build`.
     """
     notifier = Notifier(environ)
-    async with build(settings, environ, lock=lock) as app:
+    async with build(settings, environ, lock=lock, joins=True) as app:
         app.apply(settings)
         with ExitStack() as sockets:
             listeners = _bind(settings, sockets)
             secure = [sockets.enter_context(closing(radsec.bind(address))) for address in settings.radsec_bind]
             async with trio.open_nursery() as background:
+                background.start_soon(app.cluster.run)
+                background.start_soon(app.follower.run)
                 for task in (app.devices.run, app.clients.run, app.configuration.watch, app.journal.purge):
                     background.start_soon(task)
                 background.start_soon(app.retention.run)

@@ -77,6 +77,8 @@ from sallyport.metrics import (
 )
 from sallyport.mfa.circuit import Attached
 from sallyport.mfa.host import ConfiguredProvider
+from sallyport.nodes.follower import Follower
+from sallyport.nodes.service import Alone, Cluster, Nodes
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
@@ -86,6 +88,8 @@ from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.retransmission import RFC_5080, Timers
 from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import Copies
+from sallyport.store.directory import installation_id
+from sallyport.store.foreign import CONFIGURATION, KEYS, PRINCIPALS, TOKENS, USERS
 from sallyport.store.model import Engine, Tx
 from sallyport.store.rotation import Rotation
 from sallyport.store.snapshot import Configuration
@@ -148,6 +152,7 @@ class App:
         self.radius_metrics = RadiusMetrics(registry)
         self.login_metrics = LoginMetrics(registry)
 
+        self.cluster = self._cluster()
         self.configuration = Configuration(store)
         self.tenancy = Tenancy(store, clock)
         self.domains = Domains(
@@ -214,9 +219,42 @@ class App:
             backed_up=lambda at: self.process_metrics.backed_up.set(at / SECOND),
             clock=clock,
         )
+        self.follower = Follower(
+            store,
+            {
+                CONFIGURATION: lambda _domain_id: self.configuration.look(),
+                USERS: self._users_changed,
+                TOKENS: lambda _domain_id: self.tenancy.forget(),
+                KEYS: lambda _domain_id: self.keys.forget(),
+                PRINCIPALS: self.directory.principals.changed_elsewhere,
+            },
+            self._restored,
+        )
         self.configuration.on_foreign_change(self._forget)
         for forget in (self.devices.sightings.forget_all, self.logins.second.forget, self.revocations.forget):
             self.configuration.on_replaced(forget)
+
+    def _cluster(self) -> Cluster:
+        if not self.store.is_shared:
+            return Alone(self.settings.node, self.version, self.clock)
+        return Nodes(
+            self.store,
+            self.settings.node,
+            installation_id(self.settings.data_dir),
+            self.version,
+            lambda: self.vault.keys,
+            lambda: self.settings.link_base(self.http_address),
+        )
+
+    def _users_changed(self, domain_id: int) -> None:
+        """Drop what another node has changed."""
+        if domain_id:
+            self.users.forget_domain(domain_id)
+            self._user_changed(domain_id, None)
+        else:
+            self.users.forget()
+            for domain in self.domains.table.by_id:
+                self._user_changed(domain, None)
 
     def _wire_endpoints(self, vault: Vault) -> None:
         self.did = DidArea(

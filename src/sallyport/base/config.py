@@ -184,6 +184,12 @@ class Settings(BaseModel):
         10, ge=0, le=1000, description="failures within five minutes that lock out a user or a station; 0: no lock-outs"
     )
     lockout_minutes: int = Field(15, ge=1, le=1440, description="minutes (1 to 1440) that a lock-out lasts")
+    node_name: str = Field(
+        "",
+        max_length=253,
+        pattern=r"^[A-Za-z0-9._-]*$",
+        description="name of this node among those of the PostgreSQL database; empty: the host's name",
+    )
     disk_reserve_mib: int = Field(32, ge=0, description="MiB kept in reserve beside the database")
     disk_warning_mib: int = Field(
         1024,
@@ -284,6 +290,11 @@ class Settings(BaseModel):
     def database_url(self) -> str:
         """The URL of the PostgreSQL database; empty if the database is a file."""
         return self.database if self.database.startswith(POSTGRES) else ""
+
+    @property
+    def node(self) -> str:
+        """The name of this node."""
+        return self.node_name or socket.gethostname()
 
     @property
     def database_path(self) -> Path:

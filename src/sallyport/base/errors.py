@@ -10,6 +10,7 @@
     │   └── Absent             no installation, or no running service, in the places that were searched
     ├── StoreError             the store failed; a RADIUS request gets no answer
     │   ├── StoreFull          no space is left on the disk of the store
+    │   ├── LeaseLost          another node does the periodic work now
     │   ├── Contradiction      a write breaks a constraint of the schema; a retry would fail too
     │   └── SchemaError        the database is newer than the program, or it is no database
     ├── WireError              a malformed message between service and agent; the text names the field
@@ -94,6 +95,10 @@ class Contradiction(StoreError):
 
 class SchemaError(StoreError):
     """The database is newer than this program, or belongs to another one."""
+
+
+class LeaseLost(StoreError):
+    """Another node does the periodic work; the transaction changes nothing."""
 
 
 class WireError(SallyportError):

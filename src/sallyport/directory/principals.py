@@ -83,6 +83,13 @@ class Principals:
         self._versions[domain_id] += 1
         self._inhabited |= {domain_id}
 
+    def changed_elsewhere(self, domain_id: int) -> None:
+        """Invalidate the entries of a domain that another node has changed; 0: of all domains."""
+        if domain_id:
+            self.changed(domain_id)
+        else:
+            self.forget()
+
     async def load(self) -> None:
         """Load the domains that have people of directories, and clear the cache. Raises StoreError."""
         self.forget()

@@ -12,8 +12,10 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Final
 
+from sallyport.base import disk
 from sallyport.base.errors import Locked, StartError
 from sallyport.base.listening import locking_process
 from sallyport.base.owner import denied
@@ -73,6 +75,14 @@ def check_lock(path: Path) -> None:
         raise Locked(f"{path} is in use by {locking_process(path / LOCK)}") from None
     finally:
         os.close(descriptor)
+
+
+def installation_id(path: Path) -> str:
+    """Return the random id of a data directory, made at the first call. Raises OSError."""
+    file = path / "installation"
+    if not file.exists():
+        disk.write(file, f"{token_hex(8)}\n".encode())
+    return file.read_text(encoding="ascii").strip()
 
 
 def take_lock(path: Path) -> int:

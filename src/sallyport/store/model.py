@@ -13,6 +13,7 @@ from typing import Final, Protocol, TypeVar
 import trio
 
 from sallyport.base.text import fold
+from sallyport.store.foreign import ForeignChange
 
 Value = int | float | str | bytes | None
 NOTHING: Final[Mapping[str, Value]] = {}
@@ -130,6 +131,20 @@ class Store(Protocol):
 
 class Engine(Store, Protocol):
     """A store that the service opens, runs and closes."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether other nodes may use the database at the same time."""
+
+    @property
+    def is_replaced(self) -> bool:
+        """Return whether all rows were replaced since `acknowledge`."""
+
+    async def write_aside(self, work: Work[T]) -> T:
+        """`write` for short work that must not wait behind other writes: heartbeats and leases."""
+
+    def on_foreign_change(self, changed: Callable[[ForeignChange], None]) -> None:
+        """Call a function on the event loop after a change by another process."""
 
     @property
     def ready(self) -> bool:

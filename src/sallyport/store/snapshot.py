@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
 import structlog
+import trio
 
-from sallyport.base.periodic import every
+from sallyport.base.errors import SallyportError
 from sallyport.store.model import Store, Tx, Work
 
 T = TypeVar("T")
@@ -39,6 +40,7 @@ class Configuration:
         self._on_replaced: list[Callable[[], None]] = []
         self._version = -1
         self._changing = 0
+        self._changed_elsewhere = trio.Event()
 
     @property
     def version(self) -> int:
@@ -107,9 +109,20 @@ class Configuration:
         for forget in self._on_foreign_change:
             forget()
 
+    def look(self) -> None:
+        """Let `watch` look for a change by another process now."""
+        self._changed_elsewhere.set()
+
     async def watch(self) -> None:
         """Follow changes by other processes, until cancelled."""
-        await every(POLL_S, self._follow, failure="configuration_not_read")
+        while True:
+            self._changed_elsewhere = trio.Event()
+            try:
+                await self._follow()
+            except SallyportError as error:
+                log.warning("configuration_not_read", error=str(error))
+            with trio.move_on_after(POLL_S):
+                await self._changed_elsewhere.wait()
 
     async def _follow(self) -> None:
         known = self._version

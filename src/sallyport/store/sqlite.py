@@ -19,6 +19,7 @@ from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import QuickReader, Readers, SqliteTx, open_connection
 from sallyport.store.directory import Reserve
+from sallyport.store.foreign import ForeignChange
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx, Work
 from sallyport.store.turns import Turns
@@ -66,6 +67,15 @@ class SqliteStore:
         return self._path
 
     @property
+    def is_shared(self) -> bool:
+        """Return False: one process has the file."""
+        return False
+
+    @property
+    def is_replaced(self) -> bool:
+        return self._writer.is_replaced
+
+    @property
     def ready(self) -> bool:
         """Return whether the last write reached the disk."""
         return self._writer.ready
@@ -90,6 +100,12 @@ class SqliteStore:
     async def write(self, work: Work[T]) -> T:
         async with self._turns.writing() as is_limited:
             return await self._writer.write(partial(_limited, work) if is_limited else work)
+
+    async def write_aside(self, work: Work[T]) -> T:
+        return await self._writer.write(work)
+
+    def on_foreign_change(self, changed: Callable[[ForeignChange], None]) -> None:
+        """Do nothing: no other process changes the file."""
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
         """See Writer.exclusive."""

@@ -92,6 +92,11 @@ class Writer:
         """Return whether the last write reached the disk."""
         return not self._failing
 
+    @property
+    def is_replaced(self) -> bool:
+        """See Engine.is_replaced."""
+        return self._generation != self._written_generation
+
     async def write(self, work: Work[T]) -> T:
         """See Store.write."""
         context = copy_context()  # waits of callers, for the writer's thread

@@ -1,7 +1,7 @@
-"""The store on PostgreSQL: readers, and two lanes of writes."""
+"""The store on PostgreSQL: readers, lanes of writes, and the listener to other nodes."""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,11 @@ import trio
 from sallyport.base.errors import SchemaError, StoreError
 from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
+from sallyport.store.foreign import ForeignChange
 from sallyport.store.model import Tx, Work
 from sallyport.store.postgres.connection import Connection, Cursor, as_ours, connect
 from sallyport.store.postgres.lane import Lane, Restores
+from sallyport.store.postgres.listener import Listener
 from sallyport.store.postgres.rows import PostgresRows
 from sallyport.store.postgres.schema import has_store, migrate, set_limits
 from sallyport.store.postgres.transaction import Inserts, PostgresTx
@@ -37,12 +39,15 @@ class PostgresStore:
     """The store in a PostgreSQL database. `run` must run while writes are submitted; call `close` when all users have
     stopped.
 
-    StoreError: the server cannot be reached, or another process uses the database.
+    StoreError: the server cannot be reached.
 
-    url: `postgresql://...`. limits: the rows that a tenant may have (`base/limits.py`).
+    url: `postgresql://...`. limits: the rows that a tenant may have (`base/limits.py`). name: the name of this process
+    among those that use the database.
     """
 
-    def __init__(self, url: str, metrics: StoreMetrics, limits: Mapping[str, int] = DEFAULTS) -> None:
+    def __init__(
+        self, url: str, metrics: StoreMetrics, limits: Mapping[str, int] = DEFAULTS, *, name: str = "node"
+    ) -> None:
         with connect(url) as connection:
             migrate(connection)
             set_limits(connection, limits)
@@ -50,19 +55,32 @@ class PostgresStore:
         self._inserts = Inserts()
         self._url = url
         self._restores = Restores(restores, restores)
-        self._journal = Lane(url, "journal", self._inserts, metrics, self._restores, alone=False)
-        self._others = Lane(url, "others", self._inserts, metrics, self._restores, alone=True)
+        self._journal, self._others, self._pulse = self._lanes = tuple(
+            Lane(url, f"{name}/{lane}", self._inserts, metrics, self._restores, alone=lane == "others")
+            for lane in ("journal", "others", "pulse")
+        )
         self._readers = _Readers(url, self._inserts, READERS, READ_S)
         self._searchers = _Readers(url, self._inserts, SEARCHERS, SEARCH_S)
         self._turns = Turns(READERS, SEARCHERS)
         self._journal.connect()
         self.submit = self._journal.submit
+        self._listener = Listener(url, lambda: {each.server_process for each in self._lanes}, self._changed)
+        self._on_foreign_change: list[Callable[[ForeignChange], None]] = []
         metrics.watch_queue(lambda: self._journal.queued() + self._others.queued())
 
     @property
     def ready(self) -> bool:
         """Return whether the last writes were kept."""
         return self._journal.ready and self._others.ready
+
+    @property
+    def is_shared(self) -> bool:
+        """Return True: several nodes may use the database."""
+        return True
+
+    @property
+    def is_replaced(self) -> bool:
+        return self._restores.accepted != self._restores.seen
 
     @property
     def changes(self) -> int:
@@ -83,11 +101,22 @@ class PostgresStore:
         async with self._turns.writing() as is_limited:
             return await self._others.write(_limited(work) if is_limited else work)
 
+    async def write_aside(self, work: Work[T]) -> T:
+        return await self._pulse.write(work)
+
+    def on_foreign_change(self, changed: Callable[[ForeignChange], None]) -> None:
+        self._on_foreign_change.append(changed)
+
+    def _changed(self, change: ForeignChange) -> None:
+        for changed in self._on_foreign_change:
+            changed(change)
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Process the writes until cancelled, then the queued ones."""
         async with trio.open_nursery() as nursery:
-            await nursery.start(self._journal.run)
-            await nursery.start(self._others.run)
+            for lane in self._lanes:
+                await nursery.start(lane.run)
+            await nursery.start(self._listener.run)
             task_status.started()
 
     def write_copy(self, path: Path) -> None:
@@ -106,8 +135,8 @@ class PostgresStore:
 
     def close(self) -> None:
         """Close every connection."""
-        self._journal.disconnect()
-        self._others.disconnect()
+        for lane in self._lanes:
+            lane.disconnect()
         self._readers.close()
         self._searchers.close()
 

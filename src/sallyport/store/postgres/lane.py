@@ -33,8 +33,6 @@ SETTLE_S: Final = 5.0
 """How long a commit without an answer is looked up before its callers get an error."""
 CONFIGURATION: Final = 0x53414C4C59
 """The advisory lock of a transaction that may change the configuration."""
-ONLY_NODE: Final = CONFIGURATION + 2
-"""The advisory lock of the one process that uses the database: its journal's lane holds it."""
 
 log = structlog.get_logger()
 
@@ -74,6 +72,12 @@ class Lane:
     def ready(self) -> bool:
         """Return whether the last write was kept."""
         return not self._failing
+
+    @property
+    def server_process(self) -> int:
+        """Return the id of the server's process for the connection; 0: there is no connection."""
+        connection = self._connection
+        return 0 if connection is None or connection.closed else connection.info.backend_pid
 
     async def write(self, work: Work[T]) -> T:
         """See Store.write."""
@@ -266,19 +270,10 @@ class Lane:
         """Return the connection; open it if there is none. Raises StoreError."""
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._url)
-            if not self._alone:
-                self._be_the_only_node(self._connection)
             self._connection.execute(
                 f"insert into lanes (name, batch) values ('{self._name}', 0) on conflict (name) do nothing"
             )
         return self._connection
-
-    def _be_the_only_node(self, connection: Connection) -> None:
-        """Raise StoreError if another process uses the database: nodes beside each other are not supported yet."""
-        row = connection.execute(f"select pg_try_advisory_lock({ONLY_NODE})").fetchone()
-        if row is None or not row[0]:
-            connection.close()
-            raise StoreError("another process uses this database: stop it, or name another database")
 
     def _failed(self, error: Exception) -> StoreError:
         ours = as_ours(error) if isinstance(error, psycopg.Error) else error

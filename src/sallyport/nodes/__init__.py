@@ -1,0 +1,13 @@
+"""Several nodes over one PostgreSQL database: who runs, who does the periodic work, and what has changed elsewhere.
+
+node       a node as the others see it
+repo       the SQL of the tables `nodes`, `leases` and `master_keys`, which only PostgreSQL has
+service    `Nodes`: joins, sends heartbeats, holds the lease of the periodic work; `Alone` for the embedded database
+follower   adopts the changes of other nodes
+
+A node sends a heartbeat each second. A node without one for DEAD_US is dead: its name is free, and other nodes take
+over its prompts. All times are the database's, so that the clocks of the nodes do not matter.
+
+One node at a time holds the lease, and runs the work that must happen once for the cluster. Each transaction of that
+work checks the lease's fencing number, so that a node that was paused and continues changes nothing.
+"""

@@ -1,0 +1,102 @@
+"""The SQL of nodes, the lease and the marks of master keys. The database's clock tells the time (`now_us`)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.nodes.node import DEAD_US, LEASE_US, Node
+from sallyport.store.model import Tx
+
+_LEASE: Final = "work"
+_COLUMNS: Final = (
+    "n.id, n.name, n.session, n.installation, n.version, n.address, n.started_at, n.seen_at, "
+    "now_us() - n.seen_at as silent_us, l.node_id is not null as leads"
+)
+_FROM: Final = f"from nodes n left join leases l on l.name = '{_LEASE}' and l.node_id = n.id and l.until > now_us()"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The lease of the periodic work: its holder and its fencing number, which grows with each new holder."""
+
+    node_id: int
+    fence: int
+
+
+def named(tx: Tx, name: str) -> Node | None:
+    """Return a node by name. Its row is locked, so that no other process joins under the name."""
+    return tx.one(_node, f"select {_COLUMNS} {_FROM} where n.name = :name for update of n", name=name)
+
+
+def everyone(tx: Tx) -> list[Node]:
+    """Return all nodes, by name."""
+    return tx.all(_node, f"select {_COLUMNS} {_FROM} order by n.name")
+
+
+def _node(*, leads: int, **columns: object) -> Node:
+    return Node(leads=bool(leads), **columns)  # type: ignore[arg-type]
+
+
+def join(tx: Tx, name: str, session: str, installation: str, version: str) -> int:
+    """Write the row of a node that starts, and return its id."""
+    found = tx.value(
+        int,
+        "insert into nodes (name, session, installation, version, address, started_at, seen_at) "
+        "values (:name, :session, :installation, :version, '', now_us(), now_us()) on conflict (name) do update set "
+        "session = excluded.session, installation = excluded.installation, version = excluded.version, "
+        "address = excluded.address, started_at = excluded.started_at, seen_at = excluded.seen_at returning id",
+        name=name,
+        session=session,
+        installation=installation,
+        version=version,
+    )
+    assert found is not None  # noqa: S101  the statement returns a row
+    return found
+
+
+def beat(tx: Tx, node_id: int, session: str, address: str) -> bool:
+    """Write a heartbeat. False: another process has joined under the name."""
+    sql = "update nodes set seen_at = now_us(), address = :address where id = :id and session = :session"
+    return tx.execute(sql, id=node_id, session=session, address=address) == 1
+
+
+def leave(tx: Tx, node_id: int, session: str) -> None:
+    """Release the name and the lease of a node that stops."""
+    tx.execute(
+        f"update nodes set seen_at = seen_at - {DEAD_US} where id = :id and session = :session",
+        id=node_id,
+        session=session,
+    )
+    tx.execute("update leases set until = 0 where node_id = :id", id=node_id)
+
+
+def forget(tx: Tx, name: str) -> bool:
+    """Delete a dead node. False: there is none of that name."""
+    return tx.execute(f"delete from nodes where name = :name and seen_at < now_us() - {DEAD_US}", name=name) == 1
+
+
+def renew(tx: Tx, node_id: int) -> Lease | None:
+    """Take the lease if it is free or has ended, or renew it. Return it if the node holds it."""
+    return tx.one(
+        Lease,
+        f"insert into leases (name, node_id, fence, until) values ('{_LEASE}', :id, 1, now_us() + {LEASE_US}) "
+        "on conflict (name) do update set node_id = excluded.node_id, until = excluded.until, "
+        "fence = leases.fence + case when leases.node_id = excluded.node_id then 0 else 1 end "
+        "where leases.node_id = excluded.node_id or leases.until < now_us() returning node_id, fence",
+        id=node_id,
+    )
+
+
+def holds(tx: Tx, lease: Lease) -> bool:
+    """Return whether a lease is valid, and keep others from taking it until the end of the transaction."""
+    sql = f"select 1 from leases where name = '{_LEASE}' and node_id = :id and fence = :fence for share"
+    return bool(tx.rows(sql, id=lease.node_id, fence=lease.fence))
+
+
+def mark(tx: Tx, version: int, mark: str) -> str:
+    """Store the mark of a master key unless there is one; return the stored one."""
+    tx.execute(
+        "insert into master_keys (version, mark) values (:version, :mark) on conflict (version) do nothing",
+        version=version,
+        mark=mark,
+    )
+    return tx.value(str, "select mark from master_keys where version = :version", version=version) or ""

@@ -1,0 +1,195 @@
+"""The node among the others: it joins, sends heartbeats, and holds the lease of the periodic work."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from secrets import token_hex
+from typing import Final, Protocol
+
+import structlog
+import trio
+
+from sallyport.base.clock import SECOND, Clock
+from sallyport.base.errors import LeaseLost, StartError, StoreError
+from sallyport.base.secret import Secret
+from sallyport.nodes import repo
+from sallyport.nodes.node import LEASE_US, Node
+from sallyport.store.model import Engine, Tx
+
+BEAT_S: Final = 1.0
+MARGIN_S: Final = 1.0
+"""A holder stops its work this long before others may take the lease."""
+
+log = structlog.get_logger()
+
+
+class Cluster(Protocol):
+    """What the areas know of the other nodes. id: the number of this node among all. is_shared: whether there may be
+    other nodes."""
+
+    id: int
+    is_shared: bool
+
+    @property
+    def leads(self) -> bool:
+        """Return whether this node does the periodic work."""
+
+    def check(self, tx: Tx) -> None:
+        """Raise LeaseLost if another node does the periodic work. Call it in each transaction of that work."""
+
+    async def join(self) -> None:
+        """Become a node. StartError: another node has the name, or the master key differs. Raises StoreError."""
+
+    async def run(self) -> None:
+        """Send heartbeats until cancelled."""
+
+    async def everyone(self) -> list[Node]:
+        """Return all nodes, by name. Raises StoreError."""
+
+    async def forget(self, name: str) -> bool:
+        """Delete a dead node. False: there is none of that name. Raises StoreError."""
+
+
+class Alone:
+    """The only node, on the embedded database."""
+
+    id = 0
+    is_shared = False
+    leads = True
+
+    def __init__(self, name: str, version: str, clock: Clock) -> None:
+        self._name = name
+        self._version = version
+        self._clock = clock
+        self._started_at = clock()
+
+    def check(self, tx: Tx) -> None:
+        """Do nothing: no other node can take over."""
+
+    async def join(self) -> None:
+        """Do nothing: the lock of the data directory keeps others away."""
+
+    async def run(self) -> None:
+        """Do nothing."""
+
+    async def everyone(self) -> list[Node]:
+        """Return this node."""
+        now = self._clock()
+        return [Node(0, self._name, "", "", self._version, "", self._started_at, now, 0, leads=True)]
+
+    async def forget(self, name: str) -> bool:
+        """Return False."""
+        return False
+
+
+@dataclass(slots=True)
+class _Held:
+    lease: repo.Lease
+    until: float  # of the monotonic clock
+
+
+class Nodes:
+    """This node and the others. Call `join` before the first login.
+
+    name: the setting `node_name`. installation: the id of the data directory. keys: returns the master keys by version.
+    address: returns the URL of HTTP, for people.
+    """
+
+    is_shared = True
+
+    def __init__(
+        self,
+        store: Engine,
+        name: str,
+        installation: str,
+        version: str,
+        keys: Callable[[], Mapping[int, Secret]],
+        address: Callable[[], str],
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.id = 0
+        self.name = name
+        self._store = store
+        self._installation = installation
+        self._version = version
+        self._keys = keys
+        self._address = address
+        self._monotonic = monotonic
+        self._session = token_hex(8)
+        self._held: _Held | None = None
+
+    @property
+    def leads(self) -> bool:
+        """See Cluster.leads."""
+        return self._held is not None and self._monotonic() < self._held.until
+
+    def check(self, tx: Tx) -> None:
+        """See Cluster.check."""
+        if self._held is None or not repo.holds(tx, self._held.lease):
+            raise LeaseLost("another node does the periodic work")
+
+    async def join(self) -> None:
+        """Take the name. StartError: a node with this name runs, or the master key is not that of the other nodes.
+        Raises StoreError."""
+        self.id = await self._store.write_aside(self._join)
+
+    def _join(self, tx: Tx) -> int:
+        for version, key in self._keys().items():
+            own = blake2b(key.reveal(), digest_size=16, person=b"sallyport mark").hexdigest()
+            if repo.mark(tx, version, own) != own:
+                raise StartError(
+                    f"version {version} of the master key is not the one of the other nodes: copy master.key from one "
+                    "of them, or set SALLYPORT_MASTER_KEY to the same value on all"
+                )
+        before = repo.named(tx, self.name)
+        # The lock of the data directory shows that no other process of this installation runs.
+        if before is not None and before.is_alive and before.installation != self._installation:
+            raise StartError(
+                f"a node named {self.name} runs already (last heartbeat {before.silent_us / SECOND:.1f} s ago): set "
+                "node_name to another name, or stop that node"
+            )
+        return repo.join(tx, self.name, self._session, self._installation, self._version)
+
+    async def run(self) -> None:
+        """Send heartbeats until cancelled. StartError: another process has taken the name."""
+        try:
+            while True:
+                try:
+                    await self._beat()
+                except StoreError as error:
+                    log.warning("heartbeat_failed", node=self.name, error=str(error))
+                await trio.sleep(BEAT_S)
+        finally:
+            with trio.move_on_after(BEAT_S, shield=True):
+                await self._leave()
+
+    async def _beat(self) -> None:
+        began = self._monotonic()
+
+        def work(tx: Tx) -> repo.Lease | None:
+            if not repo.beat(tx, self.id, self._session, self._address()):
+                raise StartError(f"another process has joined as the node {self.name}: this one stops")
+            return repo.renew(tx, self.id)
+
+        led = self.leads
+        lease = await self._store.write_aside(work)
+        self._held = None if lease is None else _Held(lease, began + LEASE_US / SECOND - MARGIN_S)
+        if self.leads is not led:
+            log.info("lease_taken" if self.leads else "lease_lost", node=self.name)
+
+    async def _leave(self) -> None:
+        self._held = None
+        try:
+            await self._store.write_aside(lambda tx: repo.leave(tx, self.id, self._session))
+        except StoreError as error:
+            log.warning("heartbeat_failed", node=self.name, error=str(error))
+
+    async def everyone(self) -> list[Node]:
+        """Return all nodes, by name. Raises StoreError."""
+        return await self._store.read(repo.everyone)
+
+    async def forget(self, name: str) -> bool:
+        """Delete a dead node. False: there is none of that name. Raises StoreError."""
+        return await self._store.write(lambda tx: repo.forget(tx, name))

@@ -1,0 +1,24 @@
+"""Changes of the database by other processes, as the areas learn of them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+CONFIGURATION: Final = "configuration"
+REPLACED: Final = "replaced"
+"""All rows were replaced by those of a backup."""
+USERS: Final = "users"
+PRINCIPALS: Final = "principals"
+TOKENS: Final = "tokens"
+KEYS: Final = "keys"
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignChange:
+    """A committed change by another process.
+
+    kind: one of the constants of this module; empty: any rows may have changed. domain_id: the domain of the rows; 0
+    for all domains.
+    """
+
+    kind: str
+    domain_id: int

@@ -1,0 +1,57 @@
+"""Announcements between nodes: a transaction that changes rows which nodes keep in memory notifies all of them.
+
+A trigger sends `KIND DOMAIN` on the channel CHANNEL; domain 0 stands for all. PostgreSQL delivers it at the commit, and
+equal ones of a transaction once. No login writes such a row, since a commit with an announcement takes a lock of the
+whole database server.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.store.foreign import CONFIGURATION, KEYS, PRINCIPALS, REPLACED, TOKENS, USERS
+
+CHANNEL: Final = "sallyport"
+_OWN: Final = "{row}.domain_id"
+
+
+@dataclass(frozen=True, slots=True)
+class _Announced:
+    """A table whose changes are announced. events: SQL after `after`. domain: SQL for the domain of a row."""
+
+    kind: str
+    table: str
+    events: str
+    domain: str = "0"
+
+
+def _through(table: str, column: str) -> str:
+    return f"coalesce((select domain_id from {table} where id = {{row}}.{column}), 0)"
+
+
+_ANY: Final = "insert or update or delete"
+_ANNOUNCED: Final = (
+    _Announced(CONFIGURATION, "config_version", "update"),
+    _Announced(REPLACED, "restores", "update"),
+    _Announced(USERS, "endpoint_users", "insert or delete or update of name, name_key, password, motp", _OWN),
+    _Announced(USERS, "endpoint_groups", "delete or update of name, active", _OWN),
+    _Announced(USERS, "endpoint_group_users", _ANY, _through("endpoint_groups", "group_id")),
+    _Announced(USERS, "endpoint_credential_policies", _ANY, _through("endpoint_groups", "group_id")),
+    _Announced(TOKENS, "access_tokens", "update or delete"),
+    _Announced(KEYS, "api_keys", "delete or update of revoked_at, expires_at, successor_of, instance_id"),
+    _Announced(PRINCIPALS, "directory_users", _ANY, _OWN),
+    _Announced(PRINCIPALS, "directory_names", _ANY, _through("directory_users", "user_id")),
+    _Announced(PRINCIPALS, "directory_groups", _ANY, _OWN),
+    _Announced(PRINCIPALS, "directory_members", _ANY, _through("directories", "directory_id")),
+)
+
+
+def triggers() -> Iterator[str]:
+    """Yield the SQL of all functions and triggers."""
+    for each in _ANNOUNCED:
+        name = f"{each.table}_announced_{each.kind}"
+        new, old = (each.domain.format(row=row) for row in ("new", "old"))
+        domain = new if new == old else f"case when tg_op = 'DELETE' then {old} else {new} end"
+        body = f"begin perform pg_notify('{CHANNEL}', '{each.kind} ' || {domain}); return null; end"
+        yield f"create function {name}() returns trigger language plpgsql as $$ {body} $$"
+        yield f"create trigger {name} after {each.events} on {each.table} for each row execute function {name}()"

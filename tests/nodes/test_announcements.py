@@ -1,0 +1,107 @@
+"""Changes by one node, and the caches of another."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.endpoints.users.account import UserChange
+from sallyport.store.foreign import CONFIGURATION, TOKENS, ForeignChange
+from sallyport.store.model import Tx
+from sallyport.store.postgres.engine import PostgresStore
+from sallyport.web.scope import Role
+from tests.areas import Areas, SetClock, keep_files_in
+from tests.peers.postgres import needs_postgres
+
+pytestmark = needs_postgres
+
+
+@pytest.fixture
+def changes(other: PostgresStore) -> list[ForeignChange]:
+    """Return the changes that the other node learns of."""
+    found: list[ForeignChange] = []
+    other.on_foreign_change(found.append)
+    return found
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds, at most a second."""
+    with trio.fail_after(1):
+        while not condition():
+            await trio.sleep(0.005)
+
+
+async def test_a_change_of_the_configuration_is_announced(store: PostgresStore, changes: list[ForeignChange]) -> None:
+    """Another node learns of a change within a second; the node that made it is not notified."""
+    own: list[ForeignChange] = []
+    store.on_foreign_change(own.append)
+    await store.write(lambda tx: tx.execute("update config_version set version = version + 1"))
+    await until(lambda: ForeignChange(CONFIGURATION, 0) in changes)
+    assert own == []
+
+
+async def test_a_change_that_is_undone_is_not_announced(store: PostgresStore, changes: list[ForeignChange]) -> None:
+    """An announcement belongs to its transaction."""
+
+    def fail(tx: Tx) -> None:
+        tx.execute("update config_version set version = version + 1")
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        await store.write(fail)
+    await store.write(lambda tx: tx.execute("update access_tokens set name = name"))
+    await store.write(lambda tx: tx.execute("update config_version set version = version + 1"))
+    await until(lambda: bool(changes))
+    assert changes == [ForeignChange(CONFIGURATION, 0)]
+
+
+@pytest.fixture
+async def pair(tmp_path: Path, clock: SetClock, store: PostgresStore, other: PostgresStore) -> tuple[Areas, Areas]:
+    """Return the areas of two nodes, with the tenant and the domain of the first."""
+    areas = []
+    for each in (store, other):
+        keep_files_in(each, tmp_path)
+        areas.append(Areas(each, clock))
+    one, two = areas
+    await one.prepare()
+    await two.configuration.reload()
+    two.tenant, two.domain = one.tenant, one.domain
+    return one, two
+
+
+async def test_a_changed_password_holds_on_every_node(pair: tuple[Areas, Areas]) -> None:
+    """A user in the memory of one node is read again after another node has changed the password."""
+    one, two = pair
+    user_id = await one.add_user(one.domain, "ann", b"first password")
+    before = await two.users.load(one.domain, "ann")
+    assert before is not None
+    assert two.users.cached(one.domain, "ann") is before
+    await one.accounts.update(one.domain, user_id, UserChange("ann", password=b"second password"))
+    await until(lambda: two.users.cached(one.domain, "ann") is not before)
+    after = await two.users.load(one.domain, "ann")
+    assert after is not None
+    assert after.passwords[0] == b"second password"
+
+
+async def test_a_revoked_token_is_refused_by_every_node(pair: tuple[Areas, Areas]) -> None:
+    """A token in the memory of one node is refused after another node has revoked it."""
+    one, two = pair
+    record, token = await one.tenancy.create_token(1, 1, Role.ADMIN, "t", None)
+    assert (await two.tenancy.authenticate(token)).token_id == record.id
+    seen: list[ForeignChange] = []
+    two.store.on_foreign_change(seen.append)
+    await one.tenancy.revoke(record.id)
+    await until(lambda: ForeignChange(TOKENS, 0) in seen)
+    with pytest.raises(Exception, match="invalid token"):
+        await two.tenancy.authenticate(token)
+
+
+async def test_a_new_domain_is_known_on_every_node(pair: tuple[Areas, Areas]) -> None:
+    """A change of the configuration reaches the snapshots of another node within a second."""
+    one, two = pair
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(two.configuration.watch)
+        domain_id = await one.domains.add(one.tenant, "branch")
+        await until(lambda: domain_id in two.domains.table.by_id)
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,121 @@
+"""Nodes that join, send heartbeats and hold the lease of the periodic work."""
+
+import pytest
+
+from sallyport.base.errors import LeaseLost, StartError
+from sallyport.nodes import repo
+from sallyport.nodes.node import DEAD_US, LEASE_US
+from sallyport.nodes.service import Nodes
+from sallyport.store.postgres.engine import PostgresStore
+from tests.nodes.conftest import Monotonic, node
+from tests.peers.postgres import needs_postgres
+
+pytestmark = needs_postgres
+
+
+async def silent(store: PostgresStore, name: str, for_us: int) -> None:
+    """Move the last heartbeat and the lease of a node into the past."""
+    await store.write(
+        lambda tx: tx.execute("update nodes set seen_at = seen_at - :us where name = :name", us=for_us, name=name)
+    )
+    await store.write(lambda tx: tx.execute("update leases set until = until - :us", us=for_us))
+
+
+async def beat(node: Nodes) -> None:
+    """Send one heartbeat."""
+    await node._beat()
+
+
+async def test_nodes_see_each_other(store: PostgresStore, other: PostgresStore) -> None:
+    """Each node that has joined is in the list, with its address after a heartbeat."""
+    one, two = node(store, "one"), node(other, "two")
+    for each in (one, two):
+        await each.join()
+        await beat(each)
+    found = await one.everyone()
+    assert [(each.name, each.address, each.is_alive, each.leads) for each in found] == [
+        ("one", "http://one", True, True),
+        ("two", "http://two", True, False),
+    ]
+    assert one.id != two.id
+
+
+async def test_a_name_with_a_live_heartbeat_is_refused(store: PostgresStore, other: PostgresStore) -> None:
+    """A second installation cannot join under the name of a live node; it can once the node is dead."""
+    await node(store, "one").join()
+    second = node(other, "one", installation="another machine")
+    with pytest.raises(StartError, match=r"a node named one runs already .*set node_name to another name"):
+        await second.join()
+    await silent(store, "one", DEAD_US)
+    await second.join()
+
+
+async def test_a_node_restarts_at_once(store: PostgresStore, other: PostgresStore) -> None:
+    """After a crash, the same installation takes its name again without waiting, and the old process stops."""
+    old, new = node(store, "one"), node(other, "one")
+    await old.join()
+    await new.join()
+    assert new.id == old.id
+    with pytest.raises(StartError, match="another process has joined as the node one"):
+        await beat(old)
+
+
+async def test_another_master_key_is_refused(store: PostgresStore, other: PostgresStore) -> None:
+    """A node whose master key differs is refused before it opens a sealed value."""
+    await node(store, "one").join()
+    with pytest.raises(StartError, match=r"version 1 of the master key is not the one of the other nodes: copy"):
+        await node(other, "two", key=bytes(31) + b"x").join()
+
+
+async def test_one_node_holds_the_lease(store: PostgresStore, other: PostgresStore) -> None:
+    """The first node leads until its lease ends; then another one takes it, with a higher fencing number."""
+    clocks = Monotonic(), Monotonic()
+    one, two = node(store, "one", monotonic=clocks[0]), node(other, "two", monotonic=clocks[1])
+    for each in (one, two):
+        await each.join()
+        await beat(each)
+    assert (one.leads, two.leads) == (True, False)
+    await store.write(one.check)
+    with pytest.raises(LeaseLost):
+        await other.write(two.check)
+    await silent(store, "one", LEASE_US)
+    await beat(two)
+    assert two.leads
+    with pytest.raises(LeaseLost):
+        await store.write(one.check)
+    fence = await store.read(lambda tx: tx.value(int, "select fence from leases"))
+    assert fence == 2
+
+
+async def test_a_holder_without_a_heartbeat_stops_leading(store: PostgresStore) -> None:
+    """A node that cannot renew its lease stops its periodic work before another node may take it."""
+    clock = Monotonic()
+    one = node(store, "one", monotonic=clock)
+    await one.join()
+    await beat(one)
+    assert one.leads
+    clock.now = LEASE_US / 1e6 - 0.5
+    assert not one.leads
+
+
+async def test_a_node_that_stops_releases_its_name_and_lease(store: PostgresStore, other: PostgresStore) -> None:
+    """After an orderly stop, the name is free and another node leads at once."""
+    one, two = node(store, "one"), node(other, "two")
+    for each in (one, two):
+        await each.join()
+        await beat(each)
+    await one._leave()
+    await beat(two)
+    assert two.leads
+    await node(other, "one", installation="another machine").join()
+
+
+async def test_only_a_dead_node_can_be_forgotten(store: PostgresStore, other: PostgresStore) -> None:
+    """The row of a live node stays; that of a dead one can be deleted."""
+    one, two = node(store, "one"), node(other, "two")
+    await one.join()
+    await two.join()
+    assert not await one.forget("two")
+    await silent(store, "two", DEAD_US)
+    assert await one.forget("two")
+    assert [each.name for each in await store.read(repo.everyone)] == ["one"]
