@@ -187,7 +187,7 @@ async def running_engine(directory: Path) -> AsyncIterator[Engine]:
 class Areas(App):
     """The service with parts that a test can replace. tenant, domain: the IDs of its tenant and domain.
 
-    lockout_failures: 0 disables lockouts, since many tests let logins fail.
+    lockout_failures: 0 disables lockouts, since many tests let logins fail. node_name: of the setting.
     """
 
     def __init__(
@@ -198,6 +198,7 @@ class Areas(App):
         *,
         lockout_failures: int = 0,
         look_up: LookUp = look_up,
+        node_name: str = "",
     ) -> None:
         self.kinds = available([])
         self.first_kinds = dict(KINDS)
@@ -215,7 +216,10 @@ class Areas(App):
             credentials=lambda: self.credentials,
         )
         settings = Settings(
-            data_dir=directory_of(store), did_url="https://id.example.test", lockout_failures=lockout_failures
+            data_dir=directory_of(store),
+            did_url="https://id.example.test",
+            lockout_failures=lockout_failures,
+            node_name=node_name,
         )
         super().__init__(settings, store, Vault(Secret(key)), dictionary(), CollectorRegistry(), overrides)
         logins = self.logins

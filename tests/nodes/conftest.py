@@ -12,7 +12,7 @@ from sallyport.base.secret import Secret
 from sallyport.metrics import StoreMetrics
 from sallyport.nodes.service import Nodes
 from sallyport.store.postgres.engine import PostgresStore
-from tests.areas import clock
+from tests.areas import Areas, SetClock, clock, keep_files_in
 from tests.peers.postgres import database_in
 
 __all__ = ["clock"]
@@ -61,6 +61,31 @@ async def other(opened: Open) -> AsyncIterator[PostgresStore]:
     """Yield the store of another node."""
     async with opened("two") as store:
         yield store
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds, at most a second."""
+    with trio.fail_after(1):
+        while not condition():
+            await trio.sleep(0.005)
+
+
+@pytest.fixture
+async def pair(tmp_path: Path, clock: SetClock, store: PostgresStore, other: PostgresStore) -> tuple[Areas, Areas]:
+    """Return the areas of two nodes, with the tenant and the domain of the first."""
+    areas = []
+    for each, name in ((store, "one"), (other, "two")):
+        directory = tmp_path / name
+        directory.mkdir()
+        keep_files_in(each, directory)
+        areas.append(Areas(each, clock, lockout_failures=5, node_name=name))
+    one, two = areas
+    await one.prepare()
+    for each in areas:
+        await each.cluster.join()
+    await two.configuration.reload()
+    two.tenant, two.domain = one.tenant, one.domain
+    return one, two
 
 
 def node(

@@ -1,8 +1,5 @@
 """Changes by one node, and the caches of another."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 import trio
 
@@ -11,7 +8,8 @@ from sallyport.store.foreign import CONFIGURATION, TOKENS, ForeignChange
 from sallyport.store.model import Tx
 from sallyport.store.postgres.engine import PostgresStore
 from sallyport.web.scope import Role
-from tests.areas import Areas, SetClock, keep_files_in
+from tests.areas import Areas
+from tests.nodes.conftest import until
 from tests.peers.postgres import needs_postgres
 
 pytestmark = needs_postgres
@@ -23,13 +21,6 @@ def changes(other: PostgresStore) -> list[ForeignChange]:
     found: list[ForeignChange] = []
     other.on_foreign_change(found.append)
     return found
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds, at most a second."""
-    with trio.fail_after(1):
-        while not condition():
-            await trio.sleep(0.005)
 
 
 async def test_a_change_of_the_configuration_is_announced(store: PostgresStore, changes: list[ForeignChange]) -> None:
@@ -56,27 +47,13 @@ async def test_a_change_that_is_undone_is_not_announced(store: PostgresStore, ch
     assert changes == [ForeignChange(CONFIGURATION, 0)]
 
 
-@pytest.fixture
-async def pair(tmp_path: Path, clock: SetClock, store: PostgresStore, other: PostgresStore) -> tuple[Areas, Areas]:
-    """Return the areas of two nodes, with the tenant and the domain of the first."""
-    areas = []
-    for each in (store, other):
-        keep_files_in(each, tmp_path)
-        areas.append(Areas(each, clock))
-    one, two = areas
-    await one.prepare()
-    await two.configuration.reload()
-    two.tenant, two.domain = one.tenant, one.domain
-    return one, two
-
-
 async def test_a_changed_password_holds_on_every_node(pair: tuple[Areas, Areas]) -> None:
     """A user in the memory of one node is read again after another node has changed the password."""
     one, two = pair
     user_id = await one.add_user(one.domain, "ann", b"first password")
-    before = await two.users.load(one.domain, "ann")
-    assert before is not None
-    assert two.users.cached(one.domain, "ann") is before
+    before = None
+    while before is None or two.users.cached(one.domain, "ann") is not before:  # until the new user is announced
+        before = await two.users.load(one.domain, "ann")
     await one.accounts.update(one.domain, user_id, UserChange("ann", password=b"second password"))
     await until(lambda: two.users.cached(one.domain, "ann") is not before)
     after = await two.users.load(one.domain, "ann")

@@ -6,6 +6,7 @@ No other module knows how the areas are connected. `logins` connects the parts o
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from prometheus_client import CollectorRegistry
 
@@ -78,6 +79,7 @@ from sallyport.metrics import (
 from sallyport.mfa.circuit import Attached
 from sallyport.mfa.host import ConfiguredProvider
 from sallyport.nodes.follower import Follower
+from sallyport.nodes.notices import NoNotices, Notices, SharedNotices
 from sallyport.nodes.service import Alone, Cluster, Nodes
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
@@ -95,7 +97,7 @@ from sallyport.store.rotation import Rotation
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 from sallyport.tenancy import repo as tokens_repo
-from sallyport.tenancy.authentication import Authentication, Guesses
+from sallyport.tenancy.authentication import BURST, Authentication, Guesses
 from sallyport.tenancy.keys import repo as keys_repo
 from sallyport.tenancy.keys.key import Agent, KeyRecord
 from sallyport.tenancy.keys.service import Keys
@@ -153,6 +155,7 @@ class App:
         self.login_metrics = LoginMetrics(registry)
 
         self.cluster = self._cluster()
+        self.notices: Notices = SharedNotices(store, lambda: self.cluster.id) if store.is_shared else NoNotices()
         self.configuration = Configuration(store)
         self.tenancy = Tenancy(store, clock)
         self.domains = Domains(
@@ -246,6 +249,13 @@ class App:
             lambda: self.settings.link_base(self.http_address),
         )
 
+    def _guesses(self, kind: str, *, burst: int) -> Guesses:
+        """Return the limit of wrong keys, which counts over all nodes."""
+        notice = f"wrong_{kind}"
+        guesses = Guesses(burst=burst, tell=partial(self.notices.send, notice))
+        self.notices.receive(notice, lambda values, age_us: guesses.count(str(values[0]), self.clock() - age_us))
+        return guesses
+
     def _users_changed(self, domain_id: int) -> None:
         """Drop what another node has changed."""
         if domain_id:
@@ -263,7 +273,7 @@ class App:
             self.revocations,
             self.tenancy,
             AccessTargets(),
-            Guesses(burst=WRONG_WALLET_KEYS),
+            self._guesses("wallet", burst=WRONG_WALLET_KEYS),
             CredentialMetrics(self.registry),
             PresentationMetrics(self.registry),
             lambda: self.settings.did_base(self.http_address),
@@ -282,7 +292,9 @@ class App:
         )
         forget = (keys_repo.forget_instance, forget_machine, self._forget_found, forget_instance)
         self.instances = Instances(self.store, self.clock, deleted=forget)
-        self.keys = Keys(self.store, self.clock, has_instance=self.instances.in_domain)
+        self.keys = Keys(
+            self.store, self._guesses("key", burst=BURST), self.clock, has_instance=self.instances.in_domain
+        )
         self.policies = PasswordPolicies(self.store, self.instances, self.clock, deleted=forget_policies)
         self.groups = Groups(self.store, self.users, self.policies, self.clock)
         self.accounts = Users(self.store, vault, self.users, self.policies, self.did.users, self.clock)

@@ -54,11 +54,15 @@ class Logins:
         self.lockouts = Lockouts(
             app.store,
             LockoutMetrics(app.registry),
+            app.notices,
+            app.vault.derived("guesses"),
             limit=settings.lockout_failures,
             minutes=settings.lockout_minutes,
             clock=clock,
         )
-        self.trials = Trials(app.domains, app.users, self.first, self.second.has_codes, self.lockouts.refuses, clock)
+        self.trials = Trials(
+            app.domains, app.users, self.first, self.second.has_codes, self.lockouts.refuses, app.notices, clock
+        )
         self.bypass = Bypass(app.configuration, clock, revocations=app.revocations)
         self.pipeline = Pipeline(
             domains=app.domains.snapshot,

@@ -10,7 +10,7 @@ PerMinute    a limit of calls per minute for each owner
 import math
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
@@ -29,10 +29,14 @@ T = TypeVar("T")
 
 
 class PerMinute(Generic[OwnerT]):
-    """A rate limit of `most` calls per minute for each owner. what: name of the calls, for the error message."""
+    """A rate limit of `most` calls per minute for each owner. what: name of the calls, for the error message. tell:
+    passes an admitted call to the other nodes, whose `count` gets it."""
 
-    def __init__(self, most: int, what: str, clock: Clock) -> None:
+    def __init__(
+        self, most: int, what: str, clock: Clock, *, tell: Callable[[OwnerT], None] = lambda _owner: None
+    ) -> None:
         self._most = most
+        self._tell = tell
         self._what = what
         self._clock = clock
         self._lately: dict[OwnerT, deque[int]] = {}
@@ -46,6 +50,11 @@ class PerMinute(Generic[OwnerT]):
         if len(lately) >= self._most:
             raise TooMany(f"more than {self._most} {self._what} a minute")
         lately.append(now)
+        self._tell(owner)
+
+    def count(self, owner: OwnerT, at: int) -> None:
+        """Count a call that another node has admitted. at: microseconds."""
+        self._lately.setdefault(owner, deque()).append(at)
 
 
 class FairQueue(Generic[OwnerT, T]):

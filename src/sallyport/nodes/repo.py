@@ -1,10 +1,17 @@
-"""The SQL of nodes, the lease and the marks of master keys. The database's clock tells the time (`now_us`)."""
+"""The SQL of nodes, the lease, notices and the marks of master keys. The database's clock tells the time (`now_us`)."""
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.base.clock import SECOND
 from sallyport.nodes.node import DEAD_US, LEASE_US, Node
+from sallyport.store.foreign import NOTICES
 from sallyport.store.model import Tx
+
+KEEP_US: Final = 600 * SECOND
+"""Time after which a notice is deleted. What counts for longer is stored elsewhere."""
 
 _LEASE: Final = "work"
 _COLUMNS: Final = (
@@ -100,3 +107,38 @@ def mark(tx: Tx, version: int, mark: str) -> str:
         mark=mark,
     )
     return tx.value(str, "select mark from master_keys where version = :version", version=version) or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A notice of a node. id: grows with the commits of the node, since one connection writes them."""
+
+    node_id: int
+    id: int
+    kind: str
+    content: str
+    age_us: int
+
+
+def send(tx: Tx, node_id: int, notices: Sequence[tuple[str, str]]) -> None:
+    """Store notices as (kind, content), delete expired ones, and announce them to the other nodes."""
+    tx.execute("delete from notices where node_id = :id and at < now_us() - :keep", id=node_id, keep=KEEP_US)
+    tx.insert("notices", ("kind", "content"), notices, same={"node_id": node_id})
+    tx.rows(f"select pg_notify('sallyport', '{NOTICES} 0')")
+
+
+def notices(tx: Tx, read: Mapping[int, int], but: int, limit: int) -> list[Notice]:
+    """Return the notices of all nodes but one, those of each node in their order. read: the last one that was read, by
+    node."""
+    of_node = (
+        "select * from notices where node_id = n.id and id > coalesce((:read::json ->> n.id::text)::bigint, 0) "
+        "order by id limit :limit"
+    )
+    return tx.all(
+        Notice,
+        "select t.node_id, t.id, t.kind, t.content, greatest(0, now_us() - t.at) as age_us "
+        f"from nodes n cross join lateral ({of_node}) t where n.id <> :but order by t.node_id, t.id limit :limit",
+        read=json.dumps(read),
+        but=but,
+        limit=limit,
+    )

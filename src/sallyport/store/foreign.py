@@ -10,6 +10,8 @@ USERS: Final = "users"
 PRINCIPALS: Final = "principals"
 TOKENS: Final = "tokens"
 KEYS: Final = "keys"
+NOTICES: Final = "notices"
+"""Notices of another node (`nodes.notices`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ There may be several keys during a rotation or for an old backup, each as `VERSI
 separated by commas. A key without a version has version 1. The highest version seals, and all versions open.
 """
 
+import hmac
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,6 +58,11 @@ class Vault:
     def keys(self) -> dict[int, Secret]:
         """Return a copy of the keys."""
         return dict(self._keys)
+
+    def derived(self, purpose: str) -> bytes:
+        """Return 32 octets that follow from the newest key, the same on all nodes. purpose: the use of the octets."""
+        key = self._keys[max(self._keys)].reveal()
+        return hmac.digest(key, f"sallyport {purpose}".encode(), "sha256")
 
     def add(self, version: int, key: Secret) -> None:
         """Add a key. If its version is the highest, it seals from now on."""

@@ -81,14 +81,22 @@ class RecordCache(Generic[RecordT]):
 
 class Guesses:
     """A rate limit for wrong keys from each source: a bucket with `burst` tokens, refilled every `refill_us`
-    microseconds.
+    microseconds. tell: passes a wrong key's source to the other nodes, whose `count` gets it.
 
     A source is an IPv4 address, or the /64 of an IPv6 address, which belongs to one subscriber. If the table is full,
     the source with the oldest failure is evicted.
     """
 
-    def __init__(self, *, burst: int = BURST, refill_us: int = REFILL_US, max_sources: int = MAX_SOURCES) -> None:
+    def __init__(
+        self,
+        *,
+        burst: int = BURST,
+        refill_us: int = REFILL_US,
+        max_sources: int = MAX_SOURCES,
+        tell: Callable[[str], None] = lambda _network: None,
+    ) -> None:
         self._burst = burst
+        self._tell = tell
         self._refill_us = refill_us
         self._spent = BoundedMap[str, tuple[float, int]](max_sources)
 
@@ -99,8 +107,12 @@ class Guesses:
     def fail(self, source: str, now: int) -> None:
         """Count a wrong key from a source. now: microseconds."""
         network = _network(source)
-        spent = self._counted(network, now) + 1
-        self._spent.put(network, (spent, now))
+        self.count(network, now)
+        self._tell(network)
+
+    def count(self, network: str, now: int) -> None:
+        """Count a wrong key from a network, here or at another node. now: microseconds."""
+        self._spent.put(network, (self._counted(network, now) + 1, now))
 
     def _counted(self, network: str, now: int) -> float:
         """Return the number of wrong keys that still count."""

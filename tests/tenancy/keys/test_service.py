@@ -12,7 +12,7 @@ from sallyport.base.secret import new_key, token_hash
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.store.search import Stretch
 from sallyport.store.slices import SLICE
-from sallyport.tenancy.authentication import BURST
+from sallyport.tenancy.authentication import BURST, Guesses
 from sallyport.tenancy.keys import repo
 from sallyport.tenancy.keys.key import ENROLMENT_US, OWN_US, Agent, KeyRecord, NewKey
 from sallyport.tenancy.keys.service import Keys, renew_at
@@ -258,7 +258,7 @@ async def test_a_key_is_renewed_without_a_gap(areas: Areas) -> None:
     await areas.keys.authenticate(old)
     renewed = await areas.keys.authenticate(new)
     assert renewed == replace(agent, token_id=first.id, name=renewed.name)
-    for keys in (areas.keys, Keys(areas.store, areas.clock, has_instance=areas.instances.in_domain)):
+    for keys in (areas.keys, Keys(areas.store, Guesses(), areas.clock, has_instance=areas.instances.in_domain)):
         await keys.authenticate(new)
         with pytest.raises(Unauthenticated, match="invalid token"):
             await keys.authenticate(old)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from secrets import token_bytes
 from typing import Final
 
@@ -25,6 +26,7 @@ from sallyport.login.first.winbind.checker import hashed_name
 from sallyport.login.identity import who
 from sallyport.login.login import Login, Reason
 from sallyport.login.simulated import client_of, simulated
+from sallyport.nodes.notices import Notices
 from sallyport.radius.attributes import NAS_IDENTIFIER, USER_NAME, USER_PASSWORD, push_attribute
 from sallyport.radius.mschap import MsChap2, challenge_response, nt_hash, push_attempt
 from sallyport.radius.password import MAX_PASSWORD, Method, hide_password
@@ -34,6 +36,8 @@ DEVICE: Final = b"sallyport"
 MAX_NAME: Final = 253
 PER_MINUTE: Final = 5
 """The limit of trials a minute for a domain, over HTTP: a caller must not be able to guess passwords."""
+
+_NOTICE: Final = "trial"
 
 log = structlog.get_logger()
 
@@ -52,8 +56,12 @@ class TrialResult:
 
 
 class Trials:
-    """Tries out first factors. has_codes: whether a user has codes, which may follow the password. locked_out: whether
-    a login would be refused after failures, whatever its password is."""
+    """Tries out first factors.
+
+    has_codes: returns whether a user has codes, which may follow the password. locked_out: returns whether a login
+    would be refused after failures, whatever its password is. notices: those of the nodes, over which the limit of
+    trials counts.
+    """
 
     def __init__(
         self,
@@ -62,6 +70,7 @@ class Trials:
         first: FirstFactors,
         has_codes: Callable[[Domain, str], Awaitable[bool]],
         locked_out: Callable[[Login, Domain], bool],
+        notices: Notices,
         clock: Clock,
     ) -> None:
         self._domains = domains
@@ -70,7 +79,8 @@ class Trials:
         self._has_codes = has_codes
         self._locked_out = locked_out
         self._clock = clock
-        self._admitted = PerMinute[int](PER_MINUTE, "trials", clock)
+        self._admitted = PerMinute[int](PER_MINUTE, "trials", clock, tell=partial(notices.send, _NOTICE))
+        notices.receive(_NOTICE, lambda values, age_us: self._admitted.count(int(str(values[0])), clock() - age_us))
 
     def admit(self, domain: Domain) -> None:
         """Count a trial. TooMany: the domain has reached the limit of trials a minute."""

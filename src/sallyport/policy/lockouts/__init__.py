@@ -29,7 +29,9 @@ A NAS is never locked as a station. A station is not locked if its name is one o
 have logged in from it within an hour, or if the NAS has no other station: a VPN gateway may send one fixed value for
 all users.
 
-Counts are only in memory. A restart resets at most nine failures of a name, and only an admin can restart the service.
-Unknown users have separate tables, so that many unknown names do not evict users from the bounded tables. If there was
-no failure for an hour, a login only reads `Lockouts.some`.
+Counts are in memory. Several nodes tell each other each failure, lock and reset (`nodes.notices`), so that a count and
+a lock hold on all of them within a third of a second, and after a restart. On the embedded database, a restart resets
+at most nine failures of a name, and only an admin can restart the service. Unknown users have separate tables, so that
+many unknown names do not evict users from the bounded tables. If there was no failure for an hour, a login only reads
+`Lockouts.some`.
 """

@@ -1,18 +1,27 @@
 """Counts of failures by name within a window, and locks. Times are in microseconds; the caller passes the time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from typing import Final, NamedTuple
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
+from sallyport.base.wire import JSON
 
 WINDOW_US: Final = 300 * SECOND
 MAX_NAMES: Final = 65_536
 
 Key = tuple[int, str] | tuple[int, bytes]
 """Domain id, and a user's case-folded name or a station's octets in lower case."""
+
+
+_FAILURE, _LOCK, _FORGIVEN, _UNLOCKED = "failure", "lock", "forgiven", "unlocked"
+
+
+def _as_json(key: Key) -> tuple[JSON, ...]:
+    domain_id, name = key
+    return (domain_id, True, name) if isinstance(name, str) else (domain_id, False, name.hex())
 
 
 class Kind(StrEnum):
@@ -54,12 +63,20 @@ class Failures:
     """The failures and locks of one kind of names. limit: number of failures in the window that locks a name.
 
     lock_us: duration of a lock. The tables of failures and of locks are bounded, with a share for each tenant: the
-    oldest name of the largest tenant is evicted first.
+    oldest name of the largest tenant is evicted first. tell: passes a change to the other nodes, whose `adopt` gets it.
     """
 
-    def __init__(self, limit: int, lock_us: int, *, max_names: int = MAX_NAMES) -> None:
+    def __init__(
+        self,
+        limit: int,
+        lock_us: int,
+        *,
+        max_names: int = MAX_NAMES,
+        tell: Callable[..., None] = lambda *_change: None,
+    ) -> None:
         self.limit = limit
         self._lock_us = lock_us
+        self._tell = tell
         self._failed = BoundedMap[Key, list[_Failure]](max_names)
         self.locks = BoundedMap[Key, Lock](max_names)
 
@@ -94,26 +111,57 @@ class Failures:
         failures = [each for each in before if each.at > at - WINDOW_US]
         failures = [*failures, _Failure(at, proof, of_code)][-self.limit :]
         self._failed.put(key, failures, tenant_id)
+        self._tell(_FAILURE, *_as_json(key), tenant_id, proof.hex(), of_code)
         return len(failures)
 
     def lock(self, key: Key, tenant_id: int, at: int, now: int, failures: int, *, holds: bool = True) -> Lock:
         """Lock a name out. at: time of the failure that led to it."""
         lock = Lock(at, now + self._lock_us, failures, holds)
         self.restore(key, tenant_id, lock)
+        if holds:
+            self._tell(_LOCK, *_as_json(key), tenant_id, failures)
         return lock
+
+    def confirm(self, key: Key, tenant_id: int, lock: Lock) -> None:
+        """Let a lock hold that was made with `holds=False`."""
+        lock.holds = True
+        self._tell(_LOCK, *_as_json(key), tenant_id, lock.failures)
 
     def restore(self, key: Key, tenant_id: int, lock: Lock) -> None:
         """Add a lock that was read from the store."""
         self.locks.put(key, lock, tenant_id)
 
-    def forgive(self, key: Key, *, codes: bool) -> None:
-        """Reset the count after a success. codes: reset wrong codes too, since the second factor was approved."""
-        self._keep(key, lambda failure: failure.of_code and not codes)
+    def forgive(self, key: Key, *, codes: bool) -> bool:
+        """Reset the count after a success; return whether there was one. codes: reset wrong codes too, since the second
+        factor was approved."""
+        is_changed = self._keep(key, lambda failure: failure.of_code and not codes)
+        if is_changed:
+            self._tell(_FORGIVEN, *_as_json(key), codes)
+        return is_changed
 
     def unlock(self, key: Key) -> None:
         """Remove the lock and the count of a name."""
         self._failed.pop(key)
         self.locks.pop(key)
+        self._tell(_UNLOCKED, *_as_json(key))
+
+    def adopt(self, change: Sequence[JSON], at: int) -> None:
+        """Count a change of another node. at: its time by this node's clock."""
+        what, domain_id, is_text, name, *values = change
+        text = str(name)
+        key: Key = (int(str(domain_id)), text) if is_text else (int(str(domain_id)), bytes.fromhex(text))
+        tell, self._tell = self._tell, lambda *_change: None
+        try:
+            if what == _FAILURE:
+                self.fail(key, int(str(values[0])), at, bytes.fromhex(str(values[1])), of_code=bool(values[2]))
+            elif what == _LOCK:
+                self.lock(key, int(str(values[0])), at, at, int(str(values[1])))
+            elif what == _FORGIVEN:
+                self.forgive(key, codes=bool(values[0]))
+            elif what == _UNLOCKED:
+                self.unlock(key)
+        finally:
+            self._tell = tell
 
     def take_back(self, key: Key, at: int) -> None:
         """Remove a failure that could not be recorded, and its lock. at: time of the failure."""
@@ -122,13 +170,14 @@ class Failures:
         if lock is not None and lock.at == at:
             self.locks.pop(key)
 
-    def _keep(self, key: Key, stays: Callable[[_Failure], bool]) -> None:
+    def _keep(self, key: Key, stays: Callable[[_Failure], bool]) -> bool:
         failures = self._failed.get(key)
         if failures is None:
-            return
+            return False
         failures[:] = filter(stays, failures)
         if not failures:
             self._failed.pop(key)
+        return True
 
     def sweep(self, now: int) -> int:
         """Remove expired failures and locks, and return the number of expired locks."""

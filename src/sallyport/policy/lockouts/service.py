@@ -1,9 +1,8 @@
 """The service for lock-outs: count failures, refuse locked names, and unlock them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
-from secrets import token_bytes
 from typing import Final
 
 import structlog
@@ -11,8 +10,10 @@ import structlog
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.periodic import every
 from sallyport.base.text import fold_name
+from sallyport.base.wire import JSON
 from sallyport.domains.domain import Domain
 from sallyport.metrics import LockoutMetrics
+from sallyport.nodes.notices import Notices
 from sallyport.policy.attempt import Attempt, Outcome
 from sallyport.policy.lockouts import repo
 from sallyport.policy.lockouts.failures import MAX_NAMES, Failure, Failures, Key, Kind, Lock
@@ -28,6 +29,7 @@ from sallyport.store.model import Store, Tx
 _OF_A_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
 SWEEP_S: Final = 5.0
 MINUTE_US: Final = 60 * SECOND
+_NOTICE: Final = "lockout"
 
 log = structlog.get_logger()
 
@@ -35,7 +37,8 @@ log = structlog.get_logger()
 class Lockouts:
     """The lock-outs of all domains. Call `load` before the first login; `run` removes expired locks.
 
-    limit: number of failures within five minutes that locks a name; 0: no name is locked. some: whether there was a
+    notices: those of the nodes; counts and locks hold on all of them. key: a key that is the same on all nodes. limit:
+    number of failures within five minutes that locks a name; 0: no name is locked. some: whether there was a
     failure within an hour or a name is locked out; if it is false, the login path skips its checks.
     """
 
@@ -43,6 +46,8 @@ class Lockouts:
         self,
         store: Store,
         metrics: LockoutMetrics,
+        notices: Notices,
+        key: bytes,
         *,
         limit: int,
         minutes: int,
@@ -53,12 +58,14 @@ class Lockouts:
         self._metrics = metrics
         self._limit = limit
         self._clock = clock
-        self._users, self._strangers, self._stations = (
-            Failures(limit, minutes * MINUTE_US, max_names=max_names) for _ in range(3)
+        self._users, self._strangers, self._stations = self._tables = tuple(
+            Failures(limit, minutes * MINUTE_US, max_names=max_names, tell=partial(notices.send, _NOTICE, number))
+            for number in range(3)
         )
+        notices.receive(_NOTICE, self._adopt)
         self._shared = SharedStations(max_stations=max_names)
         self._last_failure = 0
-        self._key = token_bytes(16)
+        self._key = key
         self.some = False
         metrics.watch(
             lambda: {
@@ -144,7 +151,7 @@ class Lockouts:
         device = login.device
         if device.id is not None and repo.has_other_station(tx, device.domain_id, device.id, row.name):
             self._write(tx, domain, row)
-            lock.holds = True
+            self._stations.confirm((domain.id, bytes.fromhex(row.name_key)), domain.tenant_id, lock)
         else:
             lock.until = row.since
 
@@ -160,6 +167,14 @@ class Lockouts:
             changes={"failures": [None, row.failures], "until": [None, iso(row.until)]},
         )
         self._metrics.locked(row.kind)
+
+    def _adopt(self, change: Sequence[JSON], age_us: int) -> None:
+        """Count a change of another node."""
+        number, *values = change
+        at = self._clock() - age_us
+        self._tables[int(str(number))].adopt(values, at)
+        self.some = True
+        self._last_failure = max(self._last_failure, at)
 
     def take_back(self, login: Attempt) -> None:
         """Remove the failure of a login that could not be recorded. It gets no reply, and counts when the device
@@ -196,7 +211,7 @@ class Lockouts:
 
         found = await self._store.write(work)
         for row in found:
-            for names in (self._users, self._strangers, self._stations):
+            for names in self._tables:
                 names.unlock(_key(row))
         if kind is Kind.USER:  # also reset the count of a user who is not locked out
             self._users.unlock((domain_id, wanted))
@@ -208,8 +223,9 @@ class Lockouts:
     async def load(self) -> None:
         """Replace the locks in memory by the locks in the store. Raises StoreError."""
         rows = await self._store.read(lambda tx: repo.load(tx, self._clock())) if self._limit else []
-        for names in (self._users, self._strangers, self._stations, self._shared):
+        for names in self._tables:
             names.clear()
+        self._shared.clear()
         for row in rows:
             names = self._users if row.kind == Kind.USER else self._stations
             names.restore(_key(row), row.tenant_id, Lock(row.since, row.until, row.failures))
@@ -222,9 +238,8 @@ class Lockouts:
     async def sweep(self) -> None:
         """Remove expired failures and locks, in memory and in the store. Raises StoreError."""
         now = self._clock()
-        tables = (self._users, self._strangers, self._stations)
-        ended = sum(names.sweep(now) for names in tables)
-        if self.some and not any(map(len, tables)) and self._last_failure <= now - RECENT_US:
+        ended = sum(names.sweep(now) for names in self._tables)
+        if self.some and not any(map(len, self._tables)) and self._last_failure <= now - RECENT_US:
             self.some = False
             self._shared.clear()
         if ended:

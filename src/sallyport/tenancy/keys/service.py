@@ -38,14 +38,15 @@ HasInstance = Callable[[Tx, int, int], bool]
 
 
 class Keys:
-    """The API keys of all domains. It implements web.scope.Authenticator for keys."""
+    """The API keys of all domains. It implements web.scope.Authenticator for keys. guesses: the wrong keys of each
+    source."""
 
-    def __init__(self, store: Store, clock: Clock, *, has_instance: HasInstance) -> None:
+    def __init__(self, store: Store, guesses: Guesses, clock: Clock, *, has_instance: HasInstance) -> None:
         self._store = store
         self._clock = clock
         self._has_instance = has_instance
         self._known = RecordCache(store, repo.by_hash)
-        self._guesses = Guesses()
+        self._guesses = guesses
 
     # --- authentication ---------------------------------------------------------------------------------------
 

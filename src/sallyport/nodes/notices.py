@@ -1,0 +1,126 @@
+"""Notices from node to node: failures and other events that each node counts in memory, and that must count over all.
+
+A node writes its notices in batches, a few times a second, and the others read them when they are announced. So a count
+is exact within about a third of a second, and no login waits for another node. A node that starts reads the notices of
+the last minutes, its own among them: counts survive a restart.
+"""
+
+import json
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+import structlog
+import trio
+
+from sallyport.base.errors import StoreError
+from sallyport.base.wire import JSON
+from sallyport.nodes import repo
+from sallyport.store.foreign import NOTICES, ForeignChange
+from sallyport.store.model import Engine
+
+SEND_S: Final = 0.1
+READ_S: Final = 1.0
+AT_ONCE: Final = 2000
+MOST_WAITING: Final = 100_000
+"""Notices that wait for the database; the oldest are dropped."""
+
+Values = Sequence[JSON]
+Apply = Callable[[Values, int], None]
+"""A function that counts a notice of another node. It gets the values and the age of the notice in microseconds."""
+
+log = structlog.get_logger()
+
+
+class Notices(Protocol):
+    """The notices of this node to the others, and of the others to this node."""
+
+    def send(self, kind: str, *values: JSON) -> None:
+        """Tell the other nodes, soon. May be called in any thread."""
+
+    def receive(self, kind: str, apply: Apply) -> None:
+        """Call a function for each notice of a kind from another node."""
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Send and receive until cancelled. After `started`, the notices of the last minutes are counted."""
+
+
+class NoNotices:
+    """The notices of the only node: there is no other one to tell."""
+
+    def send(self, kind: str, *values: JSON) -> None:
+        """Do nothing."""
+
+    def receive(self, kind: str, apply: Apply) -> None:
+        """Do nothing."""
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Do nothing."""
+        task_status.started()
+
+
+class SharedNotices:
+    """Notices in the table `notices` of PostgreSQL. node_id: returns the id of this node, once it has joined."""
+
+    def __init__(self, store: Engine, node_id: Callable[[], int]) -> None:
+        self._store = store
+        self._node_id = node_id
+        self._waiting = deque[tuple[str, str]](maxlen=MOST_WAITING)
+        self._apply: dict[str, list[Apply]] = {}
+        self._read: dict[int, int] = {}  # the last notice of each node
+        self._announced = trio.Event()
+        store.on_foreign_change(self._changed)
+
+    def send(self, kind: str, *values: JSON) -> None:
+        """See Notices.send."""
+        self._waiting.append((kind, json.dumps(values)))
+
+    def receive(self, kind: str, apply: Apply) -> None:
+        """See Notices.receive."""
+        self._apply.setdefault(kind, []).append(apply)
+
+    def _changed(self, change: ForeignChange) -> None:
+        if change.kind in ("", NOTICES):
+            self._announced.set()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """See Notices.run. Raises StoreError if the first read fails."""
+        await self._receive(own=True)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._send_all)
+            nursery.start_soon(self._receive_all)
+            task_status.started()
+
+    async def _send_all(self) -> None:
+        while True:
+            await trio.sleep(SEND_S)
+            if self._waiting:
+                taken = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
+                try:
+                    await self._store.write_aside(lambda tx: repo.send(tx, self._node_id(), taken))  # noqa: B023
+                except StoreError as error:
+                    self._waiting.extendleft(reversed(taken))
+                    log.debug("notices_not_sent", count=len(self._waiting), error=str(error))
+                    await trio.sleep(READ_S)
+
+    async def _receive_all(self) -> None:
+        while True:
+            with trio.move_on_after(READ_S):
+                await self._announced.wait()
+            self._announced = trio.Event()
+            try:
+                await self._receive(own=False)
+            except StoreError as error:
+                log.debug("notices_not_read", error=str(error))
+
+    async def _receive(self, *, own: bool) -> None:
+        """Count new notices. own: also those of this node, which an earlier process has written."""
+        but = 0 if own else self._node_id()
+        while True:
+            rows = await self._store.read(lambda tx: repo.notices(tx, self._read, but, AT_ONCE))
+            for notice in rows:
+                self._read[notice.node_id] = notice.id
+                for apply in self._apply.get(notice.kind, ()):
+                    apply(json.loads(notice.content), notice.age_us)
+            if len(rows) < AT_ONCE:
+                return

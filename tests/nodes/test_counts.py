@@ -1,0 +1,139 @@
+"""Failures and limits that count over all nodes."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import trio
+
+from sallyport.base.errors import TooMany, Unauthenticated
+from sallyport.login.login import Reason
+from sallyport.policy.lockouts.failures import Kind
+from sallyport.store.model import Tx
+from tests.areas import Areas
+from tests.login.conftest import Answers, FakeListener
+from tests.nodes.conftest import until
+from tests.peers.postgres import needs_postgres
+from tests.policy.lockouts.guesses import LOCKED, WRONG, fail, log_in
+
+pytestmark = needs_postgres
+LIMIT = 5
+"""Failures that lock, in `pair`."""
+
+
+@pytest.fixture
+async def nodes(pair: tuple[Areas, Areas]) -> AsyncIterator[tuple[FakeListener, FakeListener]]:
+    """Yield two nodes that exchange notices, with a RADIUS client and the user ann."""
+    one, two = pair
+    client = await one.client()
+    await one.add_user(one.domain, "ann", b"hello")
+    await two.configuration.reload()
+    async with trio.open_nursery() as nursery:
+        for each in pair:
+            await nursery.start(each.notices.run)
+            await nursery.start(each.first.run)
+            await nursery.start(each.second.run)
+        yield FakeListener(one, client, Answers()), FakeListener(two, two.clients.table.by_id[client.id], Answers())
+        nursery.cancel_scope.cancel()
+
+
+async def sent(areas: Areas, count: int) -> None:
+    """Wait until the store has a number of notices."""
+
+    def counted(tx: Tx) -> int:
+        return tx.value(int, "select count(*) from notices") or 0
+
+    with trio.fail_after(2):
+        while await areas.store.read(counted) < count:
+            await trio.sleep(0.01)
+
+
+async def test_failures_at_two_nodes_lock_a_user(nodes: tuple[FakeListener, FakeListener]) -> None:
+    """A user who fails at several nodes is locked out on all of them, with the failures of all counted."""
+    one, two = nodes
+    assert await fail(one, LIMIT - 1) == [WRONG] * (LIMIT - 1)
+    await until(lambda: two.areas.lockouts.some)
+    await sent(two.areas, LIMIT - 1)
+    assert await log_in(two) is WRONG
+    assert await log_in(two, "ann", "hello") is LOCKED
+    with trio.fail_after(2):
+        while await log_in(one, "ann", "hello") is not LOCKED:
+            await trio.sleep(0.01)
+
+
+async def test_the_same_guess_at_two_nodes_counts_once(nodes: tuple[FakeListener, FakeListener]) -> None:
+    """A NAS that sends one wrong password to both nodes does not lock the user out."""
+    one, two = nodes
+    for _ in range(LIMIT):
+        assert await log_in(one, "ann", "typing error") is WRONG
+        assert await log_in(two, "ann", "typing error") is WRONG
+    assert await log_in(one, "ann", "hello") is Reason.NONE
+
+
+async def test_a_success_resets_the_count_on_all_nodes(nodes: tuple[FakeListener, FakeListener]) -> None:
+    """A login that succeeds at one node resets the failures of another one."""
+    one, two = nodes
+    await fail(one, LIMIT - 1)
+    await sent(two.areas, LIMIT - 1)
+    with trio.fail_after(2):
+        while not len(two.areas.lockouts._users):
+            await trio.sleep(0.01)
+    assert await log_in(two, "ann", "hello") is Reason.NONE
+    await until(lambda: not len(one.areas.lockouts._users))
+    assert await log_in(one) is WRONG
+    assert await log_in(one, "ann", "hello") is Reason.NONE
+
+
+async def test_an_admin_unlocks_on_all_nodes(nodes: tuple[FakeListener, FakeListener]) -> None:
+    """A user who is unlocked at one node can log in at every node within a second."""
+    one, two = nodes
+    await fail(one, LIMIT)
+    await until(lambda: bool(two.areas.lockouts._users.locked))
+    assert await two.areas.lockouts.unlock(one.areas.domain, Kind.USER, "ann")
+    await until(lambda: not one.areas.lockouts._users.locked)
+    assert await log_in(one, "ann", "hello") is Reason.NONE
+
+
+async def test_a_node_that_starts_knows_the_failures_before(nodes: tuple[FakeListener, FakeListener]) -> None:
+    """The failures of the last minutes count after the start of a node."""
+    one, two = nodes
+    await fail(one, LIMIT - 1)
+    await sent(one.areas, LIMIT - 1)
+    late = Areas(two.areas.store, two.areas.clock, lockout_failures=LIMIT, node_name="two")
+    late.cluster.id = two.areas.cluster.id
+    async with trio.open_nursery() as nursery:
+        await nursery.start(late.notices.run)
+        nursery.cancel_scope.cancel()
+    assert len(late.lockouts._users) == 1
+
+
+async def test_wrong_keys_count_over_all_nodes(nodes: tuple[FakeListener, FakeListener]) -> None:
+    """A source that sends wrong API keys to one node has to wait at the other one."""
+    one, two = nodes
+    source = "198.51.100.7"
+    for number in range(30):
+        with pytest.raises(Unauthenticated):
+            await one.areas.keys.authenticate(f"spk_wrong{number}", source)
+    await sent(one.areas, 30)
+    with trio.fail_after(2):
+        while True:
+            try:
+                await two.areas.keys.authenticate("spk_wrong", "198.51.100.7")
+            except TooMany:
+                break
+            except Unauthenticated:
+                await trio.sleep(0.01)
+
+
+async def test_trials_count_over_all_nodes(nodes: tuple[FakeListener, FakeListener]) -> None:
+    """The limit of CheckFirstFactor holds for all nodes together."""
+    one, two = nodes
+    domain = one.areas.domains.table.by_id[one.areas.domain]
+    for _ in range(5):
+        one.areas.trials.admit(domain)
+    with trio.fail_after(2):
+        while True:
+            try:
+                two.areas.trials.admit(domain)
+            except TooMany:
+                break
+            await trio.sleep(0.1)
