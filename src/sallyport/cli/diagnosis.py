@@ -1,7 +1,7 @@
 """Diagnosis if `sallyport check radius` gets no answer or a reject.
 
-The RADIUS server does not send the cause. If the service runs on this machine, the check asks it for dropped packets
-from the check's address, or for the log entry of the refused login.
+The RADIUS server does not send the cause. If the service runs on this machine, the check reads the dropped packets of
+the check's address, or the log entry of the rejected login.
 """
 
 from itertools import islice
@@ -45,7 +45,7 @@ _ENROLLING: Final = {
     "wallet": "the user holds no valid credential of the provider's issuer: sallyport credential list --domain {domain}"
     " shows whether it is assigned, revoked or expired; sallyport wallet assign gives it to the user's wallet",
 }
-"""Remedies for `not enrolled`, by the MFA provider."""
+"""Remedies for the reason `not enrolled`, by MFA provider."""
 _CHECK: Final = "sallyport domain check {domain} --user {user} shows each step"
 
 
@@ -76,7 +76,8 @@ def explain_silence(line: Line, client: RadiusClient, why: Why, began: str) -> N
 
 
 def explain_reject(line: Line, client: RadiusClient, nas: str, began: str) -> None:
-    """Print why a login was refused, if the service on this machine decided it. began: start of the check, ISO 8601."""
+    """Print why a login was rejected, if the service on this machine decided it. began: start of the check, ISO
+    8601."""
     event = _event(line, client, nas, began)
     if event is None:
         line.note("The reason is in the log of the server: there, sallyport event list --domain D")
@@ -96,7 +97,7 @@ def remedy_for(reason: str, factor: str) -> str:
 
 
 def _event(line: Line, client: RadiusClient, nas: str, began: str) -> Row | None:
-    """Return the log entry of the refused login from the service on this machine; None if it has none."""
+    """Return the log entry of the rejected login from the service on this machine; None if there is none."""
     try:
         if line.connection.process_id(wait=False) is None:
             return None
