@@ -81,7 +81,7 @@ class Absent(StartError):
 
 
 class StoreError(SallyportError):
-    """An operation of the store failed, and none of its changes were kept."""
+    """An operation of the store failed. Its transaction changed nothing."""
 
 
 class StoreFull(StoreError):
