@@ -185,7 +185,7 @@ class Settings(BaseModel):
         10, ge=0, le=1000, description="failures within five minutes that lock out a user or a station; 0: no lock-outs"
     )
     lockout_minutes: int = Field(15, ge=1, le=1440, description="minutes (1 to 1440) that a lock-out lasts")
-    disk_reserve_mib: int = Field(32, ge=0, description="MiB of disk space reserved beside the database")
+    disk_reserve_mib: int = Field(32, ge=0, description="MiB kept in reserve beside the database")
     disk_warning_mib: int = Field(
         1024,
         ge=0,
