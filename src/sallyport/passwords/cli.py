@@ -35,8 +35,8 @@ FIELDS = {
 OPTIONS = {field: name for name, field in FIELDS.items()}
 _HELP = {
     "template": "Name of the template from which the policy was made.",
-    "min-length": "Minimum number of characters (Unicode).",
-    "max-length": "Maximum number of characters (Unicode).",
+    "min-length": "Minimum number of characters, in any script.",
+    "max-length": "Maximum number of characters, in any script.",
     "first-char": "First character: uppercase, lowercase or digit.",
     "allow-upper-lower": "Whether a password may have both uppercase and lowercase letters: yes or no.",
     "allow-special": "Whether special characters are allowed: yes or no.",
@@ -82,8 +82,8 @@ def policy() -> None:
 def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str | None) -> None:
     """Add a policy and print its policyId. An absent option requires nothing.
 
-    A password must meet all options that are given, also those of libpwquality (--pwq-..., pwquality.conf(5)). There
-    are two minimum lengths: --min-length counts characters; --pwq-minlen counts octets, and credits reduce it.
+    A password must meet all options that are given, including those of libpwquality (--pwq-..., pwquality.conf(5)).
+    Both lengths apply: --min-length counts characters; --pwq-minlen counts octets, and credits reduce it.
     """
     body = {"policyName": name, **_fields(given)}
     line.print(str(line.run("/api/v1/instances/addPasswordPolicy", {**_scope(org, tenant), **body})["policyId"]))
