@@ -140,7 +140,7 @@ class ListDrift(OfDomain, Paged):
 
 
 class DriftEntry(Model):
-    """A change on a machine that its agent did not make."""
+    """A drift entry: a change that was made on a machine, but not by its agent."""
 
     driftId: int = Field(description="Id of the drift.")
     instanceId: int = Field(description=_INSTANCE)

@@ -41,7 +41,7 @@ def show(line: CommandLine, *, instance: str, domain: str) -> None:
 @files.json_form
 @click.pass_obj
 def drift(line: CommandLine, *, domain: str, instance: str | None, everything: bool, form: Form | None) -> None:
-    """List drift: changes on machines that were not made by an agent."""
+    """List drift: changes that were made on machines, but not by agents."""
     body: Row = {"lasting": not everything}
     if instance is not None:
         body["instanceId"] = files.instance_id(line, domain, instance)

@@ -66,7 +66,7 @@ class DesiredState:
     changes_at: int | None = None
 
     def with_password(self, at: int) -> list[str]:
-        """Return the accounts with a password that have not expired at time `at`. Only their passwords can be
+        """Return the accounts that have a password and have not expired at time `at`. Only their passwords can be
         rotated."""
         return [
             user.name
@@ -146,7 +146,7 @@ class Builder:
         self._unfit: list[str] = []
 
     def build(self, accesses: Sequence[Access], at: int) -> DesiredState:
-        """Return the state at time `at`, with the users that have an access. Raises SecretError."""
+        """Return the state at time `at`, with the users in `accesses`. Raises SecretError."""
         taken_over = repo.takeovers(self._tx, self._instance)
         state = State(
             instance=self._instance,

@@ -1,4 +1,4 @@
-"""Grants: what gives a user access to a machine. A grant is a direct assignment, or an active group that is assigned to
+"""The grants that give users access to machines. A grant is a direct assignment, or an active group that is assigned to
 the machine.
 
 A grant through a group ends when the group's time to live has passed since the grant began. If a grant is removed and

@@ -176,7 +176,7 @@ def settings_of(tx: Tx, instance_id: int) -> Settings:
 
 
 def takeovers(tx: Tx, instance_id: int) -> list[str]:
-    """Return the names of the accounts on a machine that its agent may take over, in alphabetical order."""
+    """Return the names of the accounts that a machine's agent may take over, in alphabetical order."""
     sql = "select account from agent_takeovers where instance_id = :i order by account"
     return [str(account) for (account,) in tx.rows(sql, i=instance_id)]
 

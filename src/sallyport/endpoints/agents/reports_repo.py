@@ -14,7 +14,7 @@ from sallyport.store.slices import SLICE, delete_slice
 KEPT_REPORTS: Final = 20
 """Number of reports that are stored for each machine."""
 MOST_OF_KIND: Final = 300
-"""Maximum number of stored drift entries of one kind for each machine that have not ended."""
+"""Maximum number of drift entries that have not ended, for each machine and kind."""
 MOST_DRIFT: Final = 1000
 """Maximum number of stored drift entries for each machine, including ended drift."""
 ALL: Final = 2**62
@@ -45,8 +45,8 @@ class StoredReport:
 
 @dataclass(frozen=True, slots=True)
 class StoredDrift:
-    """A stored drift entry: a change on a machine that was not made by its agent. put_back: 1 if the agent has undone
-    it, else 0. ended_at: None if the drift has not ended."""
+    """A stored drift entry: a change that was made on a machine, but not by its agent. put_back: 1 if the agent has
+    undone it, else 0. ended_at: None if the drift has not ended."""
 
     id: int
     instance_id: int

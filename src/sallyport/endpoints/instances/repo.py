@@ -89,5 +89,5 @@ def delete(tx: Tx, old: Instance) -> None:
 
 
 def _texts(instance: Instance | NewInstance) -> tuple[str, ...]:
-    """Return the texts of an instance that a search compares."""
+    """Return the texts in which a search looks for an instance."""
     return tuple(map(fold, (instance.name, instance.public_ip, instance.private_ip, instance.host_name)))

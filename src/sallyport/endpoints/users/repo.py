@@ -42,7 +42,7 @@ _GRANTING = (
     "select g.id from endpoint_groups g where g.domain_id = :d and g.active = 1 and exists "
     "(select 1 from endpoint_instance_groups i where i.group_id = g.id)"
 )
-"""SQL that selects the active groups of a domain that are assigned to an instance."""
+"""SQL that selects those active groups of a domain that are assigned to at least one instance."""
 _GRANTED = f"select user_id as id from endpoint_group_users where group_id in ({_GRANTING})"
 _SOURCES = f"""
 select user_id, instance_id, {DIRECT} as source from endpoint_instance_users where user_id in ({{ids}})
@@ -96,7 +96,7 @@ def _users_where(condition: str) -> str:
 
 
 def _counter(tx: Tx, query: UserQuery) -> str | None:
-    """Return the name of the counter that has the number of matches of a query, or None if there is none."""
+    """Return the name of the stored counter with the number of matches of a query, or None if there is none."""
     if query.instance_ids is not None or (query.column == "assigned" and _has_granting_groups(tx, query.domain_id)):
         return None
     usual = _USUAL.get(query.column)
