@@ -184,7 +184,7 @@ class Busy:
     def __call__(self) -> None:
         self.calls += 1
         if self.calls <= self.times:
-            raise ProviderError("asks to be left alone (HTTP 429)", retry_after_s=self.for_s, limited=True)
+            raise ProviderError("rate limit reached (HTTP 429)", retry_after_s=self.for_s, limited=True)
 
 
 @pytest.mark.parametrize("typed", ["hello", "hello123456"])
