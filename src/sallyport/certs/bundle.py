@@ -128,7 +128,7 @@ def as_profile(identity: Identity, password: str, network: Network, *, legacy: b
 def _wifi(
     base: str, identity: Identity, network: Network, own: dict[str, object], anchors: Sequence[dict[str, object]]
 ) -> dict[str, object]:
-    """Return the payload of a Wi-Fi with EAP-TLS. Since iOS 16 and macOS 13, `WPA2` stands for WPA3 networks too."""
+    """Return the payload of a Wi-Fi with EAP-TLS. Since iOS 16 and macOS 13, `WPA2` includes WPA3 networks."""
     eap: dict[str, object] = {
         "AcceptEAPTypes": [EAP_TLS],
         "TLSMinimumVersion": "1.2",

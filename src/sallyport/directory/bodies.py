@@ -293,7 +293,7 @@ class ImportStatus(ScopedIfGiven):
 
     DirectoryName: Name = Field(
         validation_alias=AliasChoices("DirectoryName", "directoryName"),
-        description="Name of a directory. The directoryName of a domain stands for all its directories.",
+        description="Name of a directory. The directoryName of a domain selects all its directories.",
     )
     domainId: DomainId | None = Field(default=None, description="Only this domain; default: all domains of the tenant.")
 

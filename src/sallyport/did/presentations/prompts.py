@@ -45,7 +45,7 @@ class OpenRequests:
 
     def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> list[int]:
         """Close up to SLICE open requests for a holder's credentials of an issuer. Return their ids, for `wake` after
-        the commit. An empty DID stands for any holder or issuer."""
+        the commit. An empty DID matches any holder or issuer."""
         return repo.close_all(tx, domain_id, holder_did, issuer_did, self._clock())
 
     def void(self, tx: Tx) -> None:

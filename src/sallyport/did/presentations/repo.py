@@ -84,7 +84,7 @@ def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: in
 
 def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
     """Withdraw up to SLICE open requests for a holder's credentials of an issuer, and return their ids. One of the two
-    DIDs may be empty, and then stands for any.
+    DIDs may be empty, and then matches any.
 
     A tenant may have a million expired requests. The indexes of holders and issuers skip them.
     """
