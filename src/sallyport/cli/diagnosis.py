@@ -26,18 +26,23 @@ _NO_ANSWER: Final = {
 }
 
 NOT_ENROLLED: Final = "not enrolled"
+_CHECK_PROVIDER: Final = "sallyport provider check {domain} names the cause"
 REMEDIES: Final = {
     "unknown user": "sallyport user add {user} --domain {domain} --password -",
     "unknown realm": "no domain of the client has this realm: sallyport domain list",
     "the RADIUS client has no domain": "sallyport domain add NAME --org N --tenant N",
     "no provider": "the domain has no MFA provider: sallyport provider set, or sallyport domain mode {domain} monitor",
     NOT_ENROLLED: "the user has no second factor yet: enrol the user at the provider",
+    "provider unreachable": _CHECK_PROVIDER,
+    "provider unreachable, circuit open": _CHECK_PROVIDER,
+    "the provider's rate limit is reached": _CHECK_PROVIDER,
+    "provider configuration unreadable": "sallyport provider set {domain} stores the configuration again",
     "second factor not answered in time": "sallyport provider check {domain}; if it works, the user did not answer: "
     "--timeout-seconds of sallyport provider set is the time for it",
     "blocked by rule": "sallyport rule test --domain {domain} --user {user} shows the rule",
     "locked out after failures": "sallyport lockout remove --domain {domain} --user {user}",
     "the RADIUS client may not vouch for passwords": "sallyport client set NAME --password-verified, if it checks them",
-    "this kind of login cannot ask for a code": "try without --chap, or type the code behind the password",
+    "this kind of login cannot ask for a code": "try without --chap, or append the code to the password",
     "the domain's first factor is not configured": "sallyport domain first-factor {domain}",
 }
 _ENROLLING: Final = {
@@ -93,7 +98,8 @@ def remedy_for(reason: str, factor: str) -> str:
     """Return the remedy for a reject; empty if none is known. factor: field of the event, such as `local+totp`."""
     if reason == NOT_ENROLLED and (found := _ENROLLING.get(factor.rpartition("+")[2])):
         return found
-    return REMEDIES.get(reason, _CHECK if factor != "local" and reason != "wrong password" else "")
+    checks_first_factor = factor != "local" and "+" not in factor  # `local+totp`: the first factor has passed
+    return REMEDIES.get(reason, _CHECK if checks_first_factor and reason != "wrong password" else "")
 
 
 def _event(line: Line, client: RadiusClient, nas: str, began: str) -> Row | None:

@@ -331,7 +331,12 @@ class SecondFactor:
                 result = await self._converse(conversation, begin)
         except ProviderError as error:
             result = SecondFactorResult(_reason(conversation, error))
-            log.warning("mfa_provider_unreachable", provider=conversation.attached.name, error=str(error))
+            log.warning(
+                "mfa_provider_unreachable",
+                domain=conversation.session.question.domain,
+                provider=conversation.attached.name,
+                error=str(error),
+            )
         except trio.Cancelled:  # the service ends; a sent challenge can be answered after the next start
             if conversation.session.step == 0:
                 await withdraw(conversation)
