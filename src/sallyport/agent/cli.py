@@ -66,7 +66,11 @@ def install(*, which: str, start: bool, prefix: Path) -> None:
 @click.option("--purge", is_flag=True, help="Also remove the agent's configuration file and its state.")
 @prefix_option
 def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> int:
-    """Stop an agent and remove its unit. Accounts stay as they are, unless --lock-accounts is given."""
+    """Stop an agent and remove its unit. Accounts stay as they are, unless --lock-accounts is given.
+
+    If --lock-accounts fails for an account, the agent is stopped, but nothing is removed: mend the cause and repeat
+    the command.
+    """
     from sallyport.agent.templates import AGENTS
 
     agent = AGENTS[which]
@@ -79,13 +83,20 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
 
         for name, error in lock_all(config, prefix):
             failures += bool(error)
-            click.echo(f"{name}: {error or 'locked'}")
+            click.echo(f"{name}: {error or 'done'}")
+    if failures:
+        click.echo(
+            f"{agent.unit} is stopped, but nothing is removed, since a step has failed: mend the cause and repeat the"
+            " command",
+            err=True,
+        )
+        return 1
     unit.unlink(missing_ok=True)
-    if purge and not failures:
+    if purge:
         config.unlink(missing_ok=True)
         shutil.rmtree(_under(prefix, Path("/var/lib") / agent.state), ignore_errors=True)
-    click.echo(f"{agent.unit} is gone")
-    return 1 if failures else 0
+    click.echo(f"{agent.unit} is removed")
+    return 0
 
 
 @click.group(cls=Group)
