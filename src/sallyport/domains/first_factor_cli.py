@@ -44,7 +44,7 @@ KINDS = ("local", "ldap", "radius", "none")
     "--timeout-seconds", type=int, metavar="N", help="Time limit of a login, in seconds, over all LDAP servers."
 )
 @click.option(
-    "--code-digits", type=click.Choice(["6", "8"]), help="Number of digits of a code that is typed after the password."
+    "--code-digits", type=click.Choice(["6", "8"]), help="Number of digits of a code that is appended to the password."
 )
 @click.option("--winbind/--no-winbind", default=None, help="Check MS-CHAP through the host's winbind.")
 @click.option(

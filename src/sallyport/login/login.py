@@ -201,7 +201,7 @@ class Login(Answered):
     authentication method. factor: the factors that were checked. imported: the data about the user from the domain's
     directories; None: not known yet. outside: whether `user` is only the outer identity of EAP, which the client
     chooses freely. named_by: the field of the client certificate that contains the user's name; None: no certificate.
-    found: the findings of the first factor. code: the code typed after the password or as the answer to a challenge;
+    found: the findings of the first factor. code: the code appended to the password, or the answer to a challenge;
     None: no code. proven: whether a correct password or code has proved the sender. noted: whether the inventory has
     counted the login. station: the Calling-Station-Id. attributes: the attributes of the answer in octets. approved:
     whether a second factor was asked and approved. continuation: continues a login that has waited. keep: a write in

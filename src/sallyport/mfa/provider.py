@@ -114,7 +114,7 @@ class Provider(Protocol):
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
         """Check a code. Return APPROVED, DENIED, WRONG_CODE, NOT_ENROLLED, or CODE if another code is needed. handle:
-        the handle in the previous CODE or WRONG_CODE answer; empty if the code was typed after the password."""
+        the handle in the previous CODE or WRONG_CODE answer; empty if the code was appended to the password."""
 
     async def cancel(self, handle: str) -> None:
         """Cancel the prompt of a login that has ended without an answer, if possible."""

@@ -26,8 +26,8 @@ from sallyport.radius.password import chap_holds
 class Finding:
     """The answer to a question.
 
-    reason: the result; NONE if the credentials are correct. found: the findings about the user. code: the code typed
-    after the password; None if there is none. hash_hash, hashed: values for the answer to a correct MS-CHAPv2 response,
+    reason: the result; NONE if the credentials are correct. found: the findings about the user. code: the code appended
+    to the password; None if there is none. hash_hash, hashed: values for the answer to a correct MS-CHAPv2 response,
     see `radius.eap.model.Verdict`. stamp: a value that changes with each change of the user's password, or for a
     directory with each change of its configuration; empty for a station.
     """
@@ -134,7 +134,7 @@ class Binds(Protocol):
 
     @property
     def code_digits(self) -> int:
-        """Return the number of digits of a code that is typed after a password."""
+        """Return the number of digits of a code that is appended to a password."""
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
         """Check a user's password."""

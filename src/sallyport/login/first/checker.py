@@ -19,7 +19,7 @@ Tell: TypeAlias = Callable[[str], None]
 
 
 CODE_LENGTHS: Final = (6, 8)
-"""The possible numbers of digits of a code that is typed after the password."""
+"""The possible numbers of digits of a code that is appended to the password."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
     """Return the values that identify a login, equal in all its requests; None if the device sends none by which logins
     can be distinguished.
 
-    These are the RADIUS client, the device, the verified user, the code typed after the password, and every attribute
+    These are the RADIUS client, the device, the verified user, the code appended to the password, and every attribute
     that identifies a session or a port. The client alone is not sufficient, since it may be a range or a proxy of many
     devices, which all have a port 1. Packets and credentials are not compared, since a CHAP response differs each time.
     A signed and an unsigned request are never one login: a spoofed copy without the signature would take the answer.
