@@ -40,7 +40,7 @@ from sallyport.web.server import Listener, serve_http
 
 LAST_WORDS_S = 2.0
 GRACE_S = 10.0
-"""Beyond the drain: what HTTP, the journal and the store may take to end."""
+"""Time in addition to `drain_s` for HTTP, the journal and the store to end."""
 LAG_S = 0.25
 STATUS = "every listener answers"
 

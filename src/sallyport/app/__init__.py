@@ -109,7 +109,7 @@ WRONG_WALLET_KEYS = 10  # limit of wrong keys, and of wrong presentations, of on
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Parts of the service that a test replaces. None: the part according to the settings.
+    """Parts of the service that a test replaces. None means the part that the settings select.
 
     patience: see `SecondFactor`. ntlm_auth: returns the winbind helpers of a domain. credentials: returns the server
     certificate.
@@ -384,7 +384,7 @@ class App:
             keys_repo.revoke_enrolments(tx, now)
 
     async def _restored(self) -> None:
-        """Reload all data in memory after the store was replaced. Raises StoreError, SecretError."""
+        """Reload all data that are held in memory, since the store was replaced. Raises StoreError, SecretError."""
         await self.configuration.restored()
         await self.agents.prepare()
         await self.logins.lockouts.load()

@@ -1,6 +1,6 @@
-"""Messages to the service manager (sd_notify(3)): datagrams of lines to the socket in the variable NOTIFY_SOCKET.
+"""Messages to the service manager (sd_notify(3)): datagrams of text lines to the socket in the variable NOTIFY_SOCKET.
 
-Without the variable nothing is sent, since no service manager has started the process.
+If the variable is not set, no service manager has started the process, and nothing is sent.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Parts that the commands of all areas share: groups, and types of options."""
+"""Click classes that the commands of all areas share: groups, and types of options."""
 
 import os
 import re
@@ -102,7 +102,7 @@ def option_name(parameter: click.Parameter) -> str:
 
 
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
-    """Return the required options of a command, with their values from the called command."""
+    """Return the required options of a command as words. Their values are those of the called command."""
     return [
         f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
         for each in command.params
@@ -111,7 +111,7 @@ def scope_of(command: click.Command, context: click.Context) -> list[str]:
 
 
 def list_command(group: str) -> str:
-    """Return the list command of a group as text, with required options as in the called command; see `scope_of`."""
+    """Return the list command of a group as text, with its required options (`scope_of`)."""
     context, words = click.get_current_context(silent=True), f"sallyport {group} list"
     root = context.find_root().command if context is not None else None
     if context is None or not isinstance(root, click.Group):

@@ -19,7 +19,8 @@ from sallyport.store.vault import Vault
 
 
 class DirectoryArea:
-    """The services of directories. readers, checks: one for each kind of directory. advice: see `Trials`."""
+    """The services of directories. readers, checks: the reader and the check of each kind of directory. advice: see
+    `Trials`."""
 
     def __init__(
         self,

@@ -35,13 +35,13 @@ def get(tx: Tx, directory_id: int) -> Directory | None:
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
-    """Return the domain's directory of that name, or None. Case does not matter."""
+    """Return the domain's directory of that name, or None. Names are case-insensitive."""
     return tx.one(Directory, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
 def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
     """Return the domain's directory of that name. If there is none, and the name is the domain's directoryName, return
-    all its directories; otherwise None. Case does not matter."""
+    all its directories; otherwise None. Names are case-insensitive."""
     directory = named(tx, domain_id, name)
     if directory is not None:
         return [directory]

@@ -26,7 +26,7 @@ NO_RUN: Final = "run not found: start a new run"
 
 
 class OutOfOrder(Conflict):
-    """A batch that is not the next one. details: the number of the next batch."""
+    """The error for a batch that is not the next one. details: the number of the next batch."""
 
     def __init__(self, sequence: int) -> None:
         super().__init__("another batch is expected")
@@ -79,8 +79,8 @@ class Runs:
         return begun
 
     async def take(self, domain_id: int, run_id: int, sequence: int, entries: Sequence[AnyEntry]) -> int:
-        """Store a batch. Return the number of the next one. NotFound; OutOfOrder; Conflict: the run is too large;
-        StoreFull."""
+        """Store a batch. Return the number of the next one. Conflict: the run is too large. Raises NotFound,
+        OutOfOrder, StoreFull."""
         async with self._reserved(domain_id, run_id):
             run = await self._run(domain_id, run_id)
             if sequence <= run.sequence:
@@ -99,7 +99,8 @@ class Runs:
             return sequence + 1
 
     async def finish(self, domain_id: int, run_id: int, sequence: int, cursor: str, *, complete: bool) -> int:
-        """Queue the import of a run. Return the job's id, also when called again. NotFound, OutOfOrder, Conflict."""
+        """Queue the import of a run. Return the job's id, also when called again. Raises NotFound, OutOfOrder,
+        Conflict."""
         async with self._reserved(domain_id, run_id):
             done = await self._store.read(lambda tx: repo.job_of_run(tx, domain_id, run_id))
             if done is not None:
@@ -132,7 +133,7 @@ class Runs:
 
     @asynccontextmanager
     async def _reserved(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
-        """Reserve a run for the block. The domain may not be the run's: it is not checked yet. Conflict: another
+        """Reserve a run for the block. It is not checked yet whether the run belongs to the domain. Conflict: another
         request of the run is not answered yet."""
         run = domain_id, run_id
         if run in self._busy:

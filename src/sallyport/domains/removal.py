@@ -33,13 +33,13 @@ GRACE_S: Final = 600.0
 """Seconds for which the row of a removed domain stays: longer than any login, batch of an import or request of the
 API."""
 NAMED: Final = 5
-"""Most clients that a refusal names."""
+"""Maximum number of clients that an error message names."""
 
 log = structlog.get_logger()
 
 
 class Removal:
-    """Removes domains. forget: empties the caches of tokens, keys and users."""
+    """The removal of domains. forget: a function that empties the caches of tokens, keys and users."""
 
     def __init__(self, configuration: Configuration, clock: Clock = now_us, *, forget: Callable[[], None]) -> None:
         self._configuration = configuration
@@ -63,7 +63,7 @@ class Removal:
 
     async def remove(self, domain_id: int) -> None:
         """Remove a domain from the next request on. Raises NotFound. Conflict: it is the default of a RADIUS client, or
-        an import is not done."""
+        an import is waiting or running."""
         at = self._clock()
 
         def work(tx: Tx) -> Domain:
@@ -93,15 +93,17 @@ class Removal:
             self._is_running = False
 
     async def finish(self) -> bool:
-        """Delete all remaining rows of removed domains, without a running service. False: the service deletes them."""
+        """If no service runs, delete all remaining rows of removed domains. Return False if the running service deletes
+        them."""
         if not self._is_running:
             await self.erase(grace_s=0)
         return not self._is_running
 
     async def erase(self, *, grace_s: float = GRACE_S) -> None:
-        """Delete the rows of removed domains, and the domains that were removed longer ago than `grace_s`.
+        """Delete the rows of removed domains, and the rows of domains themselves if they were removed `grace_s` or
+        longer ago.
 
-        StoreError: the deletions up to the error stay.
+        StoreError: rows that were deleted before the error stay deleted.
         """
         for domain_id, removed_at in await self._store.read(repo.removed):
             is_last = self._clock() - removed_at >= grace_s * SECOND
@@ -139,5 +141,5 @@ def _removable(tx: Tx, domain_id: int) -> Domain:
             f"{', '.join(clients[:NAMED])}{more}; give each another default domain first, or remove it"
         )
     if repo.has_open_imports(tx, domain_id):
-        raise Conflict("an import of the domain is not done: wait for its end or cancel it first")
+        raise Conflict("an import of the domain is waiting or running: wait for its end or cancel it first")
     return domain

@@ -1,11 +1,11 @@
-"""Nothing is answered before it is on disk: the journal writes decided logins and then sends their answers.
+"""The journal stores decided logins, and only then has their answers sent.
 
-Entries that arrive while a transaction runs gather for the next one, so a busy service writes hundreds of logins with
-one synchronization and an idle one writes a single login at once. Each login is written with the first sighting of its
-device and station, and with the answer's octets: after a restart a retransmission gets the same answer.
+Entries that arrive while a transaction runs are collected for the next one. So a busy service writes hundreds of logins
+with one sync to disk, and an idle one writes a single login at once. Each login is stored with the first sighting of
+its device and station, and with its answer in octets, so that a retransmission after a restart gets the same answer.
 
-Tenants take turns in each transaction, and a transaction is short: a tenant whose requests wait by the thousand delays
-another one's by two transactions.
+Tenants take turns in each transaction, and a transaction is short: thousands of waiting requests of one tenant delay
+those of another tenant by at most two transactions.
 """
 
 from collections import Counter, defaultdict
@@ -38,8 +38,8 @@ from sallyport.store.model import Store, Tx, Value
 log = structlog.get_logger()
 
 MOST: Final = 1000
-"""Entries of a transaction; each device or station that the store does not know yet, and each record that ends all
-sessions of its device, counts as `LONG` of them."""
+"""Maximum number of entries in a transaction. Each device or station that the store does not know yet, and each record
+that ends all sessions of its device, counts as `LONG` further entries."""
 LONG: Final = 16
 PURGE_S = 5.0
 
@@ -51,7 +51,8 @@ ACCOUNTING_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer that was not sent before a restart. listener: the exchange's number. signed: of the request."""
+    """An answer that was stored before a restart. listener: the number of the exchange. signed: whether the request was
+    signed."""
 
     listener: int
     source: Source
@@ -64,8 +65,8 @@ class KeptAnswer:
 class Journal:
     """Writes decided logins and accounting records.
 
-    on_sightings, on_accounted: called after a commit with the devices that got their row, and those beyond a limit, and
-    with the number of accounting records of each Acct-Status-Type.
+    on_sightings: called after a commit with the devices that were stored and those that a limit refused. on_accounted:
+    called after a commit with the number of accounting records by Acct-Status-Type.
     """
 
     def __init__(
@@ -87,11 +88,11 @@ class Journal:
         self._writing = False
 
     def add(self, entry: Answered) -> None:
-        """Add an entry to the next transaction; its exchange is called when it is done. `flush` must follow."""
+        """Add an entry to the next transaction, after which its exchange is called. `flush` must follow."""
         self._entries.put(entry.client.tenant_id, entry)
 
     def flush(self) -> None:
-        """Submit the added entries to the store, unless a transaction runs: then they gather for the next one."""
+        """Submit the added entries to the store. While a transaction runs, they are collected for the next one."""
         if self._entries and not self._writing:
             batch = _Batch(self._take(), self._clock())
             self._writing = True
@@ -111,7 +112,7 @@ class Journal:
         return entries
 
     def flush_soon(self) -> None:
-        """Call `flush` after all tasks that can run now: logins that many tasks decide at the same time share a
+        """Call `flush` after the tasks that can run now, so that logins which these tasks decide share a
         transaction."""
         if not self._gathers:
             self._gathers = True
@@ -126,7 +127,7 @@ class Journal:
     ) -> None:
         self._writing = False
         if error is not None:
-            batch.undo()  # before the next one asks which devices have their row
+            batch.undo()  # before the next transaction checks which devices are stored
             for entry in batch.entries:
                 entry.exchange.abandoned(entry)
         else:
@@ -142,7 +143,7 @@ class Journal:
         for entry in entries:
             try:
                 entry.exchange.committed(entry, now)
-            except Exception:  # the answers behind it are as good as this one
+            except Exception:  # one failure must not prevent the other answers
                 log.exception("answer_not_sent", client=entry.client.name)
 
     async def drained(self) -> None:
@@ -151,7 +152,7 @@ class Journal:
             await trio.sleep(0.005)
 
     async def recent(self) -> list[KeptAnswer]:
-        """Return the answers that a retransmission may still ask for, oldest first."""
+        """Return the stored answers that are still needed for retransmissions, oldest first."""
         since = self._clock() - self._keep_us
         rows = await self._store.read(
             lambda tx: tx.all(_Packed, "select packed from answers where at >= :since order by id", since=since)
@@ -171,8 +172,8 @@ def _purge(tx: Tx, before: int) -> int:
 
 
 class _Batch:
-    """The content of one transaction. at: its start, in microseconds: its answers are kept from then on, however long
-    their requests have waited."""
+    """The content of one transaction. at: its start in microseconds. The lifetime of its answers counts from then, not
+    from the arrival of the requests."""
 
     def __init__(self, entries: list[Answered], at: int) -> None:
         self.entries = entries
@@ -220,7 +221,7 @@ class _Batch:
         return write_first_sighting(tx, device, behind)
 
     def undo(self) -> None:
-        """Undo a transaction that was not kept: its devices and stations are as new as before."""
+        """Mark the devices and stations of a failed transaction as not stored again."""
         for device in self._new_devices:
             device.id = None
         for entry in self.entries:
@@ -234,7 +235,7 @@ def _is_first(entry: Answered) -> bool:
 
 
 def _event(login: Login) -> tuple[Value, ...]:
-    """OWN_COLUMNS."""
+    """Return the values of OWN_COLUMNS."""
     device = login.device
     return (
         login.at,
@@ -249,14 +250,14 @@ def _event(login: Login) -> tuple[Value, ...]:
 
 
 def _likeness(login: Login) -> Hashable:
-    """Return the key of `_common`: most logins of a transaction are alike, and a bound value takes much of a login's
-    time."""
+    """Return a key that is equal for logins with the same `_common` columns. Most logins of a transaction share them,
+    and binding fewer values saves much of a login's time."""
     service_type = login.request.first.get(SERVICE_TYPE)
     return _domain_id(login), login.method, login.factor, login.decision, service_type, _machine(login)
 
 
 def _common(login: Login) -> dict[str, Value]:
-    """Return the other columns of an event."""
+    """Return the columns of an event that similar logins share."""
     decision, applied, would_have_been, reason = login.decision.row
     return {
         "domain_id": _domain_id(login),
@@ -276,7 +277,7 @@ def _domain_id(login: Login) -> int:
 
 
 def _machine(login: Login) -> int | None:
-    """Return 1 for a computer whose name does not show it."""
+    """Return 1 for a computer whose name does not show that it is one; else None."""
     return 1 if login.method == Method.EAP_TLS and kind(login) is Kind.MACHINE else None
 
 
@@ -303,8 +304,9 @@ class _Packed:
 
 
 def pack(entry: Answered) -> bytes:
-    """Return an answer in octets: listener, port, length of host, host, length of own address, own address, request
-    authenticator, reply (which contains its length). The listener's highest bit is set for an unsigned request."""
+    """Return an answer in packed form: listener, port, length of host, host, length of own address, own address,
+    request authenticator, reply (which contains its length). The highest bit of the listener is set for an unsigned
+    request."""
     listener = entry.exchange.number | (0 if entry.known.signed else _UNSIGNED)
     return _packed_source(listener, entry.source) + entry.request.authenticator + entry.reply
 

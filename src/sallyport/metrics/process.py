@@ -90,7 +90,7 @@ class StoreMetrics:
         self.errors = Counter(
             "sallyport_store_errors", "Transactions that the engine refused.", ["op"], registry=registry
         )
-        self.errors.labels("commit")  # exported from 0 on, so that the first error is an increase
+        self.errors.labels("commit")  # exported as 0, so that the first error is an increase
 
     def watch_queue(self, depth: Callable[[], int]) -> None:
         """Set the function that returns the number of waiting callers; it is called at a scrape."""

@@ -1,4 +1,4 @@
-"""The requests and answers of /ad/GetMFAProvider, SetMFAProvider and DeleteMFAProvider."""
+"""Request and response bodies of /ad/GetMFAProvider, SetMFAProvider, CheckMFAProvider and DeleteMFAProvider."""
 
 from typing import Annotated, Final, Self
 

@@ -28,7 +28,7 @@ from sallyport.store.writer import Writer
 T = TypeVar("T")
 
 READERS = 4
-SEARCHERS = 2  # reads of many rows have connections of their own, so that logins never wait for them
+SEARCHERS = 2  # for reads of many rows: separate connections, so that logins never wait for them
 READ_S = 30.0
 SEARCH_S = 10.0
 WRITE_S = 0.2  # CPU time of a token's work: logins wait for its transaction
@@ -150,7 +150,7 @@ def _limited(work: Work[T], tx: Tx) -> T:
 
 
 def _set_limits(connection: sqlite3.Connection, limits: Mapping[str, int]) -> None:
-    """Store the limits that triggers check. Writes nothing if they have not changed."""
+    """Store the limits that triggers check. Nothing is written if they have not changed."""
     if dict(connection.execute("select name, most from limits")) != limits:
         with connection:
             connection.execute("begin immediate")

@@ -98,7 +98,7 @@ def test_the_digest_depends_only_on_the_content_of_a_state() -> None:
 
 
 def test_duplicate_user_names_are_refused() -> None:
-    with pytest.raises(WireError, match="users: one of them twice"):
+    with pytest.raises(WireError, match="users: duplicate entry"):
         received(sent(replace(WANTED, users=(ANN, ANN))))
 
 

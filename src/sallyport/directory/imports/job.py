@@ -12,7 +12,7 @@ from sallyport.directory.mapping import FieldMapping
 from sallyport.store.model import Tx
 
 MOST_ERRORS: Final = 20
-"""Maximum number of errors that are stored with a job: the first ones."""
+"""Maximum number of errors that are stored with a job. The first errors are stored."""
 LONGEST_ERROR: Final = 500
 
 
@@ -124,8 +124,8 @@ the directory cannot be read."""
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The state that the transactions of an import share. marks: mark each entry that the source has; unmarked entries
-    are removed at the end. mapped: the attributes in the mappings of the directory and its groups. started_at:
+    """The state that the transactions of an import share. marks: mark each entry that the source has, and remove the
+    unmarked entries at the end. mapped: the attributes in the mappings of the directory and its groups. started_at:
     microseconds. former: the mappings of groups that this import has removed, by folded name; a group that it adds
     again gets its mapping back. A restart loses them."""
 

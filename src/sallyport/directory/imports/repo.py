@@ -58,8 +58,8 @@ def of_directory(tx: Tx, directory_id: int, limit: int) -> list[Job]:
 
 
 def waiting(tx: Tx, busy: Collection[int], held: Mapping[int, int], most: int) -> list[Job]:
-    """Return the next job of each domain that is not busy, oldest first. held: number of running jobs by tenant. most:
-    maximum number of running and returned jobs of a tenant."""
+    """Return the next job of each domain that is not in `busy`, the oldest first. held: number of running jobs by
+    tenant. most: maximum number of running and returned jobs of a tenant."""
     sql = (
         "select min(j.id), j.domain_id, d.tenant_id from directory_jobs j join domains d on d.id = j.domain_id "
         f"where {_OPEN} group by j.domain_id, d.tenant_id order by min(j.id)"
@@ -109,12 +109,12 @@ def files(tx: Tx) -> set[str]:
 
 
 def set_secret(tx: Tx, job_id: int, sealed: bytes) -> None:
-    """Store the sealed secret of a job's bind."""
+    """Store the sealed password of a job's bind."""
     tx.execute("update directory_jobs set secret = :sealed where id = :id", sealed=sealed, id=job_id)
 
 
 def secret(tx: Tx, job_id: int) -> bytes | None:
-    """Return the sealed secret of a job's bind, or None."""
+    """Return the sealed password of a job's bind, or None."""
     return tx.value(bytes, "select secret from directory_jobs where id = :id", id=job_id)
 
 

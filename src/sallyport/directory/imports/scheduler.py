@@ -1,8 +1,8 @@
 """Choose the jobs to run: one at a time for a domain, two for a tenant. Of all jobs, two write at a time.
 
 A directory decides how long its reading takes, and may never end it. So a reading takes no place that another tenant
-could use. Writing ends when all entries are written. So all tenants share the two places for writers, first come, first
-served.
+could use. Writing ends when all entries are written. So all tenants share the two places for writers, in the order of
+their requests.
 """
 
 from collections import Counter

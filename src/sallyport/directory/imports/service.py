@@ -65,8 +65,8 @@ log = structlog.get_logger()
 
 
 class Jobs:
-    """The jobs of all domains; `run` runs them. readers: one for each kind of directory. changed: called with the id of
-    each domain that an import has changed. limits: limits of the child process that prepares a file."""
+    """The jobs of all domains; `run` runs them. readers: the reader of each kind of directory. changed: called with the
+    id of each domain that an import has changed. limits: limits of the child process that prepares a file."""
 
     def __init__(
         self,
@@ -97,8 +97,8 @@ class Jobs:
     # --- requests ---------------------------------------------------------------------------------------------------
 
     def add(self, tx: Tx, domain_id: int, new: NewJob) -> int:
-        """Queue a job in the caller's transaction. `wake` must follow. Return the job's id. Conflict: too many jobs
-        wait."""
+        """Queue a job in the caller's transaction. Return the job's id. Call `wake` after the commit. Conflict: too
+        many jobs wait."""
         if repo.open_jobs(tx, domain_id) >= MOST_WAITING:
             raise Conflict(TOO_MANY_WAIT)
         job_id = repo.add(tx, domain_id, new, self._clock())
@@ -187,7 +187,7 @@ class Jobs:
         await self._clean_up(job.id)
 
     async def _attempt(self, job: Job) -> bool:
-        """Run a job. Return True if it must run again once the store works."""
+        """Run a job. Return True if the job must run again when the store is available again."""
         try:
             with acting_as(Actor("service", f"import {job.id}")):
                 await self._perform(job)

@@ -1,8 +1,8 @@
-"""The status of machines: Active, and Inactive after three missed heartbeats.
+"""The status of machines: Active, or Inactive after three missed heartbeats.
 
-Every request of an agent is a heartbeat, and so is a waiting poll. The times are in memory and go to the store every
-few seconds, in short transactions. Heartbeats that an agent missed while the service was down do not count: after a
-start, each active agent has the full time limit again.
+Every request of an agent is a heartbeat, and a waiting poll counts as one too. The times are kept in memory and written
+to the store every few seconds, in short transactions. Heartbeats that an agent could not send while the service was
+down do not count as missed: after a start of the service, the time limit of each active agent begins again.
 """
 
 from functools import partial
@@ -28,7 +28,8 @@ log = structlog.get_logger()
 
 
 class Presence:
-    """The times of the last messages of agents. `run` must run. states: knows which agents wait for an answer."""
+    """The time of each agent's last message. The task `run` must run. states: knows which agents have a waiting
+    poll."""
 
     def __init__(self, store: Store, states: States, metrics: AgentMetrics, clock: Clock = now_us) -> None:
         self._store = store
@@ -39,7 +40,8 @@ class Presence:
         metrics.watch(self._counts, lambda: states.waiting)
 
     async def seen(self, instance_id: int) -> None:
-        """Record a message of an agent; its instance is active when this returns. Raises StoreError."""
+        """Record a message of an agent. When this returns, the agent's instance is Active in the store. Raises
+        StoreError."""
         at, known = self._clock(), instance_id in self._seen
         self._seen[instance_id] = at
         self._fresh.add(instance_id)
@@ -47,22 +49,23 @@ class Presence:
             await self._store.write(partial(_arrived, instance_id, at))
 
     def seen_at(self, instance_id: int, stored: int) -> int:
-        """Return the time of an agent's last message. stored: the time in the store."""
+        """Return the time of an agent's last message, which is now if its poll waits. stored: the time in the store."""
         return self._clock() if self._waits(instance_id) else max(stored, self._seen.get(instance_id, 0))
 
     async def load(self) -> None:
-        """Read the active agents from the store. Raises StoreError."""
+        """Read the active agents from the store, and count now as the time of their last messages. Raises
+        StoreError."""
         at = self._clock()
         active = await self._store.read(partial(repo.with_status, status=ACTIVE))
         self._seen = {instance_id: at for instance_id, _ in active}
         self._fresh.clear()
 
     async def run(self) -> None:
-        """Store the times of messages, and the status Inactive of silent agents, until cancelled."""
+        """Store the times of messages, and set silent agents to Inactive, periodically until cancelled."""
         await every(SWEEP_S, self.sweep, failure="agent_presence_not_stored")
 
     async def sweep(self) -> None:
-        """Store the times of messages, and the status Inactive of silent agents, once. Raises StoreError."""
+        """Store the times of messages, and set silent agents to Inactive, once. Raises StoreError."""
         at = self._clock()
         for instance_id in self._seen:
             if self._waits(instance_id):
@@ -74,16 +77,16 @@ class Presence:
         await in_batches(self._store, silent, partial(repo.set_status, status=INACTIVE, at=at))
         self._fresh.difference_update(each for each, _ in heard)
         for each in silent:
-            await trio.lowlevel.checkpoint()  # since each log line takes time
+            await trio.lowlevel.checkpoint()  # each log line takes some time, so let other tasks run
             seen = self._seen.get(each)
             if seen is not None and seen < at - MISSES * HEARTBEAT_S * SECOND:
                 log.warning("agent_silent", instance=each)
                 del self._seen[each]
-            elif seen is not None:  # the agent has sent a message meanwhile
+            elif seen is not None:  # the agent has sent a message in the meantime
                 await self._store.write(partial(_arrived, each, seen))
 
     def _counts(self) -> tuple[int, float]:
-        """Return the number of active agents, and the longest time since an agent's last message, in seconds."""
+        """Return the number of active agents, and the maximum time since an agent's last message, in seconds."""
         at, seen = self._clock(), [at for each, at in self._seen.copy().items() if not self._waits(each)]
         return len(self._seen), max((at - each for each in seen), default=0) / SECOND
 

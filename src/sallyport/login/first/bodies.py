@@ -1,4 +1,4 @@
-"""The bodies and answers of /ad/GetFirstFactor, /ad/SetFirstFactor and /ad/CheckFirstFactor."""
+"""Request and response bodies of /ad/GetFirstFactor, /ad/SetFirstFactor and /ad/CheckFirstFactor."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ class GetFirstFactor(InDomain):
 
 
 class SetFirstFactor(InDomain):
-    """Body of SetFirstFactor. A configuration that is left out stays as it was set before."""
+    """Body of SetFirstFactor. A configuration that is absent remains unchanged."""
 
     firstFactor: AnyFirstFactor
     ldap: Members | None = Field(default=None, description="Configuration of the directory, for `ldap`.")

@@ -31,7 +31,7 @@ SEARCHERS: Final = 2
 READ_S: Final = 30.0
 SEARCH_S: Final = 10.0
 WRITE_S: Final = 1.0
-"""Time of a token's work in a transaction: other writes wait for it."""
+"""Time limit of a token's work in a transaction, since other writes wait for it."""
 _CANCELLED: Final = "57014"
 
 
@@ -142,10 +142,10 @@ class PostgresStore:
 
 
 def load(url: str, path: Path) -> int:
-    """Fill an empty PostgreSQL database with all rows of a database of SQLite; return their number.
+    """Fill an empty PostgreSQL database with all rows of a SQLite database; return their number.
 
-    It is one transaction: an interruption leaves the database as it was. SchemaError: it is not empty. Raises
-    StoreError.
+    This is one transaction: an interruption leaves the database as it was. SchemaError: the database is not empty.
+    Raises StoreError.
     """
     try:
         with connect(url) as connection, connection.transaction():
@@ -200,7 +200,8 @@ class _Readers:
         self._closed = False
 
     async def run(self, work: Work[T]) -> T:
-        """Run `work` in a read transaction. StoreError, also when it takes longer than the time limit."""
+        """Run `work` in a read transaction. StoreError: the server fails, or the work takes longer than the time
+        limit."""
         if self._closed:
             raise StoreError("the store is closed")
         async with self._limit:
@@ -223,7 +224,7 @@ class _Readers:
         return result
 
     def _begun(self, connection: Connection | None) -> tuple[Connection, Cursor]:
-        """Begin a transaction; on a new connection if there is none, or if the server has closed it."""
+        """Begin a transaction. Use a new connection if none is given, or if the server has closed the given one."""
         if connection is not None:
             with suppress(psycopg.Error):
                 return connection, connection.execute(self._begin)

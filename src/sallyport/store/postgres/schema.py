@@ -18,7 +18,7 @@ from sallyport.store.schema import SEARCHED, statements
 MIGRATION: Final = 0x53414C4C59 + 1  # the advisory lock of a migration
 BASELINE: Final = "p0001_baseline"
 LAST_CASED: Final = 0x1FFFF
-"""No letter behind it has another case."""
+"""No letter after this code point has another case."""
 STEPS: Final = (BASELINE,)
 """The history of the schema. A released step is never changed."""
 
@@ -96,7 +96,7 @@ def has_store(connection: Connection) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A database. name: its name, host and server version, without a password."""
+    """The properties of a database. name: name, host and server version, without a password."""
 
     name: str
     has_store: bool
@@ -104,7 +104,7 @@ class Inspection:
 
 
 def inspect(url: str) -> Inspection:
-    """Look at a database. SchemaError, StoreError: it cannot be used."""
+    """Examine a database. SchemaError, StoreError: it cannot be used."""
     with connect(url) as connection:
         info = connection.info
         name = f"database {info.dbname} on {info.host}, PostgreSQL {info.server_version // 10000}"
@@ -122,7 +122,7 @@ def rows(url: str, sql: str) -> list[tuple[object, ...]]:
 
 
 def migrate(connection: Connection) -> list[str]:
-    """Apply the pending steps and return their names. One node at a time does it.
+    """Apply the pending steps and return their names. A lock prevents two nodes from doing it at the same time.
 
     SchemaError: the server or the database cannot be used.
     """
@@ -186,7 +186,7 @@ def _create(connection: Connection) -> None:
 
 
 def _has_trigrams(connection: Connection) -> bool:
-    """Return whether the extension pg_trgm is there, or could be created."""
+    """Return whether the extension pg_trgm exists or could be created."""
     try:
         with connection.transaction():
             connection.execute("create extension if not exists pg_trgm")
@@ -196,9 +196,9 @@ def _has_trigrams(connection: Connection) -> bool:
 
 
 def _fold() -> bytes:
-    """Return SQL for `fold(text)`, which does what `base.text.fold` does.
+    """Return SQL that creates `fold(text)`, an equivalent of `base.text.fold`.
 
-    ICU converts to small letters; `casefold` goes further for some letters, such as the German sharp s.
+    ICU converts to lower case; `casefold` converts some letters further, such as the German sharp s.
     """
     single, several = dict[str, str](), dict[str, str]()
     for code in range(0x80, LAST_CASED + 1):
@@ -219,7 +219,7 @@ def _fold() -> bytes:
 
 
 def set_limits(connection: Connection, most: Mapping[str, int]) -> None:
-    """Store the limits that triggers check. Writes nothing if they have not changed."""
+    """Store the limits that triggers check. Nothing is written if they have not changed."""
     if dict(connection.execute("select name, most from limits").fetchall()) != most:  # type: ignore[arg-type]
         with connection.transaction():
             connection.execute("delete from limits")
