@@ -118,7 +118,7 @@ class Requests:
             filled["domainId"] = self._domains.named(tenant_id, asked.domain).id
         if asked.domains is not None:
             filled["domainIds"] = [self._domains.named(tenant_id, name).id for name in asked.domains]
-        whole = [{**filled, **body} for body in bodies]  # the check of roles compares the scope of each
+        whole = [{**filled, **body} for body in bodies]  # the gate compares the scope of each body
         caller = Caller(0, organization, number, tenant_id, Role.ADMIN, user, is_installation=True)
         try:
             octets = json.dumps(whole if isinstance(asked.body, list) else whole[0], ensure_ascii=False).encode()

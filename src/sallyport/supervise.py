@@ -72,14 +72,14 @@ async def watch_room(directory: Path, least: int, free: Callable[[Path], int | N
 async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
     """Reload settings, certificates and the store's configuration; return the changed settings that need a restart.
 
-    ConfigError: a setting or a certificate cannot be used. Raises StoreError. After an error in the settings nothing
-    has changed; after another error, the settings in AT_ONCE already apply.
+    ConfigError: a setting or a certificate cannot be used. Raises StoreError. After an error, the settings before stay
+    in force.
     """
     settings = read()
-    app.apply(settings)
     if app.tls is not None:
         app.tls.reload()
     await app.configuration.reload()
+    app.apply(settings)
     app.reloaded()
     changed = [
         name for name in Settings.model_fields if getattr(settings, name) != getattr(app.settings, name)

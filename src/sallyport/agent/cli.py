@@ -68,7 +68,7 @@ def install(*, which: str, start: bool, prefix: Path) -> None:
 def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> int:
     """Stop an agent and remove its unit. Accounts stay as they are, unless --lock-accounts is given.
 
-    If --lock-accounts fails for an account, the agent is stopped, but nothing is removed: mend the cause and repeat
+    If --lock-accounts fails for an account, the agent is stopped, but nothing is removed: repair the cause and repeat
     the command.
     """
     from sallyport.agent.templates import AGENTS
@@ -86,7 +86,7 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
             click.echo(f"{name}: {error or 'done'}")
     if failures:
         click.echo(
-            f"{agent.unit} is stopped, but nothing is removed, since a step has failed: mend the cause and repeat the"
+            f"{agent.unit} is stopped, but nothing is removed, since a step has failed: repair the cause and repeat the"
             " command",
             err=True,
         )

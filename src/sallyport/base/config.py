@@ -247,7 +247,7 @@ class Settings(BaseModel):
     @field_validator("database")
     @classmethod
     def _database_is_known(cls, value: str) -> str:
-        if "://" in value and not value.startswith(POSTGRES):  # it may hold a password, so it is not repeated
+        if "://" in value and not value.startswith(POSTGRES):  # it may contain a password, so the message omits it
             raise unfit(f"a path, or a URL that begins with {POSTGRES}")
         return value
 

@@ -63,7 +63,7 @@ class FairQueue(Generic[OwnerT, T]):
     __slots__ = ("_by_owner", "_size")
 
     def __init__(self) -> None:
-        self._by_owner: OrderedDict[OwnerT, deque[T]] = OrderedDict()  # the next owner first
+        self._by_owner: OrderedDict[OwnerT, deque[T]] = OrderedDict()  # in the order of their turns
         self._size = 0
 
     def __len__(self) -> int:
@@ -96,7 +96,7 @@ class FairShares(Generic[OwnerT, SourceT, T]):
     __slots__ = ("_by_owner", "_limit", "_size")
 
     def __init__(self, limit: float = math.inf) -> None:
-        self._by_owner: OrderedDict[OwnerT, FairQueue[SourceT, T]] = OrderedDict()  # the next owner first
+        self._by_owner: OrderedDict[OwnerT, FairQueue[SourceT, T]] = OrderedDict()  # in the order of their turns
         self._limit = limit
         self._size = 0
 

@@ -32,7 +32,7 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
         self.accepted = accepted
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the time as ISO 8601 text in UTC. BadParameter."""
+        """Return the time as ISO 8601 text in UTC. Raises BadParameter."""
         text = str(value).strip()
         span = re.fullmatch(r"(\d{1,6})([mhdw])", text)
         try:
@@ -54,7 +54,7 @@ class InputFile(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """Return the path. UsageError: it is no file that this user can read."""
+        """Return the path. UsageError: the path is not a file that this user can read."""
         try:
             Path(value).stat()
         except FileNotFoundError:

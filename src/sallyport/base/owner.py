@@ -111,7 +111,7 @@ def _file_ids() -> tuple[int, int]:
 
 
 def _act_as(user_id: int, group_id: int) -> None:
-    """Access files as a user and a group in this thread from now on. PermissionError."""
+    """Access files as a user and a group in this thread from now on. Raises PermissionError."""
     library = _libc()
     library.setfsgid(group_id)
     library.setfsuid(user_id)

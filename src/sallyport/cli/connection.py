@@ -253,7 +253,7 @@ def _connect(path: Path) -> socket.socket | None:
         raise StartError(f"{path.parent}: {error.strerror}") from error
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # through the directory's descriptor, since a socket's address holds 107 octets only
+        # via the directory's descriptor, since a socket address has at most 107 octets
         sock.connect(f"/proc/self/fd/{directory}/{path.name}")
     except OSError as error:
         sock.close()

@@ -32,7 +32,7 @@ class Account:
     def run(
         self, *command: str, environ: Mapping[str, str] | None = None, directory: Path = Path("/")
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a program as this user in a directory, with a small environment. OSError, TimeoutExpired."""
+        """Run a program as this user in a directory, with a small environment. Raises OSError, TimeoutExpired."""
         return subprocess.run(  # noqa: S603  the words of our own commands
             command,
             cwd=directory,

@@ -79,7 +79,7 @@ class Installation:
 
     def _make_settings(self, user: Account) -> None:
         systemd.make_directory(CONFIG_DIR, 0o755)
-        if CONFIG_DIR.stat().st_mode & 0o005 != 0o005:  # `agent install` has made the directory private
+        if CONFIG_DIR.stat().st_mode & 0o005 != 0o005:  # `agent install` may have made the directory private
             CONFIG_DIR.chmod(0o755)
         if CONFIG_FILE.exists() and user.can_read(CONFIG_FILE):
             self._report(f"{CONFIG_FILE} {THERE}")

@@ -133,7 +133,7 @@ class Enforcement:
         return Switched(domain, impact, warnings)
 
     async def _clean_impact(self, domain_id: int, switch: Switch) -> Impact:
-        """Return the impact of enforcing if it denies no login. ProviderFails, NotClean, StoreError."""
+        """Return the impact of enforcing if it denies no login. Raises ProviderFails, NotClean, StoreError."""
         has_provider = self._providers.has(domain_id)
         if has_provider:
             problem = (await self._providers.check(domain_id)).problem

@@ -55,7 +55,7 @@ class Revocations:
         self._domains = domains
         self._rules = rules
         self._clock = clock
-        self._begun: dict[int, int] = {}  # the last started revocation of each domain
+        self._begun: dict[int, int] = {}  # by domain: id of the last started revocation
         self._seen = -1  # the store's `changes` at the last complete search
         self._waiting = Counter[int]()  # by tenant
 

@@ -19,8 +19,8 @@ PAGE = 200
 class ExportEvents(Arguments):
     """Arguments of event.export. domain: name or domainId. since, until: range of times; `until` is exclusive.
 
-    cursor: cursor in the answer with the previous page. last_id: last_id in the answer with the first page, so that all
-    pages have the same events.
+    cursor: the cursor in the previous answer. last_id: the `last_id` in the first answer, so that all pages belong to
+    the same set of events.
     """
 
     domain: str

@@ -95,7 +95,7 @@ def _of_unsigned(client: Client, name: str, request: Request | None, product: st
     if request is not None and (request.code == STATUS_SERVER or EAP_MESSAGE in request.first):
         return Cause(NEVER_UNSIGNED, f"{_sign(product)}: these need it always (RFC 3579, RFC 5997)")
     if not client.signature_required:
-        return Cause(UNSIGNED, f"nothing to do: unsigned requests of {name} are let through by now")
+        return Cause(UNSIGNED, f"nothing to do: unsigned requests of {name} are accepted by now")
     if client.require_message_authenticator is Signatures.AUTO:
         return Cause(
             UNSIGNED, f"it has signed before: {_sign(product)}; if it cannot sign, sallyport client unlatch {name}"

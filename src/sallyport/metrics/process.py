@@ -38,7 +38,8 @@ class ProcessMetrics:
         )
 
     def lag(self, seconds: float) -> None:
-        """Record the delay of an event loop wake-up. Four values a second give the maximum of the last minute."""
+        """Record the delay of an event loop wake-up. It is called four times a second; the metric is the maximum of the
+        last minute."""
         self._lags.append(seconds)
 
 

@@ -194,7 +194,7 @@ class Guarded:
         try:
             answer = await _within(deadline_s, ask)
             if not makes_sense(answer):
-                raise ProviderError("the provider gives an answer that makes no sense")
+                raise ProviderError("the provider's answer is not valid")
         except ProviderError as error:
             result = self._note(error, call, tried=trying)
             raise
@@ -220,7 +220,7 @@ class Guarded:
         made."""
         now, reason = self._now(), ""
         if now < self._rest_until:
-            reason = "the provider asked to be left alone"
+            reason = "the provider asked for a pause"
         elif self.is_open and (now < self._closed_until or self._trying):
             reason = "circuit open"
         if reason:

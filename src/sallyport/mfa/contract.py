@@ -223,7 +223,7 @@ class ProviderContract:
                 await _finish(bench, provider, question, await provider.start(question))
             ).outcome is Outcome.APPROVED
 
-    async def test_code_behind_the_password(self, bench: Bench) -> None:
+    async def test_code_appended_to_the_password(self, bench: Bench) -> None:
         """A code is checked without a `start` before it and without a prompt. A provider without codes approves
         none."""
         async with _made(bench) as provider:

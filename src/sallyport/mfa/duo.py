@@ -44,7 +44,7 @@ _SKEW_S: Final = 60
 """Maximum difference of the clocks in seconds. Duo accepts signatures of the last five minutes."""
 # https://duo.com/docs/authapi#api-details, "Response Format"
 _REFUSALS: Final = {
-    40101: "Duo misses the signature",
+    40101: "Duo finds no signature",
     40102: "Duo does not know the ikey: check ikey and host, which belong together",
     40103: "Duo refuses the signature: check skey, host and the clock",
     40104: "Duo refuses the signature: check the clock of this machine",
@@ -110,11 +110,11 @@ class Duo:
         answer = await exchange(self._client, "GET", "/auth/v2/ping", headers={"Accept": "application/json"})
         now, theirs = self._host.clock() // SECOND, member(json_object(answer), "response", "time")
         if answer.status_code != 200 or not isinstance(theirs, int):
-            raise ProviderError(f"what answers is not Duo's Auth API (HTTP {answer.status_code}): check host")
+            raise ProviderError(f"the server is not Duo's Auth API (HTTP {answer.status_code}): check host")
         if abs(now - theirs) > _SKEW_S:
             raise ProviderError(f"the clock of this machine is {abs(now - theirs)} s off Duo's: set it, best by NTP")
         await self._call("GET", "/auth/v2/check", {})
-        return "Duo takes the keys, and the clocks agree"
+        return "Duo accepts the keys, and the clocks agree"
 
     async def start(self, question: Question) -> Answer:
         """Send a push, or ask for a passcode if the user has no device that accepts a push."""

@@ -206,6 +206,6 @@ def _links(handle: str) -> dict[str, str]:
         links = None
     poll = text_at(links, "poll")
     if not poll:
-        raise ProviderError("the handle is none of Okta's")
+        raise ProviderError("the handle is not from Okta")
     cancel = text_at(links, "cancel")
     return {"poll": poll, "cancel": cancel} if cancel else {"poll": poll}

@@ -121,7 +121,7 @@ class PrivacyIdea:
         if self._admin is None:
             return "privacyIDEA answers; without an adminToken the enrolment of users stays unknown"
         await self.enrolled(CHECK_USER)
-        return "privacyIDEA answers and takes the adminToken"
+        return "privacyIDEA answers and accepts the adminToken"
 
     async def start(self, question: Question) -> Answer:
         """Trigger the user's tokens."""
@@ -139,7 +139,7 @@ class PrivacyIdea:
         status = text_at(reply.document, "detail", "challenge_status")
         # Older servers send no status.
         if not isinstance(accepted, bool) or status not in ({"accept", ""} if accepted else {*_POLLED, ""}):
-            raise ProviderError("privacyIDEA answers a challenge_status that makes no sense")
+            raise ProviderError("privacyIDEA answered with an invalid challenge_status")
         if not accepted:
             outcome = _POLLED.get(status, Outcome.WAITING)
             return Answer(outcome, handle=handle if outcome is Outcome.WAITING else "")
@@ -258,7 +258,7 @@ def _verdict(reply: _Reply) -> str:
         refused = "CHALLENGE" if text_at(reply.document, "detail", "transaction_id") else "REJECT"
         said = "ACCEPT" if value else refused
     if not isinstance(said, str) or said not in _VERDICTS or value is not (said == "ACCEPT"):
-        raise ProviderError("privacyIDEA answered a check with a result that makes no sense")
+        raise ProviderError("privacyIDEA answered a check with an invalid result")
     return said
 
 
@@ -327,5 +327,5 @@ def _parts(handle: str) -> tuple[str, str]:
     """Return the transaction and the user in a handle. Raises ProviderError."""
     transaction, _, user = handle.partition(" ")
     if not _TRANSACTION.fullmatch(transaction):
-        raise ProviderError("the handle is none of privacyIDEA's")
+        raise ProviderError("the handle is not from privacyIDEA")
     return transaction, user

@@ -150,16 +150,16 @@ class Radius:
                             try:
                                 return _signed(decode_reply(datagram, request, self._secret))
                             except PacketError as error:  # perhaps forged, so the authentic answer may still arrive
-                                unproven = f"; what came does not hold: {error}; check the secret"
+                                unproven = f"; an answer failed verification: {error}; check the secret"
         except OSError:
             raise ProviderError(f"{self._server}: no RADIUS server answers there; check host and port") from None
-        silent = "; it is silent where it does not know this machine as a client, or where the secret is wrong"
+        silent = "; a server does not answer if it does not know this machine as a client, or if the secret is wrong"
         raise ProviderError(f"{self._server}: no answer from the RADIUS server{unproven or silent}")
 
 
 def _signed(answer: tuple[int, dict[int, bytes]]) -> tuple[int, dict[int, bytes]]:
     if MESSAGE_AUTHENTICATOR not in answer[1]:
         raise ProviderError(
-            "the RADIUS server answers without Message-Authenticator, which anyone on the way can forge"
+            "the RADIUS server answers without Message-Authenticator, which anyone on the path can forge"
         )
     return answer

@@ -78,7 +78,7 @@ class Copies:
         self._backed_up(at)
         try:
             await self._store.write(lambda tx: _record(tx, "store.backup", at, target))
-        except StoreError as error:  # a failing store needs its backup most
+        except StoreError as error:  # a backup is most important while the store fails
             log.warning("backup_not_audited", target=str(target), error=str(error))
         return size
 
@@ -86,7 +86,7 @@ class Copies:
         """Write a backup under a new name, and delete all but the newest `keep`. Return its path, its size and the
         deleted files, which include unfinished backups of a crash. StoreError: no backup was made, or an older one
         cannot be deleted."""
-        async with self._one_at_a_time:  # an unfinished backup is private
+        async with self._one_at_a_time:  # so that `expire` deletes no running backup
             stamp = datetime.fromtimestamp(self._clock() / SECOND, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
             target = directory / f"{PREFIX}{stamp}.db"
             size = await self.backup(target)

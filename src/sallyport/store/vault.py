@@ -124,7 +124,7 @@ def write_keys(path: Path, keys: Mapping[int, Secret]) -> None:
 
 
 def parse_keys(text: str) -> dict[int, Secret]:
-    """Parse the keys by version of a file or the environment. ConfigError: malformed."""
+    """Parse the keys by version of a file or the environment. ConfigError: the text is malformed."""
     found: dict[int, Secret] = {}
     for entry in text.replace(",", " ").split():
         version, mark, digits = entry.rpartition(":")

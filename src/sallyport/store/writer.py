@@ -77,7 +77,7 @@ class Writer:
         self._refill_at = 0.0
         self._queue: SimpleQueue[Item | None] = SimpleQueue()
         self._first: deque[Item] = deque()  # queued items that were submitted and have not started
-        self._own: deque[Item] = deque()  # the same of those of the service
+        self._own: deque[Item] = deque()  # queued items of the service that have not started
         self._pending = 0  # items in the queue or in the thread; this and the following belong to the event loop
         self._generation = 0
         self._stopped = False
@@ -135,7 +135,7 @@ class Writer:
         self._queue.put(item)
 
     async def _wait(self, item: Item) -> object:
-        await trio.lowlevel.checkpoint_if_cancelled()  # a cancelled caller starts nothing
+        await trio.lowlevel.checkpoint_if_cancelled()  # if the caller is cancelled, nothing starts
         finished = trio.Event()
         item.done = lambda _result, _error: finished.set()
         self._put(item)
@@ -287,7 +287,7 @@ class Writer:
         except Exception as error:
             item.error = error
 
-    # --- in either --------------------------------------------------------------------------------------------
+    # --- on the event loop or in the thread -------------------------------------------------------------------
 
     def _behave(self, busy_ms: int, log_pages: int) -> None:
         """Set the wait for another program's lock, and the length of the log at which a commit merges it (0: never)."""

@@ -19,7 +19,7 @@ from sallyport.web.operation import Operations
 from sallyport.web.routing import ByPath, Observe, Observed, TemplateRoute
 
 NotReady: TypeAlias = Callable[[], Sequence[str]]
-"""A function that returns the reason why the service should get no requests now; empty if it is ready for them."""
+"""A function that returns the reasons why the service should get no requests now; empty if it is ready."""
 RenderMetrics: TypeAlias = Callable[[], bytes]
 """A function that returns the metrics in Prometheus's text format. It is called in a worker thread."""
 

@@ -141,7 +141,7 @@ class Parser:
     def _load(self, path: Path, asked: str) -> tuple[tuple[int, int], str]:
         try:
             status = path.stat()
-            if not S_ISREG(status.st_mode):  # before open(), which blocks on a pipe
+            if not S_ISREG(status.st_mode):  # checked before open(), which would block on a pipe
                 raise ClientsFileError(f"{asked}: {path} is no file; to include a directory, end its name with /")
             with path.open("rb") as stream:
                 octets = stream.read(self._octets + 1)

@@ -1,4 +1,5 @@
-"""Weaknesses of RADIUS clients, as messages that show no secret. They are warnings: a weak client works."""
+"""Weaknesses of RADIUS clients, as messages that show no secret. They are only warnings: a client with weaknesses
+works."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _digits(value: int) -> int:
 
 
 CodeDigits = Annotated[int, AfterValidator(_digits), Field(json_schema_extra={"enum": list(CODE_LENGTHS)})]
-CODE_DIGITS: Final = "Digits of a code that is typed behind the password."
+CODE_DIGITS: Final = "Digits of a code that is appended to the password."
 _TRUSTED: Final = "caCertificate (--ca-certificate FILE)"
 
 
@@ -93,14 +93,14 @@ class LdapFields(Fields):
     )
     bindPassword: SharedKey | None = Field(default=None, description="Password of bindDN; never returned.")  # noqa: N815
     userFilter: Annotated[str, Field(max_length=2048), AfterValidator(_filter)] = Field(  # noqa: N815
-        default=DEFAULT_FILTER, description="Filter that finds a user, whose name takes the place of {user}."
+        default=DEFAULT_FILTER, description="Filter that finds a user; {user} is replaced by the name."
     )
     startTls: Flag = Field(default=False, description="Encrypt ldap:// connections by StartTLS.")  # noqa: N815
     caCertificate: Certificates | None = Field(  # noqa: N815
         default=None, description="Trusted certificates in PEM, in place of the system's store."
     )
     cacheSeconds: Annotated[int, Between(0, 300)] = Field(  # noqa: N815
-        default=0, description="Time for which a right password is remembered, in seconds."
+        default=0, description="Time for which a correct password is cached, in seconds."
     )
     winbind: Flag = Field(default=False, description="Check MS-CHAP through the winbind of the host.")
     winbindDomain: Annotated[str, Field(max_length=255, pattern="^[A-Za-z0-9._-]*$")] = Field(  # noqa: N815
@@ -153,13 +153,13 @@ class LdapFields(Fields):
 class TlsFields(_Strict):
     """The fields of RADIUS over TLS (RFC 6614)."""
 
-    clientCertificate: Certificates = Field(description="Client certificate in PEM, shown to the server.")  # noqa: N815
+    clientCertificate: Certificates = Field(description="Client certificate in PEM, sent to the server.")  # noqa: N815
     clientKey: KeyText = Field(description="Key of the client certificate in PEM; never returned.")  # noqa: N815
     caCertificate: Certificates | None = Field(  # noqa: N815
         default=None, description="Trusted certificates in PEM, in place of the system's store."
     )
     serverName: HostName | None = Field(  # noqa: N815
-        default=None, description="Name in the server's certificate, if it is not its host."
+        default=None, description="Name in the server's certificate, if it is not the host name."
     )
 
     @model_validator(mode="after")
@@ -189,9 +189,11 @@ class HomeServerFields(_Strict):
     """One RADIUS server."""
 
     host: HostName = Field(description="Name or IP address.")
-    port: Annotated[int, Between(1, 65535)] = Field(default=1812, description="UDP port; with `tls` TCP, default 2083.")
-    secret: SharedKey = Field(description="RADIUS secret; with `tls` by default radsec. Never returned.")
-    tls: TlsFields | None = Field(default=None, description="TLS (RadSec) in place of UDP.")
+    port: Annotated[int, Between(1, 65535)] = Field(
+        default=1812, description="UDP port. With `tls`: TCP port, 2083 by default."
+    )
+    secret: SharedKey = Field(description="Shared secret. With `tls`: radsec by default. Never returned.")
+    tls: TlsFields | None = Field(default=None, description="TLS (RadSec) instead of UDP.")
 
     @model_validator(mode="before")
     @classmethod
@@ -214,7 +216,7 @@ class UpstreamFields(Fields):
         description="RADIUS servers, in the order in which they are asked."
     )
     responseWindowSeconds: Annotated[float, Between(1, 60)] = Field(  # noqa: N815
-        default=20.0, description="Time that a server has for its answer, in seconds."
+        default=20.0, description="Response window of a server, in seconds."
     )
     loadBalance: Flag = Field(  # noqa: N815
         default=False, description="Share the logins among all servers that are alive."
@@ -225,7 +227,7 @@ class UpstreamFields(Fields):
     requireMessageAuthenticator: Flag = Field(  # noqa: N815
         default=True, description="Drop answers without Message-Authenticator, which can be forged (CVE-2024-3596)."
     )
-    stripRealm: Flag = Field(default=False, description="Take the realm off User-Name.")  # noqa: N815
+    stripRealm: Flag = Field(default=False, description="Remove the realm from User-Name.")  # noqa: N815
     codeDigits: CodeDigits = Field(default=6, description=CODE_DIGITS)  # noqa: N815
 
     def refused(self, host: Host) -> FieldError | None:

@@ -55,7 +55,7 @@ class Calls:
         while answer.outcome is Outcome.WAITING:
             conversation.handle, conversation.text = answer.handle, answer.text
             if not 0 <= answer.again_s < math.inf:
-                raise ProviderError("the provider gives an answer that makes no sense")
+                raise ProviderError("the provider's answer is not valid")
             await trio.sleep(answer.again_s)
             answer = await self._poll(conversation)
         return answer

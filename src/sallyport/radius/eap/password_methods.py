@@ -58,7 +58,7 @@ class MsChapV2:
             return self._end
         if isinstance(self._end, Failed):
             return self._end
-        raise PacketError("an EAP-MSCHAPv2 message out of turn")
+        raise PacketError("an unexpected EAP-MSCHAPv2 message")
 
     def _take(self, data: bytes) -> Step:
         if len(data) < _HEADER + _RESPONSE_SIZE or data[4] != _RESPONSE_SIZE:

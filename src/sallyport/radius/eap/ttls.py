@@ -165,14 +165,14 @@ class TtlsPhase:
         challenge = self._challenge()
         value, sent = values[0, CHAP_PASSWORD], values.get((0, CHAP_CHALLENGE), b"")
         if len(value) != 17 or not compare_digest(value[:1] + sent, challenge[16:] + challenge[:16]):
-            return Failed("a CHAP challenge of the client's own making")
+            return Failed("a CHAP challenge other than the implicit one")
         return self._ask("chap", Chap(user, value, challenge[:16]))
 
     def _mschap(self, user: bytes, values: _Values) -> Step:
         challenge = self._challenge()
         value, sent = values[_VENDOR_MS_CHAP2_RESPONSE], values.get(_VENDOR_MS_CHAP_CHALLENGE, b"")
         if len(value) != 50 or not compare_digest(value[:1] + sent, challenge[16:] + challenge[:16]):
-            return Failed("an MS-CHAP challenge of the client's own making")
+            return Failed("an MS-CHAP challenge other than the implicit one")
         attempt = MsChap2(value[0], challenge[:16], value[2:18], value[26:])
         return self._ask("mschapv2", MsChap(user, attempt, user))
 

@@ -87,7 +87,7 @@ class Lane:
         return cast(T, await self._wait(item))
 
     async def _wait(self, item: Item) -> object:
-        await trio.lowlevel.checkpoint_if_cancelled()  # a cancelled caller starts nothing
+        await trio.lowlevel.checkpoint_if_cancelled()  # if the caller is cancelled, nothing starts
         finished = trio.Event()
         item.done = lambda _result, _error: finished.set()
         self._put(item)

@@ -66,7 +66,7 @@ class LdapSettings:
     user_filter: the filter that finds a user, with {user} in place of the name. authorities: trusted certificates in
     PEM; None: the system's store. remember_s: the seconds for which a correct password is cached. winbind_domain: the
     domain in Active Directory; empty for the domain that the host has joined. code_digits: the number of digits of a
-    code that is typed after the password. timeout_s: the time limit of one login in seconds.
+    code that is appended to the password. timeout_s: the time limit of one login in seconds.
     """
 
     servers: tuple[Server, ...]
@@ -107,7 +107,7 @@ class Ldap:
 
     @property
     def code_digits(self) -> int:
-        """Return the number of digits of a code that is typed after the password."""
+        """Return the number of digits of a code that is appended to the password."""
         return self._settings.code_digits
 
     async def run(self) -> None:
@@ -119,8 +119,8 @@ class Ldap:
         eight, as configured) are the code if they are digits.
 
         There is only one bind, and therefore no second try with another split. So a user that has codes, and whose
-        password ends in this number of digits, must always type a code after the password. A code of another length
-        cannot be typed after the password.
+        password ends in this number of digits, must always append a code to the password. A code of another length
+        cannot be appended to the password.
         """
         login.code = None
         if login.method in (Method.MSCHAP, Method.MSCHAP2) and self._winbind is not None:
@@ -134,7 +134,7 @@ class Ldap:
             tell(f"the last {self.code_digits} digits are taken as a code")
             given, code = split[0], Code(split[1].decode())
         if b"\0" in given:
-            tell("a password cannot hold a NUL")
+            tell("a password cannot contain a NUL")
             return Reason.WRONG_PASSWORD
         reason, found = await self.bind(login.user, as_text(given), tell)
         login.found = found
@@ -152,7 +152,7 @@ class Ldap:
             return Reason.WRONG_PASSWORD, NOTHING
         remembered = self._memory.recall(user, password)
         if remembered is not None:
-            tell("the directory said so a short while ago")
+            tell("the directory confirmed this password a short time ago")
             return Reason.NONE, remembered
         answer = await self._answered(partial(self._ask, user, password, tell), tell)
         reason, found = (answer, NOTHING) if isinstance(answer, Reason) else answer
@@ -253,7 +253,7 @@ class Ldap:
         except Refusal as refusal:
             if refusal.code != SIZE_LIMIT:
                 raise
-            tell("the filter finds many")
+            tell("the filter matches several entries")
             return Reason.UNKNOWN_USER
         if not entries and tell is not silent:
             await self._tell_base(tell)
@@ -293,14 +293,14 @@ class Ldap:
 
     def _tell_none(self, entries: list[Entry], user: str, name: str | None, tell: Tell) -> None:
         if not entries:
-            tell("nobody was found")
+            tell("no entry was found")
         elif len(entries) > 1:
-            tell(f"more than one was found: {', '.join(entry.dn for entry in entries)}")
+            tell(f"more than one entry was found: {', '.join(entry.dn for entry in entries)}")
             log.warning("directory_name_ambiguous", domain=self._host.domain, user=user)
         elif name is not None:
             tell(f"found {entries[0].dn} by another name than its own: log in as {name}")
         else:
-            tell(f"found {entries[0].dn}, whose name may not be read")
+            tell(f"found {entries[0].dn}, whose name cannot be read")
 
     async def _bind_as(self, server: Server, entry: Entry, password: str, tell: Tell) -> Reason:
         try:

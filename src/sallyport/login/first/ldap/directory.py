@@ -142,7 +142,7 @@ class Directory:
     async def _bind_service(self, server: Server, tell: Tell) -> Connection:
         until, why = self._refused
         if trio.current_time() < until:
-            raise ServiceRefused(f"the service account was refused and is left alone for now: {why}")
+            raise ServiceRefused(f"the service account was refused and is not used for now: {why}")
         stream = await server.connect(await self._trust.get(), self._egress, tell)
         try:
             connection = await bind(stream, self._nursery, self._service, LOGIN, self._egress.turns)
@@ -200,7 +200,7 @@ def _remedy(refusal: Refusal) -> str:
     reason = coded(refusal)
     if reason in (Reason.NONE, Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER):
         return "check bindDN and bindPassword; it is not the user's password"
-    return f"this account, not the user's: {reason}; mend it in the directory, or set another bindDN"
+    return f"this account, not the user's: {reason}; correct it in the directory, or set another bindDN"
 
 
 def _is_fresh(connection: Connection) -> bool:

@@ -33,7 +33,7 @@ MARK_OCTETS: Final = 8
 LOCATE_S: Final = 10.0  # time for which the first logins wait until the servers' names are resolved
 
 SILENCE: Final = (
-    "a RADIUS server is silent where it does not know this machine as a client, where the secret is wrong, and where a "
+    "a RADIUS server does not answer if it does not know this machine as a client, if the secret is wrong, or if a "
     "firewall drops packets: check address, port and secret at both ends"
 )
 
@@ -108,7 +108,7 @@ class Upstream:
         """Forward a login and wait for the answer, see `Checker.check`. PacketError: also if the packet is too long
         with the added attributes."""
         if self._was_here(login):
-            tell("the login was here before: the server that it is passed on to sends it back")
+            tell("a proxy loop: the server to which the login is forwarded sends it back")
             return Reason.PROXY_LOOP
         question, over = self._question(login, takes_code), trio.Event()
         question.done = over.set
@@ -232,7 +232,7 @@ class Upstream:
         name."""
         user = accepted_user(login, name)
         if user is None:
-            tell(f"the answer lets another user in: {as_text(name)}")
+            tell(f"the answer admits another user: {as_text(name)}")
             log.warning(
                 "upstream_accept_names_another_user", domain=self._domain, server=str(server), user=login.user,
                 named=as_text(name),

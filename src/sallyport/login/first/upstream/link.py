@@ -110,7 +110,7 @@ async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
             except trio.BrokenResourceError as error:
                 reasons.append(f"the connection broke: {_why(error)}")
             except OSError:
-                reasons.append("nobody waits any more")
+                reasons.append("no request waits any more")
             nursery.cancel_scope.cancel()
 
         nursery.start_soon(one_way, _to_server)

@@ -244,7 +244,7 @@ class Pool:
         still arrive."""
         ask = channel.waiting.get(datagram[1]) if len(datagram) >= MIN_LENGTH else None
         if ask is None:
-            return self._discard(server, "nobody waits for it", "unexpected", now)
+            return self._discard(server, "no request waits for it", "unexpected", now)
         try:
             reply = open_reply(datagram, ask.packet, server.secret)
             if reply.code not in _ANSWERS:
@@ -265,7 +265,7 @@ class Pool:
 
     def _discard(self, server: HomeServer, why: str, reason: str, now: float) -> None:
         self._metrics.discards.cell(str(self._domain_id), reason).count += 1
-        server.trouble = f"what came does not hold: {why}"
+        server.trouble = f"an answer failed verification: {why}"
         self._warn(server, "home_server_answer_dropped", why, now)
 
     def _warn(self, server: HomeServer, what: str, why: str, now: float) -> None:

@@ -58,7 +58,7 @@ class Winbind:
             return await self._unreachable(str(error), tell)
         if answer.key is not None:
             self._trouble = ""
-            tell("the domain controller finds the response right")
+            tell("the domain controller confirms the response")
             return answer.key
         reason = texts.why_refused(answer.error)
         if reason is Reason.FIRST_FACTOR_UNREACHABLE:
