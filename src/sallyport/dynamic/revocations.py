@@ -4,6 +4,10 @@ The transaction that revokes the access stores the revocation, and the sessions 
 two loses nothing. A second search some seconds later finds sessions of logins that were accepted just before, and whose
 accounting had not started. A NAS that does not answer within the RFC's timers is reported and not asked again. A domain
 in monitor mode blocks no user by its rules, so a lost group ends no session there.
+
+Of several nodes, the one with the lease ends the sessions, and any node continues with the stored revocations. A
+session that a NAS has ended is not live any more, so no NAS gets a second request for it. The ids of revocations are in
+the order of their commits: only transactions of `Store.write` store them, and of those one runs at a time.
 """
 
 from collections import Counter
@@ -15,7 +19,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import StoreError
+from sallyport.base.errors import LeaseLost, StoreError
 from sallyport.base.periodic import every
 from sallyport.base.text import fold
 from sallyport.domains.domain import Mode
@@ -24,6 +28,8 @@ from sallyport.dynamic import repo
 from sallyport.dynamic.repo import Revocation
 from sallyport.dynamic.service import MOST, DynamicAuthorization, qualified
 from sallyport.login.identity import bearers
+from sallyport.nodes.periodic import store_of_leader
+from sallyport.nodes.service import Cluster
 from sallyport.policy.rules.service import LoginRules
 from sallyport.store.model import Store, Tx
 
@@ -41,6 +47,7 @@ class Revocations:
     def __init__(
         self,
         store: Store,
+        cluster: Cluster,
         dynamic: DynamicAuthorization,
         domains: Domains,
         rules: LoginRules,
@@ -50,6 +57,7 @@ class Revocations:
     ) -> None:
         self._late_s = late_s
         self._store = store
+        self._leader_store = store_of_leader(store, cluster)
         self._dynamic = dynamic
         self._domains = domains
         self._rules = rules
@@ -95,12 +103,13 @@ class Revocations:
         self._seen = -1
 
     async def run(self) -> None:
-        """End the sessions of revoked users, until cancelled."""
+        """End the sessions of revoked users, until cancelled. One node does it for all."""
+        self.forget()  # another node may have ended some meanwhile
         async with trio.open_nursery() as nursery:
             await every(LOOK_S, partial(self._look, nursery), failure="revocations_not_read")
 
     async def _look(self, nursery: trio.Nursery) -> None:
-        changes = self._store.changes
+        changes = self._leader_store.changes
         if changes != self._seen and await self._begin(nursery):
             self._seen = changes
 
@@ -130,10 +139,12 @@ class Revocations:
         await self._retry_disconnect(revocation, after=last)
 
     async def _retry_disconnect(self, revocation: Revocation, *, after: int = 0) -> int:
-        """Run `_disconnect` until the store accepts it."""
+        """Run `_disconnect` until the store accepts it. If another node leads, it does the rest."""
         while True:
             try:
                 return await self._disconnect(revocation, after)
+            except LeaseLost:
+                return after
             except StoreError as error:
                 log.warning("revocation_retried", revocation=revocation.id, error=str(error))
                 await trio.sleep(AGAIN_S)
@@ -150,7 +161,7 @@ class Revocations:
             ):  # a name without a realm belongs to the domain of the device
                 names = [user, *elsewhere] if place.id == domain.id else elsewhere
                 last = max(last, await self._disconnect_at(place.id, names, revocation.reason, after))
-        await self._store.write(partial(repo.delete_revocation, revocation_id=revocation.id))
+        await self._leader_store.write(partial(repo.delete_revocation, revocation_id=revocation.id))
         return last
 
     async def _disconnect_at(self, domain_id: int, names: Sequence[str], reason: str, after: int) -> int:
