@@ -5,13 +5,15 @@ two loses nothing. A second search some seconds later finds sessions of logins t
 accounting had not started. A NAS that does not answer within the RFC's timers is reported and not asked again. A domain
 in monitor mode blocks no user by its rules, so a lost group ends no session there.
 
-Of several nodes, the one with the lease ends the sessions, and any node continues with the stored revocations. A
-session that a NAS has ended is not live any more, so no NAS gets a second request for it. The ids of revocations are in
-the order of their commits: only transactions of `Store.write` store them, and of those one runs at a time.
+Of several nodes, the one with the lease ends the sessions, and any node continues with the stored revocations. If the
+leader dies before all sessions of a user are done, the next one asks for those that are still live; a NAS that has ended
+one says so. The ids of revocations are in the order of their commits: only transactions of `Store.write` store them, and
+of those one runs at a time.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -131,20 +133,21 @@ class Revocations:
         return is_all
 
     async def _end_sessions(self, revocation: Revocation, tenant_id: int) -> None:
-        try:
-            last = await self._retry_disconnect(revocation)
-        finally:
-            self._waiting[tenant_id] -= 1
-        await trio.sleep(self._late_s)
-        await self._retry_disconnect(revocation, after=last)
+        with suppress(LeaseLost):  # the other node ends the sessions
+            try:
+                last = await self._retry_disconnect(revocation)
+            finally:
+                self._waiting[tenant_id] -= 1
+            await trio.sleep(self._late_s)
+            await self._retry_disconnect(revocation, after=last)
 
     async def _retry_disconnect(self, revocation: Revocation, *, after: int = 0) -> int:
-        """Run `_disconnect` until the store accepts it. If another node leads, it does the rest."""
+        """Run `_disconnect` until the store accepts it. Raises LeaseLost."""
         while True:
             try:
                 return await self._disconnect(revocation, after)
             except LeaseLost:
-                return after
+                raise
             except StoreError as error:
                 log.warning("revocation_retried", revocation=revocation.id, error=str(error))
                 await trio.sleep(AGAIN_S)

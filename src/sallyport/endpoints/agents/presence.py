@@ -31,7 +31,8 @@ MISSES: Final = 3
 SWEEP_S: Final = 5.0
 LIMIT_US: Final = MISSES * HEARTBEAT_S * SECOND
 STORED_US: Final = LIMIT_US + int(2 * SWEEP_S * SECOND)
-"""The limit for a stored time, which another node stores with a delay."""
+"""The limit for a stored time. It is longer, since a node stores times with a delay: an agent that comes back to a node
+that still knows it is not taken for silent."""
 
 log = structlog.get_logger()
 
@@ -55,9 +56,7 @@ class Presence:
 
     async def seen(self, instance_id: int) -> None:
         """Record a message of an agent; its instance is active when this returns. Raises StoreError."""
-        at = self._clock()
-        seen = self._seen.get(instance_id)
-        known = seen is not None and at - seen < LIMIT_US
+        at, known = self._clock(), instance_id in self._seen
         self._seen[instance_id] = at
         self._fresh.add(instance_id)
         if not known:
