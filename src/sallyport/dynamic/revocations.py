@@ -6,9 +6,9 @@ accounting had not started. A NAS that does not answer within the RFC's timers i
 in monitor mode blocks no user by its rules, so a lost group ends no session there.
 
 Of several nodes, the one with the lease ends the sessions, and any node continues with the stored revocations. If the
-leader dies before all sessions of a user are done, the next one asks for those that are still live; a NAS that has ended
-one says so. The ids of revocations are in the order of their commits: only transactions of `Store.write` store them, and
-of those one runs at a time.
+leader dies before all sessions of a user are done, the next one asks for those that are still live; a NAS that has
+ended one says so. The ids of revocations are in the order of their commits: only transactions of `Store.write` store
+them, and of those one runs at a time.
 """
 
 from collections import Counter
