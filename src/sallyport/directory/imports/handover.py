@@ -1,5 +1,8 @@
 """The jobs of nodes that are gone: another node starts readings again. An uploaded file, or the run of an agent, is
-lost with its node, so its import fails unless the node comes back soon."""
+lost with its node, so its import fails unless the node comes back soon.
+
+It also runs on a single node: its database may be a copy of one that several nodes used.
+"""
 
 from functools import partial
 from typing import Final
