@@ -86,22 +86,18 @@ def matching(tx: Tx, query: AuditQuery) -> int:
     return tx.value(int, f"select sum(value) from audit_totals where {where}", **parameters) or 0
 
 
-def after(tx: Tx, entry_id: int, limit: int) -> list[NumberedRow]:
-    """Return the entries that were written after the entry with this id, at most `limit`, the oldest first."""
+def between(tx: Tx, after: int, last: int, limit: int) -> list[NumberedRow]:
+    """Return the entries after an id, up to another one, at most `limit`."""
     columns = ", ".join(f"audit_trail.{name} as {name}" for name in AuditRow.__dataclass_fields__)
     return tx.all(
         NumberedRow,
         f"select {columns}, organization_id as organization, number as tenant "
         "from audit_trail left join tenants on tenants.id = audit_trail.tenant_id "
-        "where audit_trail.id > :id order by audit_trail.id limit :limit",
-        id=entry_id,
+        "where audit_trail.id > :after and audit_trail.id <= :last order by audit_trail.id limit :limit",
+        after=after,
+        last=last,
         limit=limit,
     )
-
-
-def last(tx: Tx) -> int:
-    """Return the id of the newest entry; 0 if there is none."""
-    return tx.value(int, "select max(id) from audit_trail") or 0
 
 
 def _of(query: AuditQuery) -> tuple[str, dict[str, Value]]:

@@ -1,5 +1,5 @@
 """The runs of directory agents. Batches are collected in a file until the run is finished; then an import applies
-them."""
+them. A run belongs to the node that has its file: at another node it is not found, and the agent begins a new one."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -19,6 +19,7 @@ from sallyport.directory.imports.job import Kind, NewJob
 from sallyport.directory.repo import RunRow
 from sallyport.directory.run_bodies import AnyEntry
 from sallyport.directory.service import Directories
+from sallyport.nodes.service import Cluster
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
@@ -45,9 +46,12 @@ class Begun:
 class Runs:
     """The runs of all directories."""
 
-    def __init__(self, store: Store, files: ImportFiles, directories: Directories, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, files: ImportFiles, cluster: Cluster, directories: Directories, clock: Clock
+    ) -> None:
         self._store = store
         self._files = files
+        self._cluster = cluster
         self._directories = directories
         self._clock = clock
         self._busy: set[tuple[int, int]] = set()
@@ -63,11 +67,11 @@ class Runs:
             if directory.kind != DirectoryKind.AGENT:
                 raise Conflict("the directory of that name is of another kind: choose another name")
             known = repo.run_of_directory(tx, directory.id)
-            if known is not None and known.id == run_id:
+            if known is not None and known.id == run_id and known.node_id == self._cluster.id:
                 return Begun(known.id, known.sequence + 1, directory.cursor), file
             if known is not None:
                 repo.delete_run(tx, known.id)
-            new_id = repo.add_run(tx, domain_id, directory.id, file, self._clock())
+            new_id = repo.add_run(tx, domain_id, directory.id, file, self._cluster.id, self._clock())
             return Begun(new_id, 1, directory.cursor), known.file if known is not None else ""
 
         unneeded = file
@@ -127,7 +131,7 @@ class Runs:
 
     async def _run(self, domain_id: int, run_id: int) -> RunRow:
         run = await self._store.read(lambda tx: repo.get_run(tx, domain_id, run_id))
-        if run is None:
+        if run is None or run.node_id != self._cluster.id:
             raise NotFound(NO_RUN)
         return run
 

@@ -1,11 +1,14 @@
 """Switching a domain between monitoring and enforcing, with the impact on logins, and reverting unconfirmed changes.
 
 The deadline of a revert is in the store, so that a restart keeps it. While the process runs, the monotonic clock
-measures it, so that a change of the wall clock neither advances nor delays a revert. After a restart only the wall
-clock is available: the remaining time is at most the whole duration of the change.
+decides, so that a change of the wall clock neither advances nor delays a revert. After a restart only the wall clock is
+known: a change then stays for its own duration at most.
+
+Each of several nodes knows the deadlines by its own clock; the one with the lease reverts. A change that was confirmed
+meanwhile stays, whichever node reverts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -19,6 +22,7 @@ from sallyport.base.text import counted
 from sallyport.domains.bodies import Impact, Survey
 from sallyport.domains.domain import Domain, Effect, Fallback, Mode
 from sallyport.domains.service import Domains
+from sallyport.nodes.service import Cluster
 
 LOOK_S: Final = 1.0
 DEFAULT_DAYS: Final = 30
@@ -154,24 +158,39 @@ class Reverts:
     in seconds."""
 
     def __init__(
-        self, domains: Domains, clock: Clock = now_us, monotonic: Callable[[], float] = trio.current_time
+        self,
+        domains: Domains,
+        cluster: Cluster,
+        clock: Clock = now_us,
+        monotonic: Callable[[], float] = trio.current_time,
     ) -> None:
         self._domains = domains
+        self._cluster = cluster
         self._clock = clock
         self._monotonic = monotonic
         self._due: dict[tuple[int, int], float] = {}  # by domain and deadline in the store
 
     async def run(self) -> None:
-        """Revert the mode of each domain when it is due, until cancelled."""
-        await every(LOOK_S, self.revert_due, failure="domain_mode_revert_failed")
+        """Revert the mode of each domain at its time, until cancelled."""
+        await every(LOOK_S, self._look, failure="domain_mode_revert_failed")
+
+    async def _look(self) -> None:
+        due = self._overdue()
+        if self._cluster.leads:
+            await self._revert(due)
 
     async def revert_due(self) -> int:
         """Revert the domains that are due; return their number. Raises StoreError."""
+        return await self._revert(self._overdue())
+
+    async def _revert(self, due: Sequence[tuple[int, int]]) -> int:
+        return sum([await self._domains.revert(*key) for key in due])
+
+    def _overdue(self) -> list[tuple[int, int]]:
         now = self._monotonic()
         waiting = [each for each in self._domains.table.by_id.values() if each.reverts_at is not None]
-        due = {_key(domain): self._due.get(_key(domain), now + self._left_s(domain)) for domain in waiting}
-        self._due = due
-        return sum([await self._domains.revert(*key) for key, deadline in due.items() if deadline <= now])
+        self._due = {_key(domain): self._due.get(_key(domain), now + self._left_s(domain)) for domain in waiting}
+        return [key for key, deadline in self._due.items() if deadline <= now]
 
     def _left_s(self, domain: Domain) -> float:
         """Return the seconds until a revert is due whose deadline is not on this process's monotonic clock yet."""

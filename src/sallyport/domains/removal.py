@@ -23,6 +23,7 @@ from sallyport.base.periodic import every
 from sallyport.base.text import counted
 from sallyport.domains import repo
 from sallyport.domains.domain import Domain
+from sallyport.nodes.service import Cluster
 from sallyport.store import audit, erasure
 from sallyport.store.model import Tx
 from sallyport.store.slices import in_slices
@@ -41,8 +42,11 @@ log = structlog.get_logger()
 class Removal:
     """The removal of domains. forget: a function that empties the caches of tokens, keys and users."""
 
-    def __init__(self, configuration: Configuration, clock: Clock = now_us, *, forget: Callable[[], None]) -> None:
+    def __init__(
+        self, configuration: Configuration, cluster: Cluster, clock: Clock = now_us, *, forget: Callable[[], None]
+    ) -> None:
         self._configuration = configuration
+        self._cluster = cluster
         self._store = configuration.store
         self._clock = clock
         self._forget = forget
@@ -93,11 +97,15 @@ class Removal:
             self._is_running = False
 
     async def finish(self) -> bool:
-        """If no service runs, delete all remaining rows of removed domains. Return False if the running service deletes
-        them."""
-        if not self._is_running:
-            await self.erase(grace_s=0)
-        return not self._is_running
+        """Delete all remaining rows of removed domains, without a running service. False: the service deletes them, at
+        this or another node."""
+        if self._is_running or await self._has_nodes():
+            return False
+        await self.erase(grace_s=0)
+        return True
+
+    async def _has_nodes(self) -> bool:
+        return self._cluster.is_shared and any(each.is_alive for each in await self._cluster.everyone())
 
     async def erase(self, *, grace_s: float = GRACE_S) -> None:
         """Delete the rows of removed domains, and the rows of domains themselves if they were removed `grace_s` or

@@ -1,14 +1,19 @@
 """Ending the live sessions of users whose access is revoked, in domains with `disconnectOnRevoke`.
 
-The transaction that revokes the access stores the revocation, and the sessions are ended right after it. After a crash
-between these two steps, the stored revocation is carried out at the next start. A second search some seconds later
-finds the sessions of logins that were accepted just before the revocation: their accounting may not have started at the
-first search. If a NAS does not answer within the RFC's timers, this is reported, and the request is not repeated. A
-domain in monitor mode does not enforce its login rules, so the loss of a group ends no session there.
+The transaction that revokes the access stores the revocation, and the sessions end right after it. A crash between the
+two loses nothing. A second search some seconds later finds sessions of logins that were accepted just before, and whose
+accounting had not started. A NAS that does not answer within the RFC's timers is reported and not asked again. A domain
+in monitor mode blocks no user by its rules, so a lost group ends no session there.
+
+Of several nodes, the one with the lease ends the sessions, and any node continues with the stored revocations. If the
+leader dies before all sessions of a user are done, the next one asks for those that are still live; a NAS that has
+ended one says so. The ids of revocations are in the order of their commits: only transactions of `Store.write` store
+them, and of those one runs at a time.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -16,7 +21,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import StoreError
+from sallyport.base.errors import LeaseLost, StoreError
 from sallyport.base.periodic import every
 from sallyport.base.text import fold
 from sallyport.domains.domain import Mode
@@ -25,6 +30,8 @@ from sallyport.dynamic import repo
 from sallyport.dynamic.repo import Revocation
 from sallyport.dynamic.service import MOST, DynamicAuthorization, qualified
 from sallyport.login.identity import bearers
+from sallyport.nodes.periodic import store_of_leader
+from sallyport.nodes.service import Cluster
 from sallyport.policy.rules.service import LoginRules
 from sallyport.store.model import Store, Tx
 
@@ -42,6 +49,7 @@ class Revocations:
     def __init__(
         self,
         store: Store,
+        cluster: Cluster,
         dynamic: DynamicAuthorization,
         domains: Domains,
         rules: LoginRules,
@@ -51,6 +59,7 @@ class Revocations:
     ) -> None:
         self._late_s = late_s
         self._store = store
+        self._leader_store = store_of_leader(store, cluster)
         self._dynamic = dynamic
         self._domains = domains
         self._rules = rules
@@ -96,12 +105,13 @@ class Revocations:
         self._seen = -1
 
     async def run(self) -> None:
-        """End the sessions of revoked users, until cancelled."""
+        """End the sessions of revoked users, until cancelled. One node does it for all."""
+        self.forget()  # another node may have ended some meanwhile
         async with trio.open_nursery() as nursery:
             await every(LOOK_S, partial(self._look, nursery), failure="revocations_not_read")
 
     async def _look(self, nursery: trio.Nursery) -> None:
-        changes = self._store.changes
+        changes = self._leader_store.changes
         if changes != self._seen and await self._begin(nursery):
             self._seen = changes
 
@@ -123,18 +133,21 @@ class Revocations:
         return is_all
 
     async def _end_sessions(self, revocation: Revocation, tenant_id: int) -> None:
-        try:
-            last = await self._retry_disconnect(revocation)
-        finally:
-            self._waiting[tenant_id] -= 1
-        await trio.sleep(self._late_s)
-        await self._retry_disconnect(revocation, after=last)
+        with suppress(LeaseLost):  # the other node ends the sessions
+            try:
+                last = await self._retry_disconnect(revocation)
+            finally:
+                self._waiting[tenant_id] -= 1
+            await trio.sleep(self._late_s)
+            await self._retry_disconnect(revocation, after=last)
 
     async def _retry_disconnect(self, revocation: Revocation, *, after: int = 0) -> int:
-        """Run `_disconnect`, and repeat it until it ends without a StoreError."""
+        """Run `_disconnect` until the store accepts it. Raises LeaseLost."""
         while True:
             try:
                 return await self._disconnect(revocation, after)
+            except LeaseLost:
+                raise
             except StoreError as error:
                 log.warning("revocation_retried", revocation=revocation.id, error=str(error))
                 await trio.sleep(AGAIN_S)
@@ -151,7 +164,7 @@ class Revocations:
             ):  # a name without a realm is a user of the device's domain
                 names = [user, *elsewhere] if place.id == domain.id else elsewhere
                 last = max(last, await self._disconnect_at(place.id, names, revocation.reason, after))
-        await self._store.write(partial(repo.delete_revocation, revocation_id=revocation.id))
+        await self._leader_store.write(partial(repo.delete_revocation, revocation_id=revocation.id))
         return last
 
     async def _disconnect_at(self, domain_id: int, names: Sequence[str], reason: str, after: int) -> int:

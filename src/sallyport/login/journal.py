@@ -28,6 +28,7 @@ from sallyport.inventory.sessions.report import OF_DEVICE
 from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.login.identity import kind
 from sallyport.login.login import AccountingRecord, Answered, Login
+from sallyport.nodes.service import Cluster
 from sallyport.policy.rules.rule import Kind
 from sallyport.radius.attributes import ACCT_SESSION_ID, SERVICE_TYPE
 from sallyport.radius.duplicates import Source
@@ -42,6 +43,8 @@ MOST: Final = 1000
 that ends all sessions of its device, counts as `LONG` further entries."""
 LONG: Final = 16
 PURGE_S = 5.0
+SKEW_US: Final = 180 * SECOND
+"""Most by which the clocks of two nodes may differ, so that no node deletes answers that another one still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
 ACCOUNTING_COLUMNS = (
@@ -65,8 +68,8 @@ class KeptAnswer:
 class Journal:
     """Writes decided logins and accounting records.
 
-    on_sightings: called after a commit with the devices that were stored and those that a limit refused. on_accounted:
-    called after a commit with the number of accounting records by Acct-Status-Type.
+    on_sightings, on_accounted: called after a commit with the devices that got their row, and those beyond a limit, and
+    with the number of accounting records of each Acct-Status-Type. cluster: this node; None for a journal alone.
     """
 
     def __init__(
@@ -77,12 +80,14 @@ class Journal:
         *,
         keep_answers_s: float,
         clock: Clock = now_us,
+        cluster: Cluster | None = None,
     ) -> None:
         self._store = store
         self._on_sightings = on_sightings
         self._on_accounted = on_accounted
         self._keep_us = int(keep_answers_s * SECOND)
         self._clock = clock
+        self._cluster = cluster
         self._entries: FairQueue[int, Answered] = FairQueue()
         self._gathers = False
         self._writing = False
@@ -94,7 +99,7 @@ class Journal:
     def flush(self) -> None:
         """Submit the added entries to the store. While a transaction runs, they are collected for the next one."""
         if self._entries and not self._writing:
-            batch = _Batch(self._take(), self._clock())
+            batch = _Batch(self._take(), self._clock(), self._cluster.id if self._cluster else 0)
             self._writing = True
             self._store.submit(batch.write, lambda sightings, error: self._written(batch, sightings, error))
 
@@ -160,11 +165,12 @@ class Journal:
         return [answer for row in rows for answer in unpack(row.packed)]
 
     async def purge(self) -> None:
-        """Delete expired answers every few seconds, until cancelled."""
+        """Delete expired answers every few seconds, until cancelled. Two nodes may do it at the same time."""
         await every(PURGE_S, self._purge, failure="answer_purge_failed")
 
     async def _purge(self) -> None:
-        await self._store.write(partial(_purge, before=self._clock() - self._keep_us))
+        skew_us = SKEW_US if self._cluster and self._cluster.is_shared else 0
+        await self._store.write(partial(_purge, before=self._clock() - self._keep_us - skew_us))
 
 
 def _purge(tx: Tx, before: int) -> int:
@@ -172,12 +178,13 @@ def _purge(tx: Tx, before: int) -> int:
 
 
 class _Batch:
-    """The content of one transaction. at: its start in microseconds. The lifetime of its answers counts from then, not
-    from the arrival of the requests."""
+    """The content of one transaction. at: its start, in microseconds: its answers are kept from then on, however long
+    their requests have waited. node_id: the node of its events."""
 
-    def __init__(self, entries: list[Answered], at: int) -> None:
+    def __init__(self, entries: list[Answered], at: int, node_id: int) -> None:
         self.entries = entries
         self.at = at
+        self.node_id = node_id
         self.accounted: Counter[int] = Counter()
         self._new_devices: list[Device] = []
 
@@ -197,7 +204,10 @@ class _Batch:
                 records.append(entry)
         totals: Counter[tuple[int, str]] = Counter()
         for logins in alike.values():
-            tx.insert("events", OWN_COLUMNS, map(_event, logins), same=_common(logins[0]))
+            same = _common(logins[0])
+            if self.node_id:
+                same["node_id"] = self.node_id
+            tx.insert("events", OWN_COLUMNS, map(_event, logins), same=same)
             totals[_domain_id(logins[0]), COUNTER] += len(logins)
         if records:
             totals.update((each.domain_id, ACCOUNTING_COUNTER) for each in self._account(tx, records))

@@ -125,6 +125,10 @@ class OutletMetrics:
             lambda: self.waiting,
         )
 
+    def forget(self, outlet: str) -> None:
+        """Drop the number of waiting events: another node delivers them."""
+        self.waiting = {labels: count for labels, count in self.waiting.items() if labels[0] != outlet}
+
 
 class UpstreamMetrics:
     """Metrics of RADIUS servers that check logins. domain: the domain's id. outcome: outcome of a forwarded login."""

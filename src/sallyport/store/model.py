@@ -119,6 +119,15 @@ class Store(Protocol):
         """Run `work` that reads many rows, with a time limit. Only a few run at a time; the tenants and other actors
         (`base.actor`) take turns. Raises StoreError."""
 
+    async def settled(self, table: str) -> int:
+        """Return the newest id of a table once no smaller one can appear any more; 0 if the table is empty. Raises
+        StoreError.
+
+        A reader that remembers how far it has read may remember this id, and no newer one: nodes that write at the same
+        time do not commit in the order of their ids. It waits for the present writers of the table, usually for some
+        milliseconds.
+        """
+
     async def write(self, work: Work[T]) -> T:
         """Run `work` and return once it is on disk. StoreError: no part of it was kept.
 

@@ -97,6 +97,9 @@ class SqliteStore:
         async with self._turns.searching():
             return await self._searchers.run(work, timeout_s=SEARCH_S)
 
+    async def settled(self, table: str) -> int:
+        return await self.read(lambda tx: tx.value(int, f"select max(id) from {table}") or 0)  # noqa: S608
+
     async def write(self, work: Work[T]) -> T:
         async with self._turns.writing() as is_limited:
             return await self._writer.write(partial(_limited, work) if is_limited else work)

@@ -34,8 +34,9 @@ class Collector:
         """Store the password of a job's bind until the job ends."""
         repo.set_secret(tx, job_id, self._vault.seal(secret, _identity(job_id)))
 
-    async def collect(self, job: Job, directory: Directory, mapped: Collection[str]) -> None:
-        """Read a directory into a file. Refused, OSError: the reading failed, and nothing has changed."""
+    async def collect(self, store: Store, job: Job, directory: Directory, mapped: Collection[str]) -> None:
+        """Read a directory into a file. store: for the writes of this job. Refused, OSError: the reading failed, and
+        nothing has changed."""
         read = self._readers.get(directory.kind)
         if read is None:
             raise Invalid(f"a directory of the kind {directory.kind} is not read by the service")
@@ -52,7 +53,7 @@ class Collector:
                 self._append(name, (), 0)
             complete &= not job.source or bool(job.complete)  # a request may read only a part of the directory
             collected = partial(repo.collected, job_id=job.id, file=name, cursor=cursor, complete=complete)
-            await self._store.write(collected)
+            await store.write(collected)
         except BaseException:
             self._files.delete(name)
             raise

@@ -52,7 +52,7 @@ class Kind(StrEnum):
 class Job:
     """A stored job. file: name of the file in `ImportFiles`. complete: remove the entries that the source does not
     have. source, errors: JSON. position: number of written lines of the prepared file. removals: a value of `Removals`.
-    Times in microseconds."""
+    node_id: the node that has the file and runs the job; 0 for any. Times in microseconds."""
 
     id: int
     tenant_id: int
@@ -80,6 +80,12 @@ class Job:
     created_at: int
     started_at: int | None
     ended_at: int | None
+    node_id: int
+
+    @property
+    def needs_file(self) -> bool:
+        """Return whether the job cannot run without a file that only its node has."""
+        return self.kind in (Kind.LDIF, Kind.AGENT) and self.removals != Removals.CONFIRMED
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ class Orders:
                 await trio.sleep(min(CHECK_S, max(0.0, deadline - trio.current_time())))
 
     async def run(self) -> None:
-        """End overdue orders, until cancelled."""
+        """End overdue orders, until cancelled. One node does it for all; two would end each order once."""
         await every(SWEEP_S, self.sweep, failure="agent_orders_not_ended")
 
     async def sweep(self) -> None:

@@ -133,6 +133,17 @@ def set_status(tx: Tx, instance_ids: Iterable[int], status: str, at: int) -> Non
         tx.execute(sql, status=status, at=at, i=each)
 
 
+def set_silent(tx: Tx, agents: Iterable[tuple[int, int]], status: str, at: int) -> None:
+    """Store the status of silent instances, given with the stored times of their last messages. Skip those whose agents
+    have sent another message."""
+    sql = (
+        "update endpoint_instances set status = :status, updated_at = :at where id = :i and exists "
+        "(select 1 from agents where instance_id = :i and seen_at = :seen)"
+    )
+    for each, seen in agents:
+        tx.execute(sql, status=status, at=at, i=each, seen=seen)
+
+
 def store_seen(tx: Tx, seen: Iterable[tuple[int, int]]) -> None:
     """Store the time of the last message of each agent: (instance, microseconds)."""
     for instance_id, at in seen:

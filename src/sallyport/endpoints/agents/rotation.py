@@ -30,6 +30,7 @@ from sallyport.endpoints.agents.desired import account_name, rotated_hash_identi
 from sallyport.endpoints.agents.orders import Orders
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.users import repo as accounts
+from sallyport.nodes.service import Cluster
 from sallyport.store.audit import HIDDEN, record_in
 from sallyport.store.model import Store, Tx, Value
 from sallyport.store.vault import Vault
@@ -76,8 +77,11 @@ class ShownPassword:
 class Rotations:
     """The passwords that agents generate. The task `run` orders scheduled rotations, so it must run."""
 
-    def __init__(self, store: Store, vault: Vault, states: States, orders: Orders, clock: Clock = now_us) -> None:
+    def __init__(
+        self, store: Store, vault: Vault, cluster: Cluster, states: States, orders: Orders, clock: Clock = now_us
+    ) -> None:
         self._store = store
+        self._cluster = cluster
         self._vault = vault
         self._states = states
         self._orders = orders
@@ -196,7 +200,7 @@ class Rotations:
     # --- by schedule ------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Order the rotations that are due, periodically until cancelled."""
+        """Order the due rotations, until cancelled. One node does it for all."""
         await every(SWEEP_S, self.sweep, failure="password_rotation_failed")
 
     async def sweep(self) -> None:
@@ -233,6 +237,7 @@ class Rotations:
         return [name for name in names if at - self._rotated_at(tx, domain_id, instance_id, name) >= days * DAY]
 
     def _order(self, domain_id: int, instance_id: int, due: Sequence[str], tx: Tx) -> None:
+        self._cluster.check(tx)  # another node may have ordered one that is done already
         self._orders.give_in(tx, domain_id, instance_id, TriggerKind.ROTATE, due)
 
     def _rotated_at(self, tx: Tx, domain_id: int, instance_id: int, account: str) -> int:

@@ -25,6 +25,7 @@ from sallyport.endpoints.user import NO_USER
 from sallyport.endpoints.users import repo as accounts
 from sallyport.endpoints.users.account import DISCOVERED, LOCAL
 from sallyport.metrics import AgentMetrics
+from sallyport.nodes.service import Cluster
 from sallyport.store.audit import changed, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
@@ -49,7 +50,8 @@ class Situation:
 
 
 class Agents:
-    """The service for agents, with all its parts. Call `prepare` first. The functions in `tasks` must run as tasks."""
+    """The parts that serve agents, wired. Call `prepare` first; `states` and `presence` must run, and on one of several
+    nodes `orders`, `rotations` and `presence.watch`."""
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class Agents:
         policies: PolicyRules,
         keys: Keys,
         metrics: AgentMetrics,
+        cluster: Cluster,
         clock: Clock = now_us,
     ) -> None:
         self._store = store
@@ -69,11 +72,10 @@ class Agents:
         self.metrics = metrics
         self.states = States(store, vault, policies, clock)
         self.machines = Machines(store, vault, instances, keys, clock)
-        self.presence = Presence(store, self.states, metrics, clock)
+        self.presence = Presence(store, cluster, self.states, metrics, clock)
         self.orders = Orders(store, self.states, clock)
         self.reports = Reports(store, users, self.states, clock)
-        self.rotations = Rotations(store, vault, self.states, self.orders, clock)
-        self.tasks = (self.states.run, self.presence.run, self.orders.run, self.rotations.run)
+        self.rotations = Rotations(store, vault, cluster, self.states, self.orders, clock)
 
     async def prepare(self) -> None:
         """Read the active agents from the store. Call this again after the store was replaced. Raises StoreError."""

@@ -312,8 +312,11 @@ def _hashed(unhashed: Unhashed) -> str:
 
 
 def _changed_domains(tx: Tx, since: int) -> tuple[int, frozenset[int]]:
-    """Return the id of the newest entry in the audit trail, and the domains that the entries after id `since` may
-    concern."""
+    """Return the id of the newest entry of the audit trail, and the domains that entries after `since` may concern.
+
+    No entry is missed: only transactions of `Store.write` write the trail, and of those, over all nodes, one runs at a
+    time.
+    """
     newest = tx.value(int, "select coalesce(max(id), 0) from audit_trail") or 0
     if newest == since:
         return newest, frozenset()

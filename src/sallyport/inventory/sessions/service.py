@@ -145,12 +145,13 @@ class Sessions:
                 await self._store.write(partial(repo.end_more, begun=each, limit=CHUNK))
 
     async def run(self) -> None:
-        """Count live sessions for the metrics, and end silent sessions and those of restarted devices.
+        """Count live sessions for the metrics, until cancelled."""
+        await every(COUNT_S, self._count, failure="session_count_failed")
 
-        It runs until cancelled.
-        """
+    async def end(self) -> None:
+        """End sessions that are silent or of restarted devices, until cancelled. Two nodes that do it at the same time
+        end each session once."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(partial(every, COUNT_S, self._count, failure="session_count_failed"))
             nursery.start_soon(partial(every, COUNT_S, self.end_restarted, failure="restarted_sessions_not_ended"))
             nursery.start_soon(partial(every, SILENT_S, self._end_silent, failure="silent_sessions_not_ended"))
 

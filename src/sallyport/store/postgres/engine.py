@@ -31,8 +31,13 @@ SEARCHERS: Final = 2
 READ_S: Final = 30.0
 SEARCH_S: Final = 10.0
 WRITE_S: Final = 1.0
-"""Time limit of a token's work in a transaction, since other writes wait for it."""
+"""Time of a token's work in a transaction: other writes wait for it."""
+SETTLE_S: Final = 0.01
+"""Pause before the writers of a table are looked up again."""
 _CANCELLED: Final = "57014"
+_WRITERS: Final = """select virtualtransaction from pg_locks where mode = 'RowExclusiveLock'
+and relation = cast(:table as text)::regclass
+and database = (select oid from pg_database where datname = current_database())"""
 
 
 class PostgresStore:
@@ -96,6 +101,20 @@ class PostgresStore:
     async def search(self, work: Work[T]) -> T:
         async with self._turns.searching():
             return await self._searchers.run(work)
+
+    async def settled(self, table: str) -> int:
+        """See Store.settled.
+
+        A transaction locks the table before it takes an id, and releases it when its rows are visible. So once the
+        transactions that hold the lock after the newest id was read have ended, each smaller id is visible or will
+        never be. (The snapshot's xmax would not do: it is the newest transaction that has ended, and an id may belong
+        to one that began later.)
+        """
+        newest, writers = await self.read(partial(_newest, table=table))
+        while writers:
+            await trio.sleep(SETTLE_S)
+            writers &= await self.read(partial(_writers, table=table))
+        return newest
 
     async def write(self, work: Work[T]) -> T:
         async with self._turns.writing() as is_limited:
@@ -174,6 +193,16 @@ def _fill(connection: Connection, path: Path) -> int:
         copied = transfer(source, target, tables)
         target.enable(tables)
     return copied
+
+
+def _newest(tx: Tx, table: str) -> tuple[int, set[str]]:
+    """Return the newest visible id of a table, and the transactions that write to the table after it was read."""
+    newest = tx.value(int, f"select max(id) from {table}") or 0
+    return newest, _writers(tx, table)
+
+
+def _writers(tx: Tx, table: str) -> set[str]:
+    return {str(row[0]) for row in tx.rows(_WRITERS, table=table)}
 
 
 def _limited(work: Work[T]) -> Work[T]:
