@@ -17,7 +17,7 @@ import structlog
 import trio
 
 from sallyport import supervise
-from sallyport.app import App
+from sallyport.app import App, tasks
 from sallyport.base.config import Settings
 from sallyport.base.errors import StartError
 from sallyport.base.listening import has_family
@@ -82,9 +82,9 @@ async def serve(
                 await background.start(app.notices.run)
                 if settings.log_logins:
                     await background.start(app.login_log.run)
-                for task in app.own:
+                for task in tasks.of_node(app):
                     background.start_soon(task)
-                background.start_soon(while_leading, app.cluster, app.periodic)
+                background.start_soon(while_leading, app.cluster, tasks.of_leader(app))
                 await background.start(app.logins.first.run)
                 await background.start(app.logins.second.run)
                 background.start_soon(_measure_lag, app)

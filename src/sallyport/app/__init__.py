@@ -4,7 +4,7 @@ No other module knows how the areas are connected. `logins` connects the parts o
 """
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -266,43 +266,6 @@ class App:
 
     def _node_id(self) -> int:
         return self.cluster.id
-
-    @property
-    def own(self) -> tuple[Callable[[], Awaitable[object]], ...]:
-        """Return the tasks that each node runs for itself."""
-        return (
-            self.cluster.run,
-            self.follower.run,
-            self.devices.run,
-            self.clients.run,
-            self.configuration.watch,
-            self.sessions.run,
-            self.reverts.run,
-            self.logins.providers.run,
-            self.logins.ntlm_auth.run,
-            self.logins.lockouts.run,
-            self.directory.jobs.run,
-            self.agents.states.run,
-            self.agents.presence.run,
-        )
-
-    @property
-    def periodic(self) -> tuple[Callable[[], Awaitable[object]], ...]:
-        """Return the tasks that one node runs for all."""
-        return (
-            self.retention.run,
-            self.audit_retention.run,
-            self.outlets.run,
-            self.sessions.end,
-            self.removal.run,
-            self.revocations.run,
-            self.directory.schedules.run,
-            self.directory.handover.run,
-            self.agents.presence.watch,
-            self.agents.orders.run,
-            self.agents.rotations.run,
-            self.journal.purge,
-        )
 
     def _users_changed(self, domain_id: int) -> None:
         """Drop what another node has changed."""
