@@ -38,7 +38,7 @@ ASCII = st.text(st.characters(max_codepoint=127), max_size=24) | st.text("abAB12
     ],
 )
 def test_accepted_values(field: str, value: object, text: str) -> None:
-    """Numbers may be strings and strings numbers; an empty text removes a value."""
+    """A number may be sent as a string, a flag as a number or a boolean; an empty text removes the value."""
     assert change(**{field: value}) == {field: text}
 
 
