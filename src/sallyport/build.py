@@ -80,7 +80,7 @@ def _is_new(settings: Settings) -> bool:
     if not settings.database_url:
         return not settings.database_path.exists()
     check_extra()
-    from sallyport.store.postgres.schema import exists
+    from sallyport.store.postgres.migration import exists
 
     return not exists(settings.database_url)
 

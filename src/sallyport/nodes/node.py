@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.clock import SECOND
+from sallyport.store.foreign import DEAD_US
 
-DEAD_US: Final = 5 * SECOND
-"""Time without a heartbeat after which a node is dead."""
+__all__ = ["DEAD_US", "LEASE_US", "Node"]
+
 LEASE_US: Final = 5 * SECOND
 """Duration of the lease. A holder renews it with each heartbeat."""
 

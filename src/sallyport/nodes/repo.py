@@ -43,18 +43,20 @@ def _node(*, leads: int, **columns: object) -> Node:
     return Node(leads=bool(leads), **columns)  # type: ignore[arg-type]
 
 
-def join(tx: Tx, name: str, session: str, installation: str, version: str) -> int:
-    """Write the row of a node that starts, and return its id."""
+def join(tx: Tx, name: str, session: str, installation: str, version: str, schema: str) -> int:
+    """Write the row of a node that starts, and return its id. schema: the last step of the schema that it knows."""
     found = tx.value(
         int,
-        "insert into nodes (name, session, installation, version, address, started_at, seen_at) "
-        "values (:name, :session, :installation, :version, '', now_us(), now_us()) on conflict (name) do update set "
+        "insert into nodes (name, session, installation, version, schema, address, started_at, seen_at) "
+        "values (:name, :session, :installation, :version, :schema, '', now_us(), now_us()) on conflict (name) do update set "
         "session = excluded.session, installation = excluded.installation, version = excluded.version, "
+        "schema = excluded.schema, "
         "address = excluded.address, started_at = excluded.started_at, seen_at = excluded.seen_at returning id",
         name=name,
         session=session,
         installation=installation,
         version=version,
+        schema=schema,
     )
     assert found is not None  # noqa: S101  the statement returns a row
     return found
@@ -77,8 +79,10 @@ def leave(tx: Tx, node_id: int, session: str) -> None:
 
 
 def forget(tx: Tx, name: str) -> bool:
-    """Delete a dead node. False: there is none of that name."""
-    return tx.execute(f"delete from nodes where name = :name and seen_at < now_us() - {DEAD_US}", name=name) == 1
+    """Delete a dead node and its notices. False: there is none of that name."""
+    dead = f"select id from nodes where name = :name and seen_at < now_us() - {DEAD_US}"
+    tx.execute(f"delete from notices where node_id in ({dead})", name=name)
+    return tx.execute(f"delete from nodes where id in ({dead})", name=name) == 1
 
 
 def renew(tx: Tx, node_id: int) -> Lease | None:

@@ -150,7 +150,7 @@ class Nodes:
                 f"a node named {self.name} runs already (last heartbeat {before.silent_us / SECOND:.1f} s ago): set "
                 "node_name to another name, or stop that node"
             )
-        return repo.join(tx, self.name, self._session, self._installation, self._version)
+        return repo.join(tx, self.name, self._session, self._installation, self._version, self._store.schema)
 
     async def run(self) -> None:
         """Send heartbeats until cancelled. StartError: another process has taken the name."""
@@ -170,7 +170,10 @@ class Nodes:
 
         def work(tx: Tx) -> repo.Lease | None:
             if not repo.beat(tx, self.id, self._session, self._address()):
-                raise StartError(f"another process has joined as the node {self.name}: this one stops")
+                raise StartError(
+                    f"another process has joined as the node {self.name}, or a newer version has migrated the database:"
+                    " this one stops"
+                )
             return repo.renew(tx, self.id)
 
         led = self.leads
