@@ -68,6 +68,8 @@ async def build(
                 app = App(settings, store, vault, dictionary, registry)
                 if joins:
                     await app.cluster.join()
+                else:
+                    await app.cluster.check_key()
                 await app.prepare()
                 if new != "empty":
                     await _first_start(app)

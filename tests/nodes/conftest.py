@@ -12,10 +12,10 @@ from sallyport.base.secret import Secret
 from sallyport.metrics import StoreMetrics
 from sallyport.nodes.service import Nodes
 from sallyport.store.postgres.engine import PostgresStore
-from tests.areas import Areas, SetClock, clock, keep_files_in
+from tests.areas import Areas, SetClock, areas, clock, keep_files_in
 from tests.peers.postgres import database_in
 
-__all__ = ["clock"]
+__all__ = ["areas", "clock"]
 
 KEY = bytes(32)
 Open = Callable[[str], AbstractAsyncContextManager[PostgresStore]]

@@ -9,7 +9,7 @@ A test compares the list of sealed columns with the code.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -68,11 +68,26 @@ class Rotated:
     old_file: str
 
 
-class Rotation:
-    """Rotates the key of a store. late_s: see LATE_S."""
+async def _alone(_version: int) -> Sequence[str]:
+    """Return no name: there are no other nodes."""
+    return ()
 
-    def __init__(self, store: Store, vault: Vault, clock: Clock = now_us, *, late_s: float = LATE_S) -> None:
+
+class Rotation:
+    """Rotates the key of a store. without: returns the names of the other running nodes whose newest key is older than
+    a version. late_s: see LATE_S."""
+
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        clock: Clock = now_us,
+        *,
+        without: Callable[[int], Awaitable[Sequence[str]]] = _alone,
+        late_s: float = LATE_S,
+    ) -> None:
         self._store = store
+        self._without = without
         self._vault = vault
         self._clock = clock
         self._late_s = late_s
@@ -81,7 +96,8 @@ class Rotation:
     async def rotate(self) -> Rotated:
         """Seal all values under a new key, or continue an interrupted rotation.
 
-        Conflict: the key comes from the environment, which has no new one. SecretError: a value does not open; both
+        Conflict: the key comes from the environment, which has no new one, or other nodes do not have the new one.
+        SecretError: a value does not open; both
         keys stay. ConfigError, StoreError: both keys stay.
         """
         async with self._one:
@@ -98,6 +114,13 @@ class Rotation:
     async def _begin(self) -> None:
         """Add a new key if there is only one. The key file has it before a value is sealed under it."""
         versions = self._vault.versions
+        new = versions[-1] if len(versions) > 1 else versions[-1] + 1
+        if others := await self._without(new):
+            raise Conflict(
+                f"other nodes ({', '.join(others)}) do not have version {new} of the master key: write {new}:NEW in "
+                "front of the present key on every node, in master.key or SALLYPORT_MASTER_KEY (openssl rand -hex 32 "
+                "makes NEW), restart all nodes, and rotate again"
+            )
         if len(versions) > 1:
             return
         if self._vault.file is None:

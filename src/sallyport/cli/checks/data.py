@@ -147,9 +147,8 @@ def _server(url: str) -> Finding:
     if not found.has_store:
         return ok(f"{found.name} is empty: the tables are made at the first start")
     if found.pending:
-        return warning(
-            f"{found.name} has an older schema: the next start, or sallyport db migrate, applies {', '.join(found.pending)}"
-        )
+        steps = ", ".join(found.pending)
+        return warning(f"{found.name} has an older schema: the next start, or sallyport db migrate, applies {steps}")
     if found.newer:
         return warning(f"{found.name} has the schema of a newer version: finish the upgrade of this node")
     if not found.has_trigrams:

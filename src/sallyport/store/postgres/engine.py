@@ -18,9 +18,9 @@ from sallyport.store.postgres.connection import Connection, Cursor, as_ours, con
 from sallyport.store.postgres.dump import load_dump, write_dump
 from sallyport.store.postgres.lane import Lane, Restores
 from sallyport.store.postgres.listener import Listener
+from sallyport.store.postgres.migration import STEPS, Steps, check_current, has_store, migrate
 from sallyport.store.postgres.rows import PostgresRows
 from sallyport.store.postgres.schema import set_limits
-from sallyport.store.postgres.migration import STEPS, Steps, check_current, has_store, migrate
 from sallyport.store.postgres.transaction import Inserts, PostgresTx
 from sallyport.store.transfer import SqliteFile, transfer, write_file
 from sallyport.store.turns import Turns
