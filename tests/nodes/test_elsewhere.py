@@ -10,6 +10,7 @@ import pytest
 
 from tests.nodes.cluster import DATABASE, MASTER_KEY, Cluster, running_cluster
 from tests.peers.postgres import database_in, needs_postgres
+from tests.peers.slapd import free_port
 from tests.radius_client import RadiusClient
 from tests.service import RunningService
 from tests.waiting import eventually
@@ -73,6 +74,14 @@ def test_without_the_master_key_nothing_is_opened(cluster: Cluster, tmp_path: Pa
     refused = wrong.cli("domain", "list")
     assert refused.returncode == 1
     assert "is not the one of the other nodes: copy master.key" in refused.stderr
+
+
+def test_a_database_with_several_hosts(cluster: Cluster, desk: RunningService) -> None:
+    """A URL with several hosts finds the one that takes writes."""
+    port = cluster.server.port
+    url = f"postgresql://sallyport@127.0.0.1:{free_port()},127.0.0.1:{port}/{DATABASE}?target_session_attrs=read-write"
+    several = RunningService(desk.directory, {"SALLYPORT_DATABASE": url, "SALLYPORT_MASTER_KEY": MASTER_KEY})
+    assert names(several) == ["one"]
 
 
 def test_a_migration_beside_a_node_changes_nothing(cluster: Cluster, desk: RunningService) -> None:

@@ -13,13 +13,13 @@ class NodeMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._nodes = Gauge("sallyport_nodes", "Nodes that use the database.", ["state"], registry=registry)
         self._leads = Gauge(
-            "sallyport_node_leads", "1 if this node does the periodic work for all nodes.", registry=registry
+            "sallyport_node_leads", "Set to 1 on the node that does the periodic work for all.", registry=registry
         )
         self._silent = Gauge(
             "sallyport_node_heartbeat_age_seconds", "Time since the last heartbeat of this node.", registry=registry
         )
         self._led = Gauge(
-            "sallyport_lease_held", "1 if a node holds the lease of the periodic work.", registry=registry
+            "sallyport_lease_held", "Set to 1 if a node holds the lease of the periodic work.", registry=registry
         )
         self._standbys = Gauge(
             "sallyport_database_standbys",
@@ -28,7 +28,7 @@ class NodeMetrics:
         )
         self._synchronous = Gauge(
             "sallyport_database_synchronous",
-            "1 if a commit waits for a standby server, so that a failover loses no answer.",
+            "Set to 1 if a commit waits for a standby server, so that a failover loses no answer.",
             registry=registry,
         )
         self._led.set(1)  # until the first look

@@ -4,6 +4,8 @@ connection   how a connection is opened, and how Python's values and SQL's corre
 transaction  the `Tx` of this engine: named parameters, and inserts of many rows by arrays
 engine       the store: a pool of readers, and two lanes of writes
 lane         one connection that writes, with its thread: group commit, and the look-up of a commit without an answer
+migration    the history of the schema, and two versions beside each other
+dump         backups by pg_dump
 schema       the tables of `store.schema` in this engine's words, its functions and its triggers
 
 Writes have two lanes. The journal's lane commits logins. The other lane has all other writes, and takes an advisory
