@@ -1,4 +1,4 @@
-"""How Sphinx builds the documentation. `make docs` writes it to build/docs."""
+"""The configuration of Sphinx. `make docs` writes the documentation to build/docs."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from sallyport import __version__
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]  # for `reference`, and for what it reads in tests and grafana
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # for `reference`, which imports from tests
 
 project = "Sallyport"
 copyright = "the authors of Sallyport"
@@ -18,7 +18,7 @@ myst_heading_anchors = 3
 nitpicky = True
 exclude_patterns = ["README.md"]
 
-smartquotes_action = "q"  # no dashes: `--all` in running text must stay as it is typed
+smartquotes_action = "q"  # quotes only: `--all` in running text must not become a dash
 
 html_theme = "furo"
 html_title = f"Sallyport {version}"

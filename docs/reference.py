@@ -1,6 +1,6 @@
 """A Sphinx extension that writes the pages of docs/reference from the code, before each build.
 
-The pages are not committed. A name, default, field or option therefore has one place: its declaration.
+The pages are not committed, so that the declaration of a name, default, field or option is its only place.
 """
 
 import ast
@@ -37,7 +37,7 @@ INTROS: Final = Path(__file__).parent / "reference_intros.yml"
 SOURCES: Final = Path(__file__).parents[1] / "src"
 _EVENT: Final = re.compile("[a-z0-9]+(_[a-z0-9]+)*")
 _LEVELS: Final = {"debug": "debug", "info": "info", "warning": "warning", "error": "error", "exception": "error"}
-_DEPTH: Final = 4  # of fields inside fields
+_DEPTH: Final = 4  # levels of nested fields that a table shows
 
 
 def setup(app: Sphinx) -> dict[str, object]:
@@ -47,7 +47,7 @@ def setup(app: Sphinx) -> dict[str, object]:
 
 
 def write(folder: Path) -> None:
-    """Write every page whose text has changed, and delete pages that are no longer made."""
+    """Write every page whose text has changed, and delete pages that no longer exist."""
     pages = dict(_pages())
     for old in set(folder.rglob("*.md")) - {folder / name for name in pages}:
         old.unlink()
@@ -151,11 +151,11 @@ def _exposed(metric: Metric) -> str:
 
 
 _PLACE = re.compile(r"{{.*?}}")
-"""A place of an alert's text that Prometheus fills in."""
+"""A template expression in the text of an alert, which Prometheus replaces."""
 
 
 def _shown(place: re.Match[str]) -> str:
-    """Return the letter N for a number, and the name of a label."""
+    """Return the replacement of a template expression: N for a number, a label's name for its value."""
     if place[0].startswith(("{{ with", "{{ end")):
         return ""
     label = re.search(r"^{{ \$labels\.(\w+) }}$", place[0])
@@ -163,7 +163,7 @@ def _shown(place: re.Match[str]) -> str:
 
 
 def alerts() -> str:
-    """Return the page of all alerts of Prometheus, with what to do about each."""
+    """Return the page of all Prometheus alerts with their runbooks."""
     parts = []
     for group in yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]:
         for rule in group["rules"]:
@@ -179,7 +179,8 @@ def alerts() -> str:
 
 
 def log_events() -> str:
-    """Return the page of all log events. ValueError: an event has no text in log_events.yml, or a text no event."""
+    """Return the page of all log events. ValueError: log_events.yml lacks the text of an event, or has a text without
+    an event."""
     texts: dict[str, str] = yaml.safe_load(EVENTS.read_text(encoding="utf-8"))
     found: dict[str, tuple[str, dict[str, None]]] = {}
     for source in sorted(SOURCES.rglob("*.py")):
@@ -234,7 +235,7 @@ def attributes() -> str:
 
 
 class _Anything:
-    """An object that has every attribute. The declaration of an operation only keeps what it is given."""
+    """An object that has every attribute. It stands for the services, which a declaration stores and does not call."""
 
     def __getattr__(self, _name: str) -> "_Anything":
         return self
@@ -337,7 +338,7 @@ def _index(title: str, text: str, pages: Iterable[str]) -> str:
 
 
 def _table(head: Row, rows: Iterable[Row]) -> str:
-    """Return a table, or nothing where there is no row."""
+    """Return a table, or an empty text if there is no row."""
     lines = [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows]
     return "\n".join([f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *lines]) if lines else ""
 

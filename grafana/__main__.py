@@ -1,4 +1,4 @@
-"""Writes the dashboards' JSON anew."""
+"""Write the JSON of all dashboards again."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ DIRECTORY = Path(__file__).with_name("dashboards")
 
 
 def main() -> None:
-    """One file for each dashboard."""
+    """Write one file for each dashboard."""
     for board in ALL:
         (DIRECTORY / f"{board.name}.json").write_text(build(board), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""What a dashboard is made of, and how it becomes Grafana's JSON."""
+"""The parts of a dashboard, and their conversion to Grafana's JSON."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,28 +22,29 @@ SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One expression. `$here` in it: the instances that were chosen. legend: with labels as `{{client}}`."""
+    """A PromQL expression. `$here` in it stands for the selector of the chosen instances. legend: the name of each
+    line; a label is written as `{{client}}`."""
 
     text: str
     legend: str = ""
 
     @property
     def expression(self) -> str:
-        """In Prometheus' language, but for Grafana's variables."""
+        """Return the PromQL expression, with Grafana's variables."""
         return self.text.replace("$here", HERE)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A heading over the panels behind it."""
+    """A heading above the panels that follow it."""
 
     title: str
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """What is so now. told: what it means and what to do about it. unit: Grafana's name for it. is_text: its legend is
-    what it says."""
+    """A panel with the present value. told: the description of the panel. unit: Grafana's name of the unit. is_text:
+    the panel shows the legend in place of the value."""
 
     title: str
     told: str
@@ -55,13 +56,13 @@ class Number:
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        """Its one query."""
+        """Return the query as a tuple, as in `Graph`."""
         return (self.query,)
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """How it went. stacked: the lines are parts of a whole. told, unit: as a Number's."""
+    """A panel with values over time. stacked: the lines are added up. told, unit: see `Number`."""
 
     title: str
     told: str
@@ -77,7 +78,7 @@ Part = Row | Number | Graph
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A dashboard. name: of its file, and in its address."""
+    """A dashboard. name: the name of its file, also in its URL. told: its description."""
 
     name: str
     title: str
@@ -85,12 +86,12 @@ class Board:
     parts: tuple[Part, ...]
 
     def panels(self) -> Iterator[Number | Graph]:
-        """All that ask for something."""
+        """Yield the parts that have queries."""
         return (part for part in self.parts if not isinstance(part, Row))
 
 
 def named(expression: str) -> str:
-    """An expression over domains with the domains' names as a label, where they have one."""
+    """Return an expression with a label `name` for the name of each domain."""
     return (
         f"sum by (instance, domain) ({expression}) "
         "* on (instance, domain) group_left (name) sallyport_domain_info{$here}"
@@ -98,7 +99,7 @@ def named(expression: str) -> str:
 
 
 def quantiles(metric: str, by: str, *shares: float, where: str = "$here", legend: str = "") -> tuple[Query, ...]:
-    """A histogram's quantiles over the time that a pixel stands for."""
+    """Return queries for quantiles of a histogram. by: a label to group by, or empty. shares: quantiles from 0 to 1."""
     groups = f"le, {by}" if by else "le"
     rate = f"sum by ({groups}) (rate({metric}_bucket{{{where}}}[$__rate_interval]))"
     return tuple(
@@ -107,7 +108,7 @@ def quantiles(metric: str, by: str, *shares: float, where: str = "$here", legend
 
 
 def build(board: Board) -> str:
-    """The dashboard as Grafana's classic JSON, in an order that stays the same."""
+    """Return the dashboard as Grafana's classic JSON. The keys are sorted, so that the output is stable."""
     made = (
         dashboard.Dashboard(f"Sallyport: {board.title}")
         .uid(f"sallyport-{board.name}")

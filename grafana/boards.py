@@ -1,4 +1,4 @@
-"""All dashboards, in the order in which an admin would look at them."""
+"""All dashboards, in the order in which an admin uses them."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Credentials: what was issued and revoked, and what holders show."""
+"""Credentials: issued and revoked credentials, and the presentations of holders."""
 
 from typing import Final
 
@@ -29,7 +29,7 @@ CREDENTIALS: Final = Board(
         Row("Over time"),
         Graph(
             "Presentations",
-            "Presentations by result. signature, issuer, nonce: the credential is forged or belongs to another holder.",
+            "Presentations by result. signature, issuer, nonce: a forged or replayed presentation, or a wrong holder.",
             (
                 Query(
                     "sum by (result) (increase(sallyport_presentations_total{$here}[1h])) or on () vector(0)",

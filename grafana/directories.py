@@ -16,8 +16,8 @@ DIRECTORIES: Final = Board(
             Query('sum(increase(sallyport_import_jobs_total{$here, state="FAILED"}[1d]))'),
         ),
         Number(
-            "Oldest domain",
-            "Time since the last successful import, of the domain with the oldest one.",
+            "Oldest import",
+            "Time since the last successful import of a domain, for the domain with the longest time.",
             Query("max(time() - sallyport_directory_sync_last_success_timestamp_seconds{$here})"),
             unit="s",
         ),
@@ -29,7 +29,7 @@ DIRECTORIES: Final = Board(
         ),
         Graph(
             "Entries",
-            "Imported entries by result. Many removed at once: a changed filter or lost read permission.",
+            "Imported entries by result. Causes of many removals: a changed filter, or a lost permission to read.",
             (
                 Query(
                     "sum by (result) (increase(sallyport_directory_sync_entries_total{$here}[1h]))",
@@ -39,7 +39,7 @@ DIRECTORIES: Final = Board(
         ),
         Graph(
             "Duration",
-            "90th percentile by kind of directory.",
+            "90th percentile of the duration of imports, by kind of directory.",
             (
                 Query(
                     "histogram_quantile(0.9, sum by (le, kind) "

@@ -1,4 +1,4 @@
-"""Domains before and after enforcing: whom it would stop, whom it stops."""
+"""Domains before and after the switch to enforce mode: the logins that it would refuse, and that it refuses."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ DOMAINS: Final = Board(
         ),
         Graph(
             "Share that would be refused",
-            "Share of the logins in monitor mode. Switch when this is 0, or when you know each of these logins.",
+            "Share of the logins in monitor mode. Enforce when this is 0, or when you know each of these logins.",
             (
                 Query(
                     "("
@@ -48,7 +48,7 @@ DOMAINS: Final = Board(
         ),
         Row("After: enforcing"),
         Graph(
-            "Let in",
+            "Accepted",
             "Logins accepted in enforce mode.",
             (Query(_rate('mode="enforce", decision="allow"'), NAME),),
             unit="reqps",
@@ -61,7 +61,7 @@ DOMAINS: Final = Board(
         ),
         Graph(
             "Provider not available",
-            "The provider failed, or none is set. The fallback of the domain accepts (bypass) or refuses (error).",
+            "The provider failed, or none is set. The domain's fallback action accepts (bypass) or refuses (error).",
             (
                 Query(
                     "sum by (domain, decision) (rate(sallyport_mfa_decisions_total"

@@ -1,4 +1,4 @@
-"""Endpoints: the agents on machines, and what they tell."""
+"""Endpoints: the agents on machines, and their messages."""
 
 from typing import Final
 
@@ -10,14 +10,14 @@ ENDPOINTS: Final = Board(
     "The agents on machines, and their messages.",
     (
         Row("Now"),
-        Number("Active", "Agents with a message in the last three heartbeats.", Query("sum(sallyport_agents{$here})")),
+        Number("Active", "Agents that sent a message in the last 90 seconds.", Query("sum(sallyport_agents{$here})")),
         Number(
-            "Wait for a change",
-            "Open polls. If far fewer than the active agents, some agents cannot keep a connection open.",
+            "Waiting for a change",
+            "Agents with an open poll. If most active agents have none, they cannot keep a connection open.",
             Query("sum(sallyport_agents_waiting{$here})"),
         ),
         Number(
-            "Silent longest",
+            "Longest silence",
             "Longest time since the last message of an active agent. After 90 seconds, an agent is inactive.",
             Query("max(sallyport_agent_last_seen_seconds{$here})"),
             unit="s",
@@ -25,7 +25,7 @@ ENDPOINTS: Final = Board(
         Row("Agents"),
         Graph(
             "Active",
-            "A drop: machines are off, or the network between them and the service fails.",
+            "Active agents. Causes of a drop: machines are off, or the network between them and the service fails.",
             (Query("sallyport_agents{$here}", "{{instance}}"),),
         ),
         Graph(

@@ -1,4 +1,4 @@
-"""Second factors: how they end, how long people take, and how the providers do."""
+"""Second factors: results, the time that users take, and the calls of providers."""
 
 from typing import Final
 
@@ -12,13 +12,13 @@ MFA: Final = Board(
         Row("Now"),
         Number(
             "Circuits open",
-            "Domains whose provider failed repeatedly and is not called for a while. Their fallback decides.",
+            "Domains whose provider failed repeatedly and is not called for a while. Their fallback action decides.",
             Query("sum(sallyport_mfa_circuits_open{$here}) or on () vector(0)"),
             width=6,
         ),
         Number(
-            "Let in by fallback",
-            "Logins accepted by the fallback of their domain because the provider failed, in the selected time range.",
+            "Accepted by fallback",
+            "Logins accepted by the fallback action because the provider failed, in the selected time range.",
             Query(
                 'sum(increase(sallyport_mfa_decisions_total{$here, decision="bypass"}[$__range])) or on () vector(0)'
             ),
@@ -26,7 +26,7 @@ MFA: Final = Board(
         ),
         Number(
             "Refused by fallback",
-            "Logins refused because the provider failed, in the selected time range.",
+            "Logins refused by the fallback action because the provider failed, in the selected time range.",
             Query('sum(increase(sallyport_mfa_decisions_total{$here, decision="error"}[$__range])) or on () vector(0)'),
             width=6,
         ),
@@ -36,7 +36,7 @@ MFA: Final = Board(
             Query("sum(sallyport_locked_out{$here})"),
             width=6,
         ),
-        Row("People"),
+        Row("Users"),
         Graph(
             "Second factors",
             "Second factors by provider and result.",
@@ -52,12 +52,12 @@ MFA: Final = Board(
         ),
         Graph(
             "Time until the user answers",
-            "From the prompt to the result. Devices must wait longer: set 60 s and one retry.",
+            "Time from the prompt to the result. Devices must wait longer: set their timeout to 60 s, with one retry.",
             quantiles("sallyport_mfa_challenge_duration_seconds", "provider", 0.5, 0.95, legend="{{provider}}"),
             unit="s",
         ),
         Graph(
-            "Joined retransmits",
+            "Joined retransmissions",
             "Requests that joined a pending prompt instead of starting a second one.",
             (
                 Query(
@@ -76,7 +76,7 @@ MFA: Final = Board(
         Row("Providers"),
         Graph(
             "Calls",
-            "Calls by provider and result. refused: not made; the circuit is open or the provider asked for a pause.",
+            "Calls by provider and result. refused: not sent (open circuit, or the provider asked for a pause).",
             (
                 Query(
                     "sum by (provider, result) "
@@ -88,7 +88,7 @@ MFA: Final = Board(
         ),
         Graph(
             "Latency of calls",
-            "A slow provider delays every login that waits for it.",
+            "Duration of calls. A slow provider delays every login that waits for it.",
             quantiles("sallyport_mfa_call_duration_seconds", "provider", 0.5, 0.99, legend="{{provider}}"),
             unit="s",
         ),

@@ -1,4 +1,4 @@
-"""Overview: what a network admin looks at first."""
+"""Overview: the first dashboard for a network admin."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ OVERVIEW: Final = Board(
     "Logins, devices and modes of the whole installation.",
     (
         Row("Now"),
-        Number("Let in", "Logins accepted in the selected time range.", Query(_decided("allow|bypass"))),
+        Number("Accepted", "Logins accepted in the selected time range.", Query(_decided("allow|bypass"))),
         Number("Refused", "Logins refused in the selected time range, in both modes.", Query(_decided("deny|error"))),
         Number(
             "Would be refused",
@@ -43,7 +43,7 @@ OVERVIEW: Final = Board(
         Row("Logins"),
         Graph(
             "Decisions",
-            "Login decisions per second. bypass: accepted by the fallback of the domain.",
+            "Login decisions per second. bypass: accepted by the fallback action of the domain.",
             (
                 Query(
                     "sum by (decision) (rate(sallyport_mfa_decisions_total{$here}[$__rate_interval]))", "{{decision}}"
@@ -54,7 +54,7 @@ OVERVIEW: Final = Board(
         ),
         Graph(
             "Share of rejects",
-            "Share of all answers. A jump: directory failure, wrong secret or password guessing.",
+            "Share of rejects in all answers. Causes of a jump: directory failure, wrong secret or password guessing.",
             (
                 Query(
                     'sum(rate(sallyport_radius_responses_total{$here, type="Access-Reject"}[$__rate_interval])) / '

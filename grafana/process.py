@@ -1,4 +1,4 @@
-"""Store and process: what the service stands on."""
+"""Store and process: the database, the HTTP server and the process of the service."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ PROCESS: Final = Board(
         ),
         Number(
             "Last backup",
-            "Time since the last backup; more than fifty years: never.",
+            "Time since the last backup. A value above fifty years means that there is no backup.",
             Query("time() - min(sallyport_backup_last_success_timestamp_seconds{$here})"),
             unit="s",
         ),
@@ -35,7 +35,7 @@ PROCESS: Final = Board(
             unit="s",
         ),
         Number(
-            "Room left",
+            "Free space",
             "Free space on the file system of the database.",
             Query("min(sallyport_store_free_bytes{$here})"),
             "bytes",
@@ -55,7 +55,7 @@ PROCESS: Final = Board(
         ),
         Graph(
             "Callers that share a commit",
-            "Average number; it grows with the load.",
+            "Average number of callers that share a commit, and commits per second.",
             (
                 Query(
                     "sum(rate(sallyport_store_batch_rows_sum{$here}[$__rate_interval])) / "
@@ -83,7 +83,7 @@ PROCESS: Final = Board(
             width=8,
         ),
         Graph(
-            "Room left",
+            "Free space",
             "Free space on the file system of the database. Without free space, no request is answered.",
             (Query("sallyport_store_free_bytes{$here}", "{{instance}}"),),
             unit="bytes",
@@ -91,7 +91,7 @@ PROCESS: Final = Board(
         ),
         Graph(
             "Deleted by age or size",
-            "Events, accounting records and past sessions. `size`: deleted before their age limit.",
+            "Events, accounting records and past sessions. size: deleted before the age limit, to free space.",
             (
                 Query(
                     "sum by (table, reason) (increase(sallyport_events_purged_total{$here}[1h])) or on () vector(0)",
@@ -115,7 +115,7 @@ PROCESS: Final = Board(
         ),
         Graph(
             "Waiting",
-            "Events that wait for an unreachable or slow outlet. They wait for as long as events are kept.",
+            "Events that wait for an unreachable or slow outlet. An event waits until it is deleted by age or size.",
             (
                 Query(
                     "sum by (outlet, type) (sallyport_outlet_waiting_events{$here}) or on () vector(0)",
@@ -126,7 +126,7 @@ PROCESS: Final = Board(
         Row("HTTP"),
         Graph(
             "Requests",
-            "Requests by class of status.",
+            "Requests by class of the HTTP status.",
             (
                 Query(
                     "sum by (code) (rate(sallyport_http_request_duration_seconds_count{$here}[$__rate_interval]))",
@@ -138,7 +138,7 @@ PROCESS: Final = Board(
         ),
         Graph(
             "Slowest operations, p99",
-            "The five slowest routes.",
+            "99th percentile of the five slowest routes.",
             (
                 Query(
                     "topk(5, histogram_quantile(0.99, sum by (le, route) "
@@ -151,7 +151,7 @@ PROCESS: Final = Board(
         Row("Process"),
         Graph(
             "CPU",
-            "CPU seconds per second. The event loop uses at most one core; the threads of the store come on top.",
+            "CPU seconds per second. The event loop uses at most one core, and the threads of the store use others.",
             (Query("rate(sallyport_process_cpu_seconds_total{$here}[$__rate_interval])", "{{instance}}"),),
             width=6,
         ),

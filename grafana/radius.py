@@ -1,4 +1,4 @@
-"""RADIUS in depth: what comes in, what is answered, how fast, and what is dropped and why."""
+"""RADIUS in detail: requests, answers, latency, and discards with their reasons."""
 
 from typing import Final
 
@@ -39,7 +39,7 @@ RADIUS: Final = Board(
         ),
         Graph(
             "Latency",
-            "From receipt to answer, including the write to disk; without the users' time and the delay of rejects.",
+            "Time from request to answer, with the write to disk, without the time of users and the delay of rejects.",
             quantiles(DURATION, "", 0.5, 0.9, 0.99),
             unit="s",
         ),
@@ -49,7 +49,7 @@ RADIUS: Final = Board(
             quantiles(DURATION, "type", 0.99, legend="{{type}}"),
             unit="s",
         ),
-        Row("What is not answered"),
+        Row("Requests without an answer"),
         Graph(
             "Discards",
             "Discarded requests by reason. For unknown_client, `sallyport client unknown` lists the senders.",
@@ -73,7 +73,7 @@ RADIUS: Final = Board(
         ),
         Graph(
             "Duplicates",
-            "Share of retransmissions. A high share: the timeout of a device is too short for a second factor.",
+            "Share of retransmissions. If it is high, the timeout of a device is too short for a second factor.",
             (
                 Query(
                     'sum(rate(sallyport_radius_discards_total{$here, reason="duplicate"}[$__rate_interval])) / '
@@ -88,13 +88,13 @@ RADIUS: Final = Board(
         Row("Load"),
         Graph(
             "Waiting",
-            "Requests without an answer yet: they wait for users, directories or the disk.",
+            "Pending requests, which wait for users, directories or the disk.",
             (Query("sum by (listener) (sallyport_radius_inflight_requests{$here})", "{{listener}}"),),
             width=8,
         ),
         Graph(
             "Overload and errors",
-            "Requests dropped by overload, or by an internal error that the log describes. Should be 0.",
+            "Requests dropped because of overload, or of an internal error that is in the log. Should be 0.",
             (
                 Query(
                     "sum by (reason) (rate(sallyport_radius_discards_total"
@@ -142,7 +142,7 @@ RADIUS: Final = Board(
         ),
         Graph(
             "RadSec",
-            "Open connections over TLS, and rounds of EAP and upstream challenges per second.",
+            "Open RadSec connections, and rounds of EAP and upstream challenges per second.",
             (
                 Query("sum(sallyport_radsec_connections{$here})", "connections"),
                 Query("sum(rate(sallyport_radius_rounds_total{$here}[$__rate_interval]))", "rounds/s"),

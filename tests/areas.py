@@ -36,6 +36,7 @@ from sallyport.login.first.settings import KINDS
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.metrics import StoreMetrics
 from sallyport.mfa.providers import available
+from sallyport.nodes.service import Alone, Cluster
 from sallyport.outgoing.egress import LookUp, look_up
 from sallyport.outgoing.http import HttpFactory
 from sallyport.radius.dictionary import Dictionary
@@ -187,7 +188,7 @@ async def running_engine(directory: Path) -> AsyncIterator[Engine]:
 class Areas(App):
     """The service with parts that a test can replace. tenant, domain: the IDs of its tenant and domain.
 
-    lockout_failures: 0 disables lockouts, since many tests let logins fail. node_name: of the setting.
+    lockout_failures: 0 disables lockouts, since many tests let logins fail. cluster: the node among others.
     """
 
     def __init__(
@@ -198,7 +199,7 @@ class Areas(App):
         *,
         lockout_failures: int = 0,
         look_up: LookUp = look_up,
-        node_name: str = "",
+        cluster: Cluster | None = None,
     ) -> None:
         self.kinds = available([])
         self.first_kinds = dict(KINDS)
@@ -207,6 +208,7 @@ class Areas(App):
         self.credentials: Credentials | None = None
         overrides = Overrides(
             clock=clock,
+            cluster=cluster or Alone("node", "1.0", clock),
             http=HttpFactory(egress=ANYWHERE, verify=trust(), look_up=look_up),
             timers=TIMERS,
             providers=self.kinds,
@@ -219,7 +221,6 @@ class Areas(App):
             data_dir=directory_of(store),
             did_url="https://id.example.test",
             lockout_failures=lockout_failures,
-            node_name=node_name,
         )
         super().__init__(settings, store, Vault(Secret(key)), dictionary(), CollectorRegistry(), overrides)
         logins = self.logins

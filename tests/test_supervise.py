@@ -15,10 +15,15 @@ import structlog
 import trio
 import trio.testing
 
+from sallyport.base import log as logs
+from sallyport.base.errors import ConfigError
 from sallyport.base.notify import Notifier
-from sallyport.supervise import LOOK_S, feed_watchdog, watch_room
-from tests.areas import running_store
+from sallyport.supervise import LOOK_S, feed_watchdog, reload, watch_room
+from sallyport.web.server import Tls
+from tests.areas import Areas, areas, clock, running_store
 from tests.service import RunningService, running_service
+
+__all__ = ["areas", "clock"]
 
 WAIT_S = 30.0
 
@@ -133,6 +138,15 @@ def test_sighup_reloads_the_settings(tmp_path: Path) -> None:
         (line,) = logged(service, "settings_not_reloaded")
         assert "shout" not in str(line)
         assert service.call("log.level") == "debug"
+
+
+async def test_a_failed_reload_applies_no_setting(areas: Areas) -> None:
+    """If a certificate cannot be used, the changed log level does not apply either."""
+    areas.tls = Tls(Path("/there/is/no.pem"), Path("/there/is/no.key"))
+    before = logs.level()
+    with pytest.raises(ConfigError, match="tls_certificate"):
+        await reload(areas, lambda: areas.settings.model_copy(update={"log_level": "debug"}))
+    assert logs.level() == before != "debug"
 
 
 def test_a_command_sets_the_log_level_until_a_restart(tmp_path: Path) -> None:

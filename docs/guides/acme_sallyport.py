@@ -1,4 +1,4 @@
-"""An MFA provider for an approval service: POST /prompts asks the user, GET /prompts/ID tells the answer."""
+"""An MFA provider for an approval service: POST /prompts asks the user, GET /prompts/ID returns the answer."""
 
 from typing import ClassVar
 from urllib.parse import quote
@@ -20,7 +20,7 @@ OUTCOMES = {
 
 
 class AcmeFields(Fields):
-    """The configuration; `provider set` fills it."""
+    """The configuration, which `provider set` stores."""
 
     url: ServerUrl = Field(description="URL of the approval service.")
     token: SecretKey = Field(description="Token of the approval service.")
@@ -53,7 +53,7 @@ class Acme:
         return _answer(text_at(json_object(response), "status"), handle)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """The service has no codes."""
+        """Return DENIED: the service has no codes."""
         return Answer(Outcome.DENIED)
 
     async def cancel(self, handle: str) -> None:

@@ -30,7 +30,7 @@ class Hook(BaseHTTPRequestHandler):
         if request["user"] not in USERS:
             return self.answer(200, {"status": "unknown_user"})
         name = request["challenge_id"]
-        if name not in decisions:  # the service may repeat a challenge
+        if name not in decisions:  # Sallyport may send a challenge again
             decisions[name] = "waiting"
             threading.Thread(target=ask, args=(name, request), daemon=True).start()
         return self.answer(202, {"poll_url": f"/poll/{name}"})
@@ -41,7 +41,7 @@ class Hook(BaseHTTPRequestHandler):
         return self.answer(200, {"status": decisions.get(self.path.removeprefix("/poll/"), "denied")})
 
     def log_message(self, format, *args):
-        """Write no access log: it would run into the question in the terminal."""
+        """Write no access log, since it would mix with the question in the terminal."""
 
     def is_signed(self, body):
         timestamp = self.headers["X-Sallyport-Timestamp"]

@@ -51,7 +51,7 @@ async def build(
             raise Absent("the database has no tables yet" if settings.database_url else f"{path} does not exist")
         if (
             settings.database and not settings.database_url
-        ):  # it may be elsewhere, and another data directory may name it too
+        ):  # it may be outside, and another data directory may use it too
             held.callback(os.close, take_lock(settings.database_path.with_name(settings.database_path.name + ".lock")))
         dictionary = load_dictionary(*([settings.dictionaries] if settings.dictionaries else []))
         for note in dictionary.notes:

@@ -1,4 +1,4 @@
-"""Requests of the command line: every operation of the API, and commands for the rest.
+"""Requests of the command line: every operation of the API, and commands for tasks without an operation.
 
     {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
     {"command": "db.backup", "arguments": {"path": "/var/backups/sallyport.db"}}
@@ -42,8 +42,8 @@ from sallyport.web.scope import Caller, Role, Whole
 
 
 class AskedOperation(Arguments):
-    """An operation to run. domain, domains: names or ids, which fill domainId and domainIds of the body. orgId and
-    tenantId are filled too. A list whose entries name several tenants is refused."""
+    """An operation to run. domain, domains: names or ids; they set domainId and domainIds of the body. orgId and
+    tenantId are set too. A list whose entries belong to several tenants is not accepted."""
 
     path: str
     body: dict[str, object] | Annotated[list[dict[str, object]], Field(max_length=MOST_ENTRIES)] = Field(
@@ -61,14 +61,14 @@ class AskedCommand(Arguments):
 
 
 class Scope(Arguments):
-    """Return the tenant that a body names."""
+    """The tenant of a request, as orgId and tenantId of the body."""
 
     orgId: Whole  # noqa: N815
     tenantId: Whole  # noqa: N815
 
 
 class Level(Arguments):
-    """The lowest level that the service logs; None: only ask for it."""
+    """The lowest level that the service logs; None: the command only returns the present level."""
 
     level: Literal["debug", "info", "warning", "error"] | None = None
 
@@ -80,7 +80,7 @@ class DomainOf(Arguments):
 
 
 class Requests:
-    """Runs the requests of the command line."""
+    """The service that runs the requests of the command line."""
 
     def __init__(self, app: App, operations: Iterable[Operations]) -> None:
         self._tenancy = app.tenancy
@@ -102,7 +102,7 @@ class Requests:
             wanted = AskedCommand.model_validate(asked)
         except ValidationError as error:
             raise refusal(error) from None
-        # In a thread: the arguments of an import are thousands of clients.
+        # In a thread, since the arguments of an import may contain thousands of clients.
         ready = await trio.to_thread.run_sync(self._commands.ready, wanted.command, wanted.arguments)
         with acting_as(Actor("command line", user)):
             return json.dumps(await ready()).encode()
@@ -119,7 +119,7 @@ class Requests:
             filled["domainId"] = self._domains.named(tenant_id, asked.domain).id
         if asked.domains is not None:
             filled["domainIds"] = [self._domains.named(tenant_id, name).id for name in asked.domains]
-        whole = [{**filled, **body} for body in bodies]  # the check of roles compares the scope of each
+        whole = [{**filled, **body} for body in bodies]  # the gate compares the scope of each body
         caller = Caller(0, organization, number, tenant_id, Role.ADMIN, user, is_installation=True)
         try:
             octets = json.dumps(whole if isinstance(asked.body, list) else whole[0], ensure_ascii=False).encode()
@@ -140,7 +140,7 @@ class Requests:
 
 
 def commands(app: App) -> Commands:
-    """Every command of the control socket, by name."""
+    """Return every command of the control socket, by name."""
 
     def find_domain(name: str) -> int:
         return app.domains.anywhere(name).id
@@ -172,10 +172,10 @@ def commands(app: App) -> Commands:
 
 
 def _single_commands(app: App) -> dict[str, Command]:
-    """Return the commands of areas that have one: domain.add, listen.senders, log.level, session.domain."""
+    """Return the commands of areas with a single command: domain.add, listen.senders, log.level, session.domain."""
 
     async def add(wanted: AddDomain) -> JSON:
-        """Add a domain, with its tenant if that is new, in one transaction."""
+        """Add a domain and, if its tenant is new, the tenant, in one transaction."""
         before = await app.tenancy.numbers()
         made = await added(app.domains, app.tenancy.tenant_maker(wanted.orgId, wanted.tenantId), wanted)
         return {**made.model_dump(), "new": token_commands.new(before, wanted.orgId, wanted.tenantId)}
@@ -189,7 +189,7 @@ def _single_commands(app: App) -> dict[str, Command]:
         return log.level()
 
     async def domain(wanted: DomainOf) -> JSON:
-        """Return the domain of a session: a command names a session by its id alone, and the operations need its
+        """Return the domain of a session. The command line names a session by its id alone, but operations need the
         domain."""
         return await app.sessions.domain_of(wanted.session)
 

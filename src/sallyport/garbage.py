@@ -1,12 +1,13 @@
-"""Runs of Python's garbage collector by the clock, so that none takes longer than a few milliseconds.
+"""Periodic runs of Python's garbage collector, so that no run takes longer than a few milliseconds.
 
-Logins make no cycles, also not while they wait for a second factor, so a collection finds nothing and still visits
-every young object. A waiting login has two hundred objects. Python starts a collection by the number of new objects
-less the deleted ones. If as many waits end as begin, it therefore collects seldom, and then for a tenth of a second.
+Logins create no reference cycles, even while they wait for a second factor. So a collection finds nothing, but visits
+every young object, and a waiting login has two hundred of them. Python by itself starts a collection after a number of
+new objects minus deleted objects. If about as many waits end as begin, Python therefore collects rarely, and then takes
+a tenth of a second.
 
 This module collects the young generation so often that a collection takes a millisecond. Objects that survive it are
-visited once more within a minute: they may be garbage of an import or an HTTP request that was in use before. The
-oldest generation is collected when no request waits.
+visited once more within a minute, since an import or an HTTP request may have used them at the first visit and be over
+now. The oldest generation is collected when no request waits.
 """
 
 import gc
@@ -17,7 +18,7 @@ from typing import Final
 import trio
 
 YOUNG: Final = 5_000
-"""New objects after which Python starts a collection, whatever the clock says."""
+"""Number of new objects after which Python starts a collection by itself."""
 NEVER: Final = 1_000_000_000
 SHORTEST_S, LONGEST_S = 0.01, 1.0
 LOOK_S: Final = 0.001
@@ -29,10 +30,10 @@ async def collect_garbage(waiting: Callable[[], int], *, grown_s: float = GROWN_
     """Collect garbage until cancelled.
 
     waiting: returns the number of requests that wait now. grown_s: seconds between two collections of the middle
-    generation. old_s: seconds between two collections of the oldest one, which waits up to `old_s` longer while
-    requests wait.
+    generation. old_s: seconds between two collections of the oldest generation. While requests wait, it is delayed by
+    up to `old_s`.
     """
-    gc.freeze()  # objects of the start live as long as the process
+    gc.freeze()  # objects that exist at the start live as long as the process
     gc.enable()
     gc.set_threshold(YOUNG, NEVER, NEVER)
     pause_s, grown_due, old_due = LONGEST_S, trio.current_time() + grown_s, trio.current_time() + old_s
@@ -49,14 +50,15 @@ async def collect_garbage(waiting: Callable[[], int], *, grown_s: float = GROWN_
 
 
 def next_pause(pause_s: float, took_s: float) -> float:
-    """Return the seconds until the next collection, if the last one came after a pause and took this long."""
+    """Return the seconds until the next collection. pause_s: pause before the last collection. took_s: CPU time of the
+    last collection."""
     if took_s > LOOK_S:
         return max(pause_s / 2, SHORTEST_S)
     return min(pause_s * 2, LONGEST_S) if took_s < LOOK_S / 2 else pause_s
 
 
 def _look(generation: int) -> float:
-    """Return the CPU seconds that it took."""
+    """Collect a generation, and return the CPU seconds that it took."""
     began = time.thread_time()
     gc.collect(generation)
     return time.thread_time() - began

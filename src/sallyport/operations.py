@@ -37,7 +37,7 @@ from sallyport.web.scope import Gate
 
 
 def operations(app: App, gate: Gate) -> list[Operations]:
-    """Every operation of the interface document and its additions."""
+    """Return every operation of the interface document, and the additional operations."""
     return [
         devices_api.operations(app.devices, app.dictionary.name, gate, now_us),
         sessions_api.operations(app.sessions, app.value_name, gate),
@@ -69,5 +69,5 @@ def operations(app: App, gate: Gate) -> list[Operations]:
 
 
 def pages(app: App, gate: Gate) -> list[BaseRoute]:
-    """Pages without a token: the page of an enrolment link, and the resolution of DIDs."""
+    """Return the pages that need no token: the page of an enrolment link, and the resolution of DIDs."""
     return [*enrolments_page.routes(app.seeds), *did_pages.routes(app.did, gate)]

@@ -32,6 +32,7 @@ from sallyport.listen.counts import Kind
 from sallyport.listen.exchange import Exchange, Services
 from sallyport.listen.waiting import Waiting
 from sallyport.metrics import render
+from sallyport.nodes.periodic import while_leading
 from sallyport.operations import operations, pages
 from sallyport.web.app import create_app, create_metrics_app
 from sallyport.web.operation import Operations
@@ -40,7 +41,7 @@ from sallyport.web.server import Listener, serve_http
 
 LAST_WORDS_S = 2.0
 GRACE_S = 10.0
-"""Beyond the drain: what HTTP, the journal and the store may take to end."""
+"""Time in addition to `drain_s` for HTTP, the journal and the store to end."""
 LAG_S = 0.25
 STATUS = "every listener answers"
 
@@ -78,26 +79,13 @@ async def serve(
             listeners = _bind(settings, sockets)
             secure = [sockets.enter_context(closing(radsec.bind(address))) for address in settings.radsec_bind]
             async with trio.open_nursery() as background:
-                background.start_soon(app.cluster.run)
-                background.start_soon(app.follower.run)
                 background.start_soon(app.nodes.run)
                 await background.start(app.notices.run)
-                for task in (app.devices.run, app.clients.run, app.configuration.watch, app.journal.purge):
+                if settings.log_logins:
+                    await background.start(app.login_log.run)
+                for task in app.own:
                     background.start_soon(task)
-                background.start_soon(app.retention.run)
-                await background.start(app.outlets.run)
-                background.start_soon(app.sessions.run)
-                background.start_soon(app.audit_retention.run)
-                background.start_soon(app.reverts.run)
-                background.start_soon(app.removal.run)
-                background.start_soon(app.revocations.run)
-                background.start_soon(app.logins.providers.run)
-                background.start_soon(app.logins.ntlm_auth.run)
-                background.start_soon(app.logins.lockouts.run)
-                background.start_soon(app.directory.jobs.run)
-                for task in app.agents.tasks:
-                    background.start_soon(task)
-                background.start_soon(app.directory.schedules.run)
+                background.start_soon(while_leading, app.cluster, app.periodic)
                 await background.start(app.logins.first.run)
                 await background.start(app.logins.second.run)
                 background.start_soon(_measure_lag, app)

@@ -1,8 +1,8 @@
 """Reports to systemd, and the reload of the settings on SIGHUP.
 
-The service feeds systemd's watchdog after each test write to the store that ends, with or without an error: the event
-loop and the writer both run. A full disk is no reason for a restart, since a restart frees no space. A writer that
-hangs is one.
+The service notifies systemd's watchdog each time a test write to the store ends, with or without an error. This shows
+that the event loop and the writer both run. A full disk is no reason for a restart, since a restart frees no space. A
+writer that hangs is a reason.
 """
 
 import shutil
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 async def feed_watchdog(store: Store, notifier: Notifier) -> None:
-    """Report to the watchdog, three times in its interval, until cancelled."""
+    """Notify the watchdog three times in each interval, until cancelled."""
     if notifier.watchdog_s is None:
         return
     while True:
@@ -53,8 +53,9 @@ def free_octets(directory: Path) -> int | None:
 
 
 async def watch_room(directory: Path, least: int, free: Callable[[Path], int | None] = free_octets) -> None:
-    """Log a warning when less than `least` octets are left for the database, long before writes fail; the next one only
-    after there was room again. least 0: never. free: octets left on a directory's file system. Runs until cancelled."""
+    """Log a warning when less than `least` octets are left for the database, long before writes fail; the next warning
+    is logged only after there was enough space again. least: 0 means no warning. free: a function that returns the free
+    octets of a directory's file system. Runs until cancelled."""
     is_short = False
     while least:
         left, was_short = free(directory), is_short
@@ -71,22 +72,23 @@ async def watch_room(directory: Path, least: int, free: Callable[[Path], int | N
 async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
     """Reload settings, certificates and the store's configuration; return the changed settings that need a restart.
 
-    ConfigError: a setting or a certificate cannot be used. Raises StoreError. After an error the old settings stay.
+    ConfigError: a setting or a certificate cannot be used. Raises StoreError. After an error, the settings before stay
+    in force.
     """
     settings = read()
-    app.apply(settings)
     if app.tls is not None:
         app.tls.reload()
     await app.configuration.reload()
+    app.apply(settings)
     app.reloaded()
     changed = [
         name for name in Settings.model_fields if getattr(settings, name) != getattr(app.settings, name)
-    ]  # the settings of the start
+    ]  # compared with the settings at the start
     return [name for name in changed if name not in AT_ONCE]
 
 
 async def reload_and_tell(app: App, notifier: Notifier, read: Callable[[], Settings], status: str) -> None:
-    """Run `reload` and log its result. Raises no error that a file can cause."""
+    """Run `reload` and log its result. Errors in files are logged, not raised."""
     notifier.reloading()
     try:
         waiting = await reload(app, read)

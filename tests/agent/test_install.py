@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.agent.endpoint.accounts import MANAGED_GROUP
+from sallyport.agent.endpoint.memory import Kept, MemoryFile
 from sallyport.agent.templates import AGENTS
+from tests.agent.endpoint.host import bare_host, needs_shadow
 
 PROGRAM = Path(sys.executable).with_name("sallyport")
 ENDPOINT = 'service = "https://sallyport.example.org"\nenrolment_key = "spk_x"\n\n[endpoint]\n'
@@ -34,6 +37,36 @@ def test_install_and_uninstall(tmp_path: Path, agent: str, text: str) -> None:
     assert config.read_text() == before
     assert run("uninstall", agent, "--purge", "--prefix", str(tmp_path)).returncode == 0
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@needs_shadow
+def test_nothing_is_removed_if_an_account_cannot_be_locked(tmp_path: Path) -> None:
+    """usermod fails without /etc/shadow. The unit, the configuration file and the state stay for the next attempt."""
+    host = bare_host(tmp_path)
+    config, unit = (host.path(str(path)) for path in (AGENTS["endpoint"].config, AGENTS["endpoint"].unit_path))
+    assert run("install", "endpoint", "--prefix", str(host.prefix), stdin=ENDPOINT).returncode == 0
+    memory = host.path("/var/lib/sallyport-agent/endpoint-memory.json")
+    memory.parent.mkdir()
+    MemoryFile(memory).keep(Kept("bob", uid=1500))
+    with host.path("/etc/group").open("a") as group:
+        group.write(f"{MANAGED_GROUP}:x:200:bob\n")
+    shadow = host.path("/etc/shadow")
+    shadow.rename(tmp_path / "shadow")
+    uninstall = ("uninstall", "endpoint", "--lock-accounts", "--purge", "--prefix", str(host.prefix))
+    done = run(*uninstall)
+    assert done.returncode == 1
+    assert "lock bob: usermod: " in done.stdout
+    assert "nothing is removed" in done.stderr
+    assert "is removed" not in done.stdout
+    assert config.exists()
+    assert unit.exists()
+    assert memory.exists()
+
+    (tmp_path / "shadow").rename(shadow)
+    done = run(*uninstall)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "lock bob: done\n" in done.stdout
+    assert not any(path.exists() for path in (config, unit, memory))
 
 
 @pytest.mark.parametrize("text", ["", "no = toml = file", DIRECTORY, 'service = "x"\nspoon = 1\n'])

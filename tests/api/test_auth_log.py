@@ -1,6 +1,7 @@
 """/ad/GetAuthLog: the decisions on real logins."""
 
 import re
+import socket
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ def test_the_fields_of_an_event(tenant: Tenant) -> None:
     (event,) = answer["events"]
     assert isinstance(event.pop("eventId"), int)
     assert TIME.fullmatch(event.pop("time"))
+    assert event.pop("node") == socket.gethostname()
     latency = event.pop("latencyMs")
     assert isinstance(latency, float) and 0 <= latency < 5000
     assert event == {

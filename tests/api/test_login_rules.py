@@ -174,7 +174,7 @@ def test_a_rule_needs_a_name_and_an_action(tenant: Tenant, name: str) -> None:
 
 NO_SCOPE = (
     400,
-    "the rule would let everyone in without a second factor: give a scope such as users, groups or clients, or confirm "
+    "the rule would admit everyone without a second factor: give a scope such as users, groups or clients, or confirm "
     "it with everyone: true",
 )
 
@@ -207,7 +207,7 @@ def test_everyone_and_a_scope_contradict(tenant: Tenant) -> None:
     """A request with `everyone` and a scope is refused and names the scopes."""
     given = {"domainId": tenant.domain, "name": "all", "action": "allow", "everyone": True}
     status, text = tenant.refused(ADD, **given, users=["ann"], time={"days": ["sun"]})
-    assert status == 400 and "this one has: users, time; leave everyone out" in text
+    assert status == 400 and "this one has: users, time; omit everyone" in text
     rule = add(tenant, "some", "allow", groups=["g"])
     assert "groups" in tenant.refused(UPDATE, domainId=tenant.domain, ruleId=rule, everyone=True)[1]
 

@@ -247,7 +247,7 @@ def test_a_change_holds_for_the_next_request(tenant: Tenant) -> None:
 
 
 def test_a_code_of_an_app(tenant: Tenant) -> None:
-    """With the built-in provider a code behind the password logs in once."""
+    """With the built-in provider a code appended to the password logs in once."""
     who: dict[str, Any] = {"domainId": tenant.domain, "userName": "ann"}
     seed = tenant.ask("/api/v1/endpointUsers/enrolTotp", **who)["seed"]
     app = pyotp.TOTP(seed)

@@ -85,7 +85,7 @@ async def test_a_reverted_mode_is_recorded(areas: Areas, new_entries: NewEntries
         await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=1)
     reverts_at = iso(areas.clock() + 60_000_000)
     areas.clock.pass_by(60)
-    await Reverts(areas.domains, areas.clock).revert_due()
+    await Reverts(areas.domains, areas.cluster, areas.clock).revert_due()
     rows = await new_entries.rows()
     assert [(row.action, row.actor) for row in rows] == [("domain.mode", "ci"), ("domain.revert", "")]
     assert f'"revertsAt": ["{reverts_at}", null]' in rows[1].changes

@@ -15,6 +15,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.peers.postgres import USER, Server, postgres_rows
+
 from .child import Running, free_port
 from .radiusd import THREADS, listen, running_radiusd, write_users
 from .settings import BenchmarkError
@@ -49,8 +51,7 @@ server bench {{
 # rlm_sql_sqlite sets no pragma, so a connection has SQLite's compile-time default, which is synchronous=FULL in WAL
 # mode too (pragma compile_options: DEFAULT_WAL_SYNCHRONOUS=2), as Sallyport has it. It is set all the same: another
 # build may differ. Writers meet at SQLite's single write lock; at the default of 200 ms many would give up.
-SQL = """\
-    sql {{
+SQLITE = """\
         dialect = "sqlite"
         driver = "rlm_sql_sqlite"
         sqlite {{
@@ -58,7 +59,18 @@ SQL = """\
             busy_timeout = 20000
         }}
         open_query = "PRAGMA synchronous = FULL"
-        read_clients = no
+"""
+POSTGRES = """\
+        dialect = "postgresql"
+        driver = "rlm_sql_postgresql"
+        server = "127.0.0.1"
+        port = {port}
+        login = "{user}"
+        radius_db = "{database}"
+"""
+SQL = """\
+    sql {{
+{engine}        read_clients = no
         read_groups = no
         sql_user_name = "%{{User-Name}}"
         pool {{
@@ -106,23 +118,27 @@ ASK = """\
 SCHEMA = """\
 create table device (
     domain integer not null, ip text not null, client_ip text not null, nas_identifier text not null,
-    last_seen integer not null, requests integer not null,
+    last_seen bigint not null, requests bigint not null,
     primary key (domain, ip, client_ip, nas_identifier)
-) without rowid;
+) {clustered};
 create table event (
-    id integer primary key, domain integer not null, at integer not null,
-    user text not null, station text not null, nas text not null, reply text not null
+    id {id}, domain integer not null, at bigint not null,
+    user_name text not null, station text not null, nas text not null, reply text not null
 );
 create index event_domain_at on event (domain, at);
 """
 
+COUNTS = "select (select count(*) from event), (select coalesce(sum(requests), 0) from device)"
+PEER = "peer"
+"""The database of FreeRADIUS on a PostgreSQL server."""
+
 UPSERT_DEVICE = (
     "INSERT INTO device VALUES (1, '%{Packet-Src-IP-Address}', '%{NAS-IP-Address}', '%{NAS-Identifier}', %l, 1)"
     " ON CONFLICT (domain, ip, client_ip, nas_identifier)"
-    " DO UPDATE SET last_seen = excluded.last_seen, requests = requests + 1"
+    " DO UPDATE SET last_seen = excluded.last_seen, requests = device.requests + 1"
 )
 INSERT_EVENT = (
-    "INSERT INTO event (domain, at, user, station, nas, reply) VALUES"
+    "INSERT INTO event (domain, at, user_name, station, nas, reply) VALUES"
     " (1, %l, '%{User-Name}', '%{Calling-Station-Id}', '%{NAS-Identifier}', '%{reply:Packet-Type}')"
 )
 # Each statement must change one row; otherwise the request stays without an answer, as Sallyport would leave it.
@@ -151,7 +167,11 @@ class Extras:
 
 def records(database: Path) -> Extras:
     """Return the parts that record each answer in a database."""
-    return Extras(SQL.format(database=database), RECORD, RECORD)
+    return _records(SQLITE.format(database=database))
+
+
+def _records(engine: str) -> Extras:
+    return Extras(SQL.format(engine=engine), RECORD, RECORD)
 
 
 def asks(url: str, threads: int) -> Extras:
@@ -163,15 +183,16 @@ def create_database(path: Path) -> None:
     """Create the tables; the WAL mode stays with the file."""
     with closing(sqlite3.connect(path)) as database:
         database.execute("pragma journal_mode = wal")
-        database.executescript(SCHEMA)
+        database.executescript(SCHEMA.format(id="integer primary key", clustered="without rowid"))
 
 
 def count_events(path: Path) -> int:
     """Return how many answers were recorded. BenchmarkError: the devices have counted other requests."""
     with closing(sqlite3.connect(path)) as database:
-        events, requests = database.execute(
-            "select (select count(*) from event), (select coalesce(sum(requests), 0) from device)"
-        ).fetchone()
+        return _checked(*database.execute(COUNTS).fetchone())
+
+
+def _checked(events: int, requests: int) -> int:
     if events != requests:
         raise BenchmarkError(f"FreeRADIUS recorded {events} events, but {requests} requests of devices")
     return int(events)
@@ -187,6 +208,19 @@ def freeradius(directory: Path, *, users: int, recording: bool) -> Iterator[Runn
     with run_freeradius(directory, users=users, extras=records(database) if recording else Extras()) as (port, process):
         counter = (lambda: count_events(database)) if recording else None
         yield Running(name=name, port=port, process_id=process, count_events=counter)
+
+
+@contextmanager
+def postgres_freeradius(directory: Path, server: Server, *, users: int) -> Iterator[Running]:
+    """FreeRADIUS that records in a database of its own on a PostgreSQL server."""
+    server.execute(f"create database {PEER}")
+    for statement in SCHEMA.format(id="bigserial primary key", clustered="").split(";\n"):
+        if statement.strip():
+            server.execute(statement, PEER)
+    extras = _records(POSTGRES.format(port=server.port, user=USER, database=PEER))
+    with run_freeradius(directory, users=users, extras=extras) as (port, process):
+        counter = lambda: _checked(*postgres_rows(server.url(PEER), COUNTS, ())[0])  # noqa: E731
+        yield Running(name="FreeRADIUS, PostgreSQL", port=port, process_id=process, count_events=counter)
 
 
 @contextmanager

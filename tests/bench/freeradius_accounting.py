@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from .child import Running, free_port
-from .freeradius import SQL, Extras, run_freeradius
+from .freeradius import Extras, records, run_freeradius
 from .radiusd import listen
 from .settings import BenchmarkError
 
@@ -87,7 +87,7 @@ def accounting_freeradius(directory: Path) -> Iterator[Running]:
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("pragma journal_mode = wal")
         connection.executescript(package_file("schema.sql").read_text())
-    head = SQL.format(database=database).rstrip().removesuffix("}")
+    head = records(database).modules.rstrip().removesuffix("}")
     modules = FUNCTIONS + head + TABLES.format(queries=package_file("queries.conf"))
     extras = Extras(modules, sections=listen(port, "acct") + SECTIONS)
     with run_freeradius(directory, users=1, extras=extras) as (_, process):

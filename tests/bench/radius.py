@@ -55,10 +55,12 @@ def run(settings: Settings) -> str:
     return "\n\n".join([_introduction(settings), figures(results, names), *ratios(results)])
 
 
-def measure(servers: Sequence[Server], settings: Settings, *options: str) -> tuple[Results, Mapping[str, str]]:
+def measure(
+    servers: Sequence[Server], settings: Settings, *options: str, windows: Sequence[int] = WINDOWS
+) -> tuple[Results, Mapping[str, str]]:
     """Return the results of the chosen servers, and their names by key.
 
-    options: of radload. BenchmarkError as `run`.
+    options: of radload. windows: the numbers of outstanding logins. BenchmarkError as `run`.
     """
     chosen = [server for server in servers if not settings.servers or server.key in settings.servers]
     if not chosen:
@@ -67,7 +69,7 @@ def measure(servers: Sequence[Server], settings: Settings, *options: str) -> tup
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, _started(chosen, Path(name)) as running:
         program = compile_radload(Path(name))
         for number in range(settings.rounds):
-            for window in WINDOWS:
+            for window in windows:
                 for key, server in running.items():
                     load = _measure(program, server, window, settings, [*options, "-s", f"{number}-{window}-"])
                     _tell(f"round {number + 1}, window {window}: {server.name}, {load.requests_per_second:.0f}/s")

@@ -7,10 +7,11 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import httpx
 
@@ -85,20 +86,30 @@ def count_events(database: Path) -> int:
 
 
 @contextmanager
-def sallyport(directory: Path, *, users: int) -> Iterator[Running]:
-    """Run `sallyport serve` in an empty directory with all of its files."""
+def sallyport(
+    directory: Path,
+    *,
+    users: int,
+    name: str = "Sallyport",
+    settings: Mapping[str, str] = MappingProxyType({}),
+    count: Callable[[], int] | None = None,
+) -> Iterator[Running]:
+    """Run `sallyport serve` in an empty directory with all of its files.
+
+    settings: further environment variables. count: returns the events in the store; None for the embedded database.
+    """
     http, authentication, accounting = free_port(socket.SOCK_STREAM), free_port(), free_port()
     data, output = directory / "data", directory / "output"
-    environ = environment(data, http=http, authentication=authentication, accounting=accounting)
+    environ = environment(data, http=http, authentication=authentication, accounting=accounting) | dict(settings)
     if not PROGRAM.exists():
         raise BenchmarkError("the command sallyport is not installed beside this Python: tests/setup")
     with child_process([str(PROGRAM), "serve"], output=output, environment=environ, directory=directory) as process:
         wait_until(lambda: is_ready(http), process, output, seconds=30)
         set_up(environ, directory, users=users)
         yield Running(
-            name="Sallyport",
+            name=name,
             port=authentication,
             process_id=process.pid,
-            count_events=lambda: count_events(data / "sallyport.db"),
+            count_events=count or (lambda: count_events(data / "sallyport.db")),
             accounting_port=accounting,
         )

@@ -1,13 +1,16 @@
 """The comparison is fair: the peer does the configured work, and an unfair comparison is void."""
 
 import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.peers.postgres import SETTINGS, made, needs_postgres
+
 from . import machine, mschap
-from .freeradius import freeradius
+from .freeradius import freeradius, postgres_freeradius
 from .freeradius_accounting import accounting_freeradius, package_file
 from .radius import check_fair
 from .radiusd import find_program
@@ -110,6 +113,25 @@ def test_freeradius_checks_mschap(tmp_path: Path) -> None:
         told = run_radload(program, arguments, seconds=30)
         assert peer.count_events is not None
         assert (told.accepts, told.rejects, peer.count_events()) == (10, 10, 20)
+
+
+@pytest.mark.peer
+@needs_postgres
+@pytest.mark.skipif(not has_freeradius(), reason="freeradius or cc is not installed")
+def test_freeradius_records_in_postgres(tmp_path: Path) -> None:
+    """FreeRADIUS with PostgreSQL records an event for each accept and each reject: both servers do the same work."""
+    program, directory = compile_radload(tmp_path), tmp_path / "peer"
+    directory.mkdir()
+    with tempfile.TemporaryDirectory(prefix="sallyport-postgres-") as place:
+        server = made(Path(place), SETTINGS)
+        try:
+            with postgres_freeradius(directory, server, users=10) as peer:
+                arguments = ["-p", str(peer.port), "-n", "200", "-u", "10", "-b", "30", "-N", "5", "-t", "10"]
+                told = run_radload(program, arguments, seconds=30)
+                assert peer.count_events is not None
+                assert peer.count_events() == told.answered == 200
+        finally:
+            server.stop("immediate")
 
 
 @pytest.mark.peer

@@ -261,3 +261,14 @@ def test_each_remedy_belongs_to_a_reject_reason() -> None:
 def test_a_user_without_a_second_factor_is_enrolled_at_its_provider(factor: str, command: str) -> None:
     """The service enrols users of totp and wallet itself. The other providers enrol them elsewhere."""
     assert command in remedy_for(NOT_ENROLLED, factor)
+
+
+@pytest.mark.parametrize("reason", [Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.RATE_LIMITED])
+def test_the_remedy_for_a_provider_that_fails_is_its_check(reason: Reason) -> None:
+    assert remedy_for(reason, "ldap+duo").startswith("sallyport provider check {domain}")
+
+
+def test_the_check_of_the_first_factor_is_a_remedy_for_the_first_factor_only() -> None:
+    """`domain check` does not check the second factor."""
+    assert "sallyport domain check" in remedy_for(Reason.FIRST_FACTOR_UNREACHABLE, "ldap")
+    assert remedy_for(Reason.WRONG_CODE, "ldap+duo") == ""

@@ -279,7 +279,7 @@ def test_units_of_a_package_are_kept(host: BootedHost) -> None:
         assert "apt remove" in host.run(PROGRAM, "server", "uninstall", check=False).stderr
         host.run("systemctl", "disable", "--now", UNIT, BACKUP_TIMER)
         host.shell(f"sed -i 's#/usr/bin/sallyport#/usr/bin/true#' {package}/sallyport*")
-        assert "is a package's, for another program" in host.run(PROGRAM, "server", "install", check=False).stderr
+        assert "is from a package, for another program" in host.run(PROGRAM, "server", "install", check=False).stderr
     finally:
         host.shell(f"rm /usr/bin/sallyport {package}/sallyport*; systemctl daemon-reload")
 

@@ -73,6 +73,7 @@ def reader(areas: Areas) -> Reader:
         areas.store,
         areas.vault,
         areas.settings.data_dir,
+        areas.cluster,
         areas.revocations,
         {"ldap": reader.read},
         {},

@@ -142,7 +142,7 @@ async def test_a_domain_runs_one_job_at_a_time(areas: Areas) -> None:
     areas.domain, own = other, areas.domain
     third = await queue(areas, person("ben"))
     for busy, following in (((), [first, third]), ((own,), [third])):
-        waiting = partial(jobs_repo.waiting, busy=busy, held={}, most=9)
+        waiting = partial(jobs_repo.waiting, node_id=0, busy=busy, held={}, most=9)
         assert [job.id for job in await areas.store.read(waiting)] == following
     async with at_work(areas):
         ended = [(await over(areas, job)).ended_at for job in (first, second, third)]

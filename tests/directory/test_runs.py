@@ -50,7 +50,7 @@ async def test_repeated_and_refused_begins_leave_no_files(areas: Areas, tmp_path
     """An agent that continues its run, or begins one in an unknown domain, leaves no more files however often it
     repeats the request."""
     files = RecordedFiles(tmp_path)
-    runs = Runs(areas.store, files, areas.directory.directories, areas.clock)
+    runs = Runs(areas.store, files, areas.cluster, areas.directory.directories, areas.clock)
     run = (await runs.begin(areas.domain, "hq", None)).run_id
     for _ in range(3):
         assert (await runs.begin(areas.domain, "hq", run)).run_id == run

@@ -45,14 +45,15 @@ class Command:
 class Walk:
     """How the commands of a page are run.
 
-    page: path from the root of the repository. before: commands of an earlier page, run first in the same shell.
-    serves: the page starts the service itself. settings: environment variables of the service and of the commands.
-    replace: text of the page to text of the test; `{free}` in both is a free port. files: copied into the directory of
-    the shell, named from the page's folder. fails: beginnings of commands that end with status 1 here. typed:
-    beginnings of commands to their input. skip: beginnings of blocks that are not run.
+    page: path from the root of the repository. needs: a program that must be installed. before: commands of an earlier
+    page, run first in the same shell. serves: the page starts the service itself. settings: environment variables of
+    the service and of the commands. replace: text of the page to text of the test; `{free}` in both is a free port.
+    files: copied into the directory of the shell, named from the page's folder. fails: beginnings of commands that end
+    with status 1 here. typed: beginnings of commands to their input. skip: beginnings of blocks that are not run.
     """
 
     page: str
+    needs: str = ""
     before: Sequence[str] = ()
     serves: bool = False
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

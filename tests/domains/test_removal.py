@@ -94,7 +94,7 @@ async def test_a_domain_with_a_waiting_import_is_not_removed(areas: Areas) -> No
         )
 
     await areas.store.write(add)
-    with pytest.raises(Conflict, match="an import of the domain is not done"):
+    with pytest.raises(Conflict, match="an import of the domain is waiting or running"):
         await areas.removal.remove(domain_id)
     await areas.store.write(lambda tx: tx.execute("update directory_jobs set state = 'DONE'"))
     await areas.removal.remove(domain_id)

@@ -40,7 +40,7 @@ async def pass_by(areas: Areas, reverts: Reverts, monotonic: MonotonicClock, sec
 async def test_an_unconfirmed_change_is_reverted(areas: Areas) -> None:
     """Mode and fallback are reverted at the deadline, not before and not again."""
     monotonic = MonotonicClock()
-    reverts = Reverts(areas.domains, areas.clock, monotonic)
+    reverts = Reverts(areas.domains, areas.cluster, areas.clock, monotonic)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW, revert_after_minutes=10)
     assert settings(areas) == ("enforce", "allow", True)
     assert await pass_by(areas, reverts, monotonic, 0) == 0
@@ -56,7 +56,7 @@ async def test_a_confirmed_change_is_kept(areas: Areas, confirmed: Mode | None) 
     """A change without revert_after_minutes confirms the pending one; that of another domain stays pending."""
     other = await areas.domains.add(areas.tenant, "branch")
     monotonic = MonotonicClock()
-    reverts = Reverts(areas.domains, areas.clock, monotonic)
+    reverts = Reverts(areas.domains, areas.cluster, areas.clock, monotonic)
     await areas.domains.set_mode([areas.domain, other], Mode.ENFORCE, revert_after_minutes=10)
     await areas.domains.set_mode([areas.domain], confirmed)
     assert await pass_by(areas, reverts, monotonic, 0) == 0
@@ -68,7 +68,7 @@ async def test_a_confirmed_change_is_kept(areas: Areas, confirmed: Mode | None) 
 async def test_a_repeated_change_is_reverted_to_the_confirmed_state(areas: Areas) -> None:
     """A repeated request moves the deadline and does not confirm the change."""
     monotonic = MonotonicClock()
-    reverts = Reverts(areas.domains, areas.clock, monotonic)
+    reverts = Reverts(areas.domains, areas.cluster, areas.clock, monotonic)
     for _ in range(3):
         await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW, revert_after_minutes=10)
         assert await pass_by(areas, reverts, monotonic, 6 * MINUTE) == 0
@@ -84,7 +84,7 @@ async def test_a_deadline_survives_a_restart(areas: Areas) -> None:
         later = Areas(areas.store, areas.clock)
         later.domain = areas.domain
         await later.configuration.reload()
-        await Reverts(later.domains, areas.clock, MonotonicClock()).revert_due()
+        await Reverts(later.domains, later.cluster, areas.clock, MonotonicClock()).revert_due()
         assert settings(later)[0] == mode
 
 
@@ -92,7 +92,7 @@ async def test_a_deadline_survives_a_restart(areas: Areas) -> None:
 async def test_setting_the_system_clock_does_not_move_the_deadline(areas: Areas, jump: int) -> None:
     """While the process runs, the monotonic clock decides."""
     monotonic = MonotonicClock()
-    reverts = Reverts(areas.domains, areas.clock, monotonic)
+    reverts = Reverts(areas.domains, areas.cluster, areas.clock, monotonic)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     assert await reverts.revert_due() == 0
     areas.clock.pass_by(jump)
@@ -108,7 +108,7 @@ async def test_a_clock_set_back_before_a_restart_does_not_extend_a_change(areas:
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     areas.clock.pass_by(-365 * 86_400)
     monotonic = MonotonicClock()
-    reverts = Reverts(areas.domains, areas.clock, monotonic)
+    reverts = Reverts(areas.domains, areas.cluster, areas.clock, monotonic)
     assert await reverts.revert_due() == 0
     monotonic.now += 10 * MINUTE
     assert await reverts.revert_due() == 1
@@ -164,7 +164,7 @@ async def test_a_restore_keeps_modes_set_during_break_glass(areas: Areas) -> Non
 async def test_a_deadline_during_break_glass_reverts_the_stored_state(areas: Areas) -> None:
     """The domain stays in monitor mode; the revert applies to the state that the restore brings back."""
     monotonic = MonotonicClock()
-    reverts = Reverts(areas.domains, areas.clock, monotonic)
+    reverts = Reverts(areas.domains, areas.cluster, areas.clock, monotonic)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW)
     await areas.domains.set_mode([areas.domain], Mode.MONITOR, Fallback.DENY, revert_after_minutes=10)
     await areas.domains.break_glass()

@@ -113,7 +113,9 @@ async def test_a_pending_revocation_survives_a_restart(areas: Areas) -> None:
         await areas.remove_user(areas.domain, "ann")
         assert await left(areas) == 1
         assert nas.requests == []
-        areas.revocations = Revocations(areas.store, areas.dynamic, areas.domains, areas.rules, areas.clock)
+        areas.revocations = Revocations(
+            areas.store, areas.cluster, areas.dynamic, areas.domains, areas.rules, areas.clock
+        )
         async with at_work(areas):
             await done(areas)
         assert ended(nas) == [b"1"]
@@ -122,7 +124,9 @@ async def test_a_pending_revocation_survives_a_restart(areas: Areas) -> None:
 async def test_a_session_that_begins_after_the_revocation_ends(areas: Areas) -> None:
     """A session whose accounting starts after the first look-up ends too; the NAS is not asked again about the
     others."""
-    areas.revocations = Revocations(areas.store, areas.dynamic, areas.domains, areas.rules, areas.clock, late_s=5.0)
+    areas.revocations = Revocations(
+        areas.store, areas.cluster, areas.dynamic, areas.domains, areas.rules, areas.clock, late_s=5.0
+    )
     async with nas_of(areas) as (nas, corp), at_work(areas):
         await session(areas, corp, "early", USER_NAME="ann")
         await areas.store.write(lambda tx: areas.revocations.revoke(tx, areas.domain, ["ann"], "a test"))

@@ -95,7 +95,7 @@ async def test_wrong_codes_under_one_authenticator_count(wire: Wire, script: Scr
 
 
 @pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
-async def test_codes_behind_the_password_count(wire: Wire, script: Script, signed: bool) -> None:
+async def test_codes_appended_to_the_password_count(wire: Wire, script: Script, signed: bool) -> None:
     """A right password with a wrong code does not reset the count."""
     script.begins = Outcome.CODE
     for number in range(10):

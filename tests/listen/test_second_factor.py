@@ -335,7 +335,7 @@ async def test_another_user_on_the_same_port(wire: Wire, script: Script) -> None
     assert [each.user for each in script.started] == ["ann", "bob"]
 
 
-async def test_another_code_behind_the_password(wire: Wire, script: Script) -> None:
+async def test_another_code_appended_to_the_password(wire: Wire, script: Script) -> None:
     """Each code after a password is checked separately: a wrong one does not join the check of the right one."""
     script.gate = trio.Event()
     right, wrong = a_login(password="hello123456"), a_login(password="hello000000")

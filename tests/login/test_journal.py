@@ -71,6 +71,7 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
         would_have_been="reject",
         reason="no provider",
         latency_us=1234,
+        node_id=0,
     )
     assert [await count(listener.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
     authenticator = login.request.authenticator

@@ -40,12 +40,12 @@ async def test_faults_of_duo() -> None:
     """Wrong keys, a wrong host and a wrong clock have different errors."""
     async with duo_bench() as bench:
         fields = dict(bench.fields)
-        assert await checked(Duo, **fields) == "Duo takes the keys, and the clocks agree"
+        assert await checked(Duo, **fields) == "Duo accepts the keys, and the clocks agree"
         assert "check skey" in await checked(Duo, **{**fields, "skey": duo_server.SKEY[::-1]})
         bench.server.skew_s = -400
         assert "400 s off Duo's: set it, best by NTP" in await checked(Duo, **fields)
         bench.behave(Behaviour.EMPTY)
-        assert "what answers is not Duo's Auth API" in await checked(Duo, **fields)
+        assert "the server is not Duo's Auth API" in await checked(Duo, **fields)
         bench.behave(Behaviour.RUBBISH)
         assert "without a JSON object" in await checked(Duo, **fields)
         assert bench.prompts == 0
@@ -100,7 +100,7 @@ async def test_faults_of_privacyidea() -> None:
     async with serving(serve) as server:
         url = f"http://127.0.0.1:{server.port}"
         assert "stays unknown" in await checked(PrivacyIdea, url=url)
-        assert "takes the adminToken" in await checked(PrivacyIdea, url=url, adminToken="right")
+        assert "accepts the adminToken" in await checked(PrivacyIdea, url=url, adminToken="right")
         assert "does not accept the adminToken" in await checked(PrivacyIdea, url=url, adminToken="wrong")
 
 

@@ -240,7 +240,7 @@ async def test_an_invalid_answer_is_a_failure(stand: Stand, autojump_clock: Mock
     async def give() -> object:
         return answer
 
-    await stand.fails(give, "makes no sense")
+    await stand.fails(give, "is not valid")
 
 
 async def test_a_failing_store_does_not_open_the_circuit(stand: Stand, autojump_clock: MockClock) -> None:
@@ -255,7 +255,7 @@ async def test_a_busy_provider_gets_a_pause(stand: Stand, autojump_clock: MockCl
     """After a 429 no call is made for as long as the provider asked; this is neither a failure nor a success."""
     await stand.fails(ProviderError("busy", retry_after_s=17.0))
     await trio.sleep(16)
-    refused = await stand.fails(APPROVED, "left alone")
+    refused = await stand.fails(APPROVED, "for a pause")
     assert refused.retry_after_s == pytest.approx(1)
     assert stand.provider.calls == 1
     await trio.sleep(1.1)
@@ -278,7 +278,7 @@ async def test_a_rate_limit_for_a_code_affects_only_its_user(
     if limited:
         assert await stand.start() is APPROVED
     else:
-        await stand.fails(APPROVED, "left alone")
+        await stand.fails(APPROVED, "for a pause")
 
 
 async def test_a_pause_has_a_limit(stand: Stand, autojump_clock: MockClock) -> None:

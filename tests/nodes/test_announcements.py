@@ -8,8 +8,7 @@ from sallyport.store.foreign import CONFIGURATION, TOKENS, ForeignChange
 from sallyport.store.model import Tx
 from sallyport.store.postgres.engine import PostgresStore
 from sallyport.web.scope import Role
-from tests.areas import Areas
-from tests.nodes.conftest import until
+from tests.nodes.conftest import Pair, until
 from tests.peers.postgres import needs_postgres
 
 pytestmark = needs_postgres
@@ -47,9 +46,9 @@ async def test_a_change_that_is_undone_is_not_announced(store: PostgresStore, ch
     assert changes == [ForeignChange(CONFIGURATION, 0)]
 
 
-async def test_a_changed_password_holds_on_every_node(pair: tuple[Areas, Areas]) -> None:
+async def test_a_changed_password_holds_on_every_node(pair: Pair) -> None:
     """A user in the memory of one node is read again after another node has changed the password."""
-    one, two = pair
+    one, two = pair.one, pair.two
     user_id = await one.add_user(one.domain, "ann", b"first password")
     before = None
     while before is None or two.users.cached(one.domain, "ann") is not before:  # until the new user is announced
@@ -61,9 +60,9 @@ async def test_a_changed_password_holds_on_every_node(pair: tuple[Areas, Areas])
     assert after.passwords[0] == b"second password"
 
 
-async def test_a_revoked_token_is_refused_by_every_node(pair: tuple[Areas, Areas]) -> None:
+async def test_a_revoked_token_is_refused_by_every_node(pair: Pair) -> None:
     """A token in the memory of one node is refused after another node has revoked it."""
-    one, two = pair
+    one, two = pair.one, pair.two
     record, token = await one.tenancy.create_token(1, 1, Role.ADMIN, "t", None)
     assert (await two.tenancy.authenticate(token)).token_id == record.id
     seen: list[ForeignChange] = []
@@ -74,9 +73,9 @@ async def test_a_revoked_token_is_refused_by_every_node(pair: tuple[Areas, Areas
         await two.tenancy.authenticate(token)
 
 
-async def test_a_new_domain_is_known_on_every_node(pair: tuple[Areas, Areas]) -> None:
+async def test_a_new_domain_is_known_on_every_node(pair: Pair) -> None:
     """A change of the configuration reaches the snapshots of another node within a second."""
-    one, two = pair
+    one, two = pair.one, pair.two
     async with trio.open_nursery() as nursery:
         nursery.start_soon(two.configuration.watch)
         domain_id = await one.domains.add(one.tenant, "branch")

@@ -11,24 +11,23 @@ from sallyport.policy.lockouts.failures import Kind
 from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.login.conftest import Answers, FakeListener
-from tests.nodes.conftest import until
+from tests.nodes.conftest import LOCKOUT as LIMIT
+from tests.nodes.conftest import Pair, until
 from tests.peers.postgres import needs_postgres
 from tests.policy.lockouts.guesses import LOCKED, WRONG, fail, log_in
 
 pytestmark = needs_postgres
-LIMIT = 5
-"""Failures that lock, in `pair`."""
 
 
 @pytest.fixture
-async def nodes(pair: tuple[Areas, Areas]) -> AsyncIterator[tuple[FakeListener, FakeListener]]:
+async def nodes(pair: Pair) -> AsyncIterator[tuple[FakeListener, FakeListener]]:
     """Yield two nodes that exchange notices, with a RADIUS client and the user ann."""
-    one, two = pair
+    one, two = pair.one, pair.two
     client = await one.client()
     await one.add_user(one.domain, "ann", b"hello")
     await two.configuration.reload()
     async with trio.open_nursery() as nursery:
-        for each in pair:
+        for each in (one, two):
             await nursery.start(each.notices.run)
             await nursery.start(each.first.run)
             await nursery.start(each.second.run)
@@ -98,8 +97,7 @@ async def test_a_node_that_starts_knows_the_failures_before(nodes: tuple[FakeLis
     one, two = nodes
     await fail(one, LIMIT - 1)
     await sent(one.areas, LIMIT - 1)
-    late = Areas(two.areas.store, two.areas.clock, lockout_failures=LIMIT, node_name="two")
-    late.cluster.id = two.areas.cluster.id
+    late = Areas(two.areas.store, two.areas.clock, lockout_failures=LIMIT, cluster=two.areas.cluster)
     async with trio.open_nursery() as nursery:
         await nursery.start(late.notices.run)
         nursery.cancel_scope.cancel()

@@ -72,7 +72,7 @@ async def polled(provider: Provider, answer: Answer) -> Outcome:
         return (await provider.poll(answer.handle)).outcome
 
 
-async def test_a_code_behind_the_password(server: PrivacyIdea, provider: Provider) -> None:
+async def test_a_code_appended_to_the_password(server: PrivacyIdea, provider: Provider) -> None:
     """A wrong code is wrong, and the right one is right once."""
     server.add_totp("alice", SEED)
     code = otp()

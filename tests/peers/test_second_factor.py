@@ -184,7 +184,7 @@ def test_a_challenge_is_answered(coding: RunningService, code_device: Device, us
     assert REJECTED in login(user, next_code(seed), state)
 
 
-def test_a_code_behind_the_password(coding: RunningService, code_device: Device) -> None:
+def test_a_code_appended_to_the_password(coding: RunningService, code_device: Device) -> None:
     """Password and code in one field are accepted in one round trip. The same code does not count twice."""
     seed = enrol(coding, "max")
     together = PASSWORD + next_code(seed)

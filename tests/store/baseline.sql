@@ -325,7 +325,7 @@ CREATE TABLE directory_jobs (
     updated bigint not null default 0, removed bigint not null default 0, skipped bigint not null default 0,
     failed bigint not null default 0, position bigint not null default 0, errors text not null default '[]',
     message text not null default '', created_at bigint not null, started_at bigint, ended_at bigint,
-    removals bigint not null default 0
+    removals bigint not null default 0, node_id bigint not null default 0
 );
 CREATE INDEX directory_jobs_order on directory_jobs (domain_id, id);
 CREATE INDEX directory_jobs_own on directory_jobs (directory_id, id);
@@ -334,7 +334,7 @@ CREATE TABLE directory_runs (
     id integer primary key autoincrement, domain_id bigint not null references domains (id),
     directory_id bigint not null unique references directories (id), file text not null, complete bigint not null,
     sequence bigint not null default 0, octets bigint not null default 0, entries bigint not null default 0,
-    created_at bigint not null, updated_at bigint not null
+    created_at bigint not null, updated_at bigint not null, node_id bigint not null default 0
 );
 CREATE TABLE directory_schedules (
     directory_id integer primary key references directories (id), domain_id bigint not null references domains (id),
@@ -427,7 +427,7 @@ CREATE TABLE events (
     client_ip text not null, device_id bigint not null, device_name text not null, station text not null,
     method text not null, factor text not null, decision text not null, applied_decision text not null,
     would_have_been text not null, reason text not null, latency_us bigint not null, service_type bigint,
-    machine bigint
+    machine bigint, node_id bigint not null default 0
 );
 CREATE INDEX events_order on events (domain_id, at);
 CREATE TABLE answers (id integer primary key, at bigint not null, packed bytea not null);

@@ -1,19 +1,20 @@
-"""The agents: programs near a directory, or on a machine, that the service does not reach. They send HTTPS requests to
-the service, and do not depend on store and web.
+"""The agents: programs that run on a machine, or near a directory, to which the service cannot connect. They send HTTPS
+requests to the service. Their code does not import the packages store and web.
 
-Both have one file (TOML, mode 0600), made by `sallyport agent key create`, with the service's address and an enrolment
-key. At its first start an agent makes a key of its own, sends the hash of the key to the service, and replaces the
-enrolment key in the file by the key. It makes the next key long before this one expires. The file holds a valid key at
-every moment.
+Each agent has one configuration file (TOML, mode 0600) with the service's URL and an enrolment key. The command
+`sallyport agent key create` prints this file. At its first start an agent generates its own key, sends the hash of the
+key to the service, and replaces the enrolment key in the file with its own key. It renews the key long before the key
+expires. The file contains a valid key at every moment.
 
-The modules that both share need the standard library alone, so that an agent starts at once and stays small:
+These modules are used by both agents and need only the standard library, so that an agent starts quickly and stays
+small:
 
-file         the configuration file, read and rewritten; the lock of the state
-service      a client of the service over one HTTPS connection; the back-off after a failure
+file         reading and rewriting the configuration file; the lock of the state directory
+service      the HTTPS client of the service, with one connection; the back-off after a failure
 keys         the agent's own key: enrolment and renewal
 
-endpoint     the agent of a machine's accounts
-directory    the agent of a directory
-templates    the files that agents start with, and their systemd units
+endpoint     the agent that manages the accounts of a machine
+directory    the agent that reads an LDAP directory
+templates    the initial configuration files of agents, and their systemd units
 cli          `sallyport agent install`, `uninstall` and `key`
 """

@@ -1,6 +1,6 @@
-"""`sallyport agent install` and `uninstall`: an agent's file and its systemd unit.
+"""`sallyport agent install` and `uninstall`: an agent's configuration file and its systemd unit.
 
-`sallyport agent key`: enrolment keys, and the files that agents start with.
+`sallyport agent key`: enrolment keys, and the initial configuration files of agents.
 """
 
 import shutil
@@ -23,19 +23,23 @@ COLUMNS = ("keyId", "name", "kind", "agent", "instanceId", "status", "uses", "us
 NUMBER = click.IntRange(min=1)
 PREFIX = click.Path(path_type=Path)
 prefix_option = click.option(
-    "--prefix", type=PREFIX, default=Path("/"), help="The host's root directory; in another, only files are written."
+    "--prefix",
+    type=PREFIX,
+    default=Path("/"),
+    help="Root directory of the host. If it is not /, only files are written.",
 )
 which = click.argument("which", type=click.Choice(["endpoint", "directory"]), default="endpoint")
 
 
 @click.command()
 @which
-@click.option("--start", is_flag=True, help="Enable and start the unit, too.")
+@click.option("--start", is_flag=True, help="Also enable and start the unit.")
 @prefix_option
 def install(*, which: str, start: bool, prefix: Path) -> None:
-    """Write an agent's file from standard input, and its systemd unit. `agent key create` prints the file.
+    """Write an agent's configuration file, read from standard input, and its systemd unit.
 
-    An existing file is kept if standard input is empty or a terminal.
+    The command `agent key create` prints the configuration file. An existing file is kept if standard input is empty or
+    a terminal.
     """
     from sallyport.agent.templates import AGENTS
 
@@ -58,11 +62,15 @@ def install(*, which: str, start: bool, prefix: Path) -> None:
 
 @click.command()
 @which
-@click.option("--lock-accounts", is_flag=True, help="Lock every account that the endpoint agent manages first.")
-@click.option("--purge", is_flag=True, help="Remove the agent's file and its state, too.")
+@click.option("--lock-accounts", is_flag=True, help="First lock every account that the endpoint agent manages.")
+@click.option("--purge", is_flag=True, help="Also remove the agent's configuration file and its state.")
 @prefix_option
 def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> int:
-    """Stop an agent and remove its unit. Accounts stay as they are, unless --lock-accounts is given."""
+    """Stop an agent and remove its unit. Accounts stay as they are, unless --lock-accounts is given.
+
+    If --lock-accounts fails for an account, the agent is stopped, but nothing is removed: repair the cause and repeat
+    the command.
+    """
     from sallyport.agent.templates import AGENTS
 
     agent = AGENTS[which]
@@ -75,13 +83,20 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
 
         for name, error in lock_all(config, prefix):
             failures += bool(error)
-            click.echo(f"{name}: {error or 'locked'}")
+            click.echo(f"{name}: {error or 'done'}")
+    if failures:
+        click.echo(
+            f"{agent.unit} is stopped, but nothing is removed, since a step has failed: repair the cause and repeat the"
+            " command",
+            err=True,
+        )
+        return 1
     unit.unlink(missing_ok=True)
-    if purge and not failures:
+    if purge:
         config.unlink(missing_ok=True)
         shutil.rmtree(_under(prefix, Path("/var/lib") / agent.state), ignore_errors=True)
-    click.echo(f"{agent.unit} is gone")
-    return 1 if failures else 0
+    click.echo(f"{agent.unit} is removed")
+    return 0
 
 
 @click.group(cls=Group)
@@ -93,7 +108,7 @@ def key() -> None:
 @click.option("--org", type=NUMBER, required=True, help="orgId of the domain.")
 @click.option("--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
 @click.option("--domain", required=True, metavar="NAME|ID", help="Domain of the agents (name or domainId).")
-@click.option("--instance", help="Only for the agent of this instance, even if it has one already.")
+@click.option("--instance", help="Make a key for this instance only, even if it has an agent already.")
 @click.option(
     "--kind",
     type=click.Choice(["endpoint", "directory"]),
@@ -102,14 +117,14 @@ def key() -> None:
     help="endpoint: accounts of a machine; directory: an LDAP directory that the service does not reach.",
 )
 @click.option("--name", default="", help="Name of the key in lists and in the audit trail.")
-@click.option("--uses", type=NUMBER, help="Number of machines that may use the key; unlimited unless given.")
+@click.option("--uses", type=NUMBER, help="Number of machines that may use the key; default: unlimited.")
 @click.option(
     "--expires",
     type=FUTURE,
-    help="Expiry of the key: a span such as 7d, or a time such as 2027-11-23. Without it: 30d.",
+    help="Expiry of the key: a span such as 7d, or a time such as 2027-11-23; default: 30d.",
 )
-@click.option("--service", metavar="URL", help="URL at which agents reach the service; public_url unless given.")
-@click.option("--directory-name", help="Name of the directory in the service; the domain's unless given.")
+@click.option("--service", metavar="URL", help="URL at which agents reach the service; default: public_url.")
+@click.option("--directory-name", help="Name of the directory in the service; default: name of the domain.")
 @click.option(
     "--ldap-server", "servers", multiple=True, metavar="URL", help="URL of a server of the directory; repeatable."
 )
@@ -180,13 +195,14 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.option("--domain", required=True, metavar="NAME|ID", help="Domain of the key.")
 @click.pass_obj
 def revoke(line: CommandLine, *, key: int, domain: str) -> None:
-    """Revoke a key. Keys that agents got by an enrolment key stay valid."""
+    """Revoke a key. The keys that agents received in exchange for an enrolment key stay valid."""
     line.run("/api/v1/agent/revokeKey", {"keyId": key}, domain=domain)
     line.note(f"API key {key} is revoked")
 
 
 def _write(config: Path, text: str, agent: "Installed") -> None:
-    """Check the file as the agent does, and write it. ConfigError: the file is wrong, or another agent's."""
+    """Check the configuration file as the agent does, and write it. ConfigError: the file is invalid, or is for another
+    kind of agent."""
     from sallyport.agent import file
     from sallyport.base import disk
 

@@ -1,4 +1,5 @@
-"""The configuration file of an agent: read, checked, and rewritten when its keys change. Also the lock of its state.
+"""The configuration file of an agent: reading and checking it, and rewriting it when its API keys change. Also the lock
+of the state directory.
 
     service = "https://sallyport.example.org"
     enrolment_key = "spk_..."
@@ -6,8 +7,9 @@
     [directory]
     servers = ["ldaps://dc1.example.org"]
 
-It holds secrets, so it must be private: a regular file of the agent's user or root, mode 0600 or less. An unknown key
-is an error, and no message repeats a value. The agent rewrites single lines and leaves the rest as it is, comments too.
+The file contains secrets, so it must be private: a regular file of the agent's user or root, with mode 0600 or
+stricter. An unknown TOML key is an error. No message contains a value. The agent rewrites only the lines of its API
+keys, and keeps all other lines, including comments.
 """
 
 import fcntl
@@ -31,14 +33,14 @@ _TABLE: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 class Table:
-    """A table of the file, from which each key is taken once; `end` finds unknown keys."""
+    """A TOML table of the file. Each method removes one key and returns its value; `end` finds unknown keys."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
         self._values = dict(values)
         self._where = where
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Take a text; without a default it is required, and not empty. Raises ConfigError."""
+        """Take a text. Without a default the key is required, and the text must not be empty. Raises ConfigError."""
         value = self._values.pop(name, default)
         if value is None or (default is None and value == ""):
             raise self.wrong(name, "is missing")
@@ -75,14 +77,14 @@ class Table:
         return value
 
     def choice(self, name: str, default: str, *others: str) -> str:
-        """Take one of some words. Raises ConfigError."""
+        """Take one of several words: the default or one of the others. Raises ConfigError."""
         value = self._values.pop(name, default)
         if value not in (default, *others):
             raise self.wrong(name, f"must be one of {', '.join((default, *others))}")
         return str(value)
 
     def table(self, name: str) -> "Table":
-        """Take a table in this one; empty if there is none. Raises ConfigError."""
+        """Take a table inside this table; an empty table if it is missing. Raises ConfigError."""
         value = self._values.pop(name, {})
         if not isinstance(value, dict):
             raise self.wrong(name, "must be a table")
@@ -100,8 +102,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The keys in the file. renew_at: time of the key's renewal, ISO 8601; empty if unknown. former_key: the key before
-    `key`, which a service that was restored from a copy may know instead."""
+    """The API keys in the file.
+
+    key: the agent's own key. next_key: a generated key that the service has not accepted yet. renew_at: time at which
+    to renew `key`, in ISO 8601; empty if unknown. former_key: the key before `key`; a service that was restored from a
+    backup may know only this one.
+    """
 
     enrolment_key: Secret | None = None
     key: Secret | None = None
@@ -112,8 +118,8 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """The settings that the files of both agents have. own: the agent's own table, which the agent itself reads and
-    checks."""
+    """The settings that are common to the files of both agents. own: the table `[endpoint]` or `[directory]`, which the
+    agent itself reads and checks."""
 
     path: Path
     service: str
@@ -124,7 +130,8 @@ class AgentFile:
 
 
 def read(path: Path, agent: str) -> AgentFile:
-    """Return the file of an agent. agent: its table's name. ConfigError: the file is missing, not private, or wrong."""
+    """Return the settings in an agent's file. agent: name of the agent's table. ConfigError: the file is missing, not
+    private, or invalid."""
     table = Table(_parsed(_text(path), path), str(path))
     ca_certificate = table.text("ca_certificate", "")
     file = AgentFile(
@@ -146,9 +153,10 @@ def read(path: Path, agent: str) -> AgentFile:
 
 
 def rewrite(path: Path, changes: Mapping[str, str | None]) -> None:
-    """Set single-line texts at the top of the file, or delete them (None), atomically.
+    """Set text values at the top of the file, or delete them, in one atomic write.
 
-    ConfigError: the file cannot be written, or a text is not on a line of its own above the tables.
+    changes: value by TOML key; None deletes the key. ConfigError: the file cannot be written, or a key is not on its
+    own line above the tables.
     """
     before = _text(path)
     text = before
@@ -168,7 +176,8 @@ def rewrite(path: Path, changes: Mapping[str, str | None]) -> None:
 
 
 def _with(text: str, name: str, value: str | None) -> str:
-    """Return the text of a file with a key's line set, added, or deleted. value: printable, without quotes."""
+    """Return the text of a file after setting, adding or deleting the line of a TOML key. value: printable text without
+    quotes; None deletes the line."""
     table = _TABLE.search(text)
     top, rest = (text, "") if table is None else (text[: table.start()], text[table.start() :])
     line = "" if value is None else f'{name} = "{value}"\n'
@@ -188,7 +197,7 @@ def _parsed(text: str, path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        # The message may contain one character of the value, never more.
+        # The message of tomllib may contain one character of a value, but not more.
         raise ConfigError(f"{path}: {error}") from None
 
 
@@ -222,7 +231,10 @@ def _check_owner(path: Path, found: os.stat_result) -> None:
 
 @contextmanager
 def alone(directory: Path) -> Iterator[None]:
-    """Lock a state directory, which is created if it is missing. Locked: another agent runs; ConfigError."""
+    """Lock a state directory within this context. The directory is created if it is missing.
+
+    Locked: another agent is running. Raises ConfigError.
+    """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

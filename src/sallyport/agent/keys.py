@@ -1,9 +1,13 @@
-"""The agent's own key: obtained with the enrolment key of its file, and renewed long before it expires.
+"""The agent's own API key. The agent obtains it with the enrolment key in its file, and renews it long before it
+expires.
 
-The agent generates a key and writes it into the file as `next_key` before it sends the hash; the key becomes `key` when
-the service has stored the hash. After a crash the step is repeated with the same key. The former key is valid until its
-successor is used. It stays in the file: a service that is restored from a copy made before the renewal knows only that
-key, with which the agent registers the present one again.
+The agent generates a key and writes it into the file as `next_key` before it sends the hash of the key to the service.
+When the service has stored the hash, the agent renames `next_key` to `key`. After a crash the agent sends the hash of
+the same key again.
+
+The service accepts the former key until the new key is used. The file keeps the former key: a service that is restored
+from a backup made before the renewal knows only the former key. The agent then uses it to register the present key
+again.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,9 +28,9 @@ _NO_FIELDS: Final[Mapping[str, object]] = {}
 
 
 class KeyRing:
-    """The keys in an agent's file, which only the agent rewrites.
+    """The API keys in an agent's file. Only the agent rewrites them.
 
-    agent: name of the agent's table in the file. ConfigError: the file is wrong.
+    agent: name of the agent's table in the file. ConfigError: the file is invalid.
     """
 
     def __init__(self, path: Path, agent: str, service: ServiceClient, *, clock: Callable[[], int] = now_us) -> None:
@@ -38,12 +42,12 @@ class KeyRing:
 
     @property
     def enrolment_key(self) -> Secret | None:
-        """Return the enrolment key of the file; None if it was exchanged."""
+        """Return the enrolment key in the file; None if there is none, as after the exchange."""
         return self._keys.enrolment_key
 
     @property
     def key(self) -> Secret:
-        """Return the agent's own key. ConfigError: it has none yet."""
+        """Return the agent's own key. ConfigError: there is none yet."""
         if self._keys.key is None:
             raise ConfigError(f"{self._path}: there is no key in it; an enrolment_key is needed")
         return self._keys.key
@@ -55,8 +59,9 @@ class KeyRing:
     def enrol(self, fields: Mapping[str, object] = _NO_FIELDS, *, path: str = EXCHANGE) -> dict[str, object] | None:
         """Exchange the enrolment key, if there is one, for the agent's own key; return the service's answer.
 
-        None: the enrolment key was exchanged before. fields: further fields of the body. path: an operation that
-        answers as exchangeKey does. ServiceAway, ServiceRefused; ConfigError: the file cannot be written.
+        Return None if the file has no enrolment key. fields: further fields of the request body. path: exchangeKey or
+        another operation whose answer has the same form. Raises ServiceAway, ServiceRefused; ConfigError: the file
+        cannot be written.
         """
         enrolment_key = self._keys.enrolment_key
         if enrolment_key is None:
@@ -66,8 +71,10 @@ class KeyRing:
         return answer
 
     def renew_when_due(self) -> bool:
-        """Renew the key if due, or if the time is unknown; return whether it was renewed. ServiceAway, ServiceRefused;
-        ConfigError."""
+        """Renew the key if its renewal is due, or if the time of renewal is unknown; return whether it was renewed.
+
+        Raises ServiceAway, ServiceRefused, ConfigError.
+        """
         renew_at = _time(self._keys.renew_at)
         if renew_at is not None and self._clock() < renew_at:
             return False
@@ -77,17 +84,23 @@ class KeyRing:
         return True
 
     def refused(self, refusal: ServiceRefused) -> None:
-        """Recover from a refused request. Read the file again, since an admin may have added an enrolment key. If the
-        service does not accept the key, register it again with the former key. Raises ConfigError."""
+        """Recover after the service has refused a request.
+
+        Read the file again, since an admin may have added an enrolment key. If the refusal is about the key (401),
+        register the key again with the former key. Raises ConfigError.
+        """
         self.reload()
         key, former = self._keys.key, self._keys.former_key
         if refusal.status == _NO_KEY and key is not None and former is not None:
-            with suppress(ServiceAway, ServiceRefused):  # the former key is unknown too: an admin has to help
+            with suppress(ServiceAway, ServiceRefused):  # otherwise an admin must add an enrolment key
                 answer = self._service.post(RENEW, {"keyHash": token_hash(key.reveal().decode())}, key=former)
                 self._keep({}, answer)
 
     def _register(self, path: str, fields: Mapping[str, object], authority: Secret) -> tuple[dict[str, object], str]:
-        """Register the next key; return the service's answer, and the key."""
+        """Register the hash of the next key, and generate the key if there is none; return (answer, next key).
+
+        authority: the key that authorizes the request.
+        """
         next_key = self._keys.next_key
         if next_key is None:
             next_key = Secret(new_key().encode())
@@ -96,7 +109,7 @@ class KeyRing:
         try:
             answer = self._service.post(path, {**fields, "keyHash": token_hash(text)}, key=authority)
         except ServiceRefused as refusal:
-            if refusal.status == _CONFLICT:  # the key, or the machine, is another's: do not send this key again
+            if refusal.status == _CONFLICT:  # the key or machine belongs to another agent: do not send this key again
                 self._rewrite({"next_key": None})
             raise
         return answer, text

@@ -1,10 +1,10 @@
-"""The agents' client of the service: JSON over one HTTPS connection, which is kept open.
+"""The HTTP client of the agents: JSON over one persistent HTTPS connection to the service.
 
-There are two errors. `ServiceAway`: the service was not reached, is busy, or something else has answered (a captive
-portal, a proxy's page, half an answer); the agent tries again later. `ServiceRefused`: the service has refused the
-request, with an error in its own form.
+There are two errors. `ServiceAway`: the service was not reached, is overloaded, or the answer is not from the service
+(a captive portal, the error page of a proxy, an incomplete answer); the agent tries again later. `ServiceRefused`: the
+service has refused the request with one of its own JSON errors.
 
-An agent starts at once and stays small, so this uses the standard library's client.
+The client uses the standard library's http.client, so that an agent starts quickly and stays small.
 """
 
 import http.client
@@ -26,7 +26,7 @@ from sallyport.base.secret import Secret
 TIMEOUT_S: Final = 30.0
 ANSWER_LIMIT: Final = 16 << 20
 IDLE_S: Final = 15.0
-"""Seconds after which an idle connection is not used again. The service closes it some time later."""
+"""Idle time in seconds after which a connection is not used again. It is shorter than the service's idle timeout."""
 FIRST_WAIT_S: Final = 1.0
 MOST_WAIT_S: Final = 300.0
 _LATER: Final = frozenset({408, 425, 429})
@@ -35,10 +35,11 @@ _CHUNK: Final = 65_536
 
 
 class ServiceClient:
-    """A client of one service, for one thread at a time.
+    """A client of one service, for use by one thread at a time.
 
-    url: `https://host[:port][/path]`; `http://` for a loopback address only. ca_certificate: a file in PEM, trusted in
-    place of the system's. ConfigError: the URL has another form, or the certificate cannot be read.
+    url: `https://host[:port][/path]`; `http://` only for a loopback address. ca_certificate: a PEM file whose
+    certificates replace the system's trust store. agent: the User-Agent header. ConfigError: the URL has another form,
+    or the certificate file cannot be read.
     """
 
     def __init__(
@@ -64,9 +65,11 @@ class ServiceClient:
         key: Secret | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> dict[str, object]:
-        """Run an operation; return the answer's JSON object. key: an API key. timeout_s: for the whole request.
+        """Send a POST request; return the JSON object of the answer. key: an API key. timeout_s: limit of the whole
+        request.
 
-        The operation may run twice if the connection ends before its answer. Raises ServiceAway, ServiceRefused.
+        The service may carry out the request twice, if the connection is closed before the answer. Raises ServiceAway,
+        ServiceRefused.
         """
         octets = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         status, kind, answer, after = self._exchange(path, octets, key, timeout_s)
@@ -79,7 +82,7 @@ class ServiceClient:
         raise ServiceRefused(_clean(text) or f"refused with {status}", status)
 
     def close(self) -> None:
-        """Close the connection; the next request opens another."""
+        """Close the connection; the next request opens a new one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(OSError):
@@ -88,7 +91,7 @@ class ServiceClient:
     def _exchange(
         self, path: str, octets: bytes, key: Secret | None, timeout_s: float
     ) -> tuple[int, str, bytes, float]:
-        """Return status, content type, body, and the seconds of Retry-After. Raises ServiceAway."""
+        """Return (status, content type, body, seconds of Retry-After or 0.0). Raises ServiceAway."""
         deadline = self._clock() + timeout_s
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": self._agent}
         if key is not None:
@@ -146,7 +149,7 @@ class ServiceClient:
         return self._connection
 
     def _limit(self, connection: http.client.HTTPConnection, deadline: float) -> None:
-        """Limit the next step to the remaining time. TimeoutError: no time is left."""
+        """Set the socket timeout to the remaining time. TimeoutError: no time is left."""
         left = deadline - self._clock()
         if left <= 0:
             raise TimeoutError
@@ -155,8 +158,8 @@ class ServiceClient:
 
 
 class BackOff:
-    """An exponential back-off. The wait doubles with each failure, and is reduced by up to half at random, so that
-    agents do not retry together. chance: returns a random number in 0..1."""
+    """An exponential back-off. The wait doubles with each failure. It is reduced at random by up to half, so that
+    agents do not all retry at the same time. chance: returns a random number in 0..1."""
 
     def __init__(
         self, *, first_s: float = FIRST_WAIT_S, most_s: float = MOST_WAIT_S, chance: Callable[[], float] = random.random
@@ -167,7 +170,7 @@ class BackOff:
         self._wait_s = first_s
 
     def failed(self, at_least_s: float = 0.0) -> float:
-        """Return the seconds to wait after a failure. at_least_s: the service's Retry-After."""
+        """Return the seconds to wait after a failure. at_least_s: seconds of the Retry-After header."""
         wait_s = self._wait_s * (1 - self._chance() / 2)
         self._wait_s = min(self._most_s, 2 * self._wait_s)
         return max(wait_s, min(at_least_s, self._most_s))
@@ -178,7 +181,7 @@ class BackOff:
 
 
 def _split(url: str) -> tuple[str, int, str, bool]:
-    """Return host, port, path without a slash at its end, and whether the URL is HTTPS. Raises ConfigError."""
+    """Return (host, port, path without a final slash, whether the URL is HTTPS). Raises ConfigError."""
     wrong = ConfigError("service: not a URL such as https://sallyport.example.org")
     try:
         parts = urlsplit(url)
@@ -213,12 +216,12 @@ def _object(octets: bytes) -> dict[str, object] | None:
 
 
 def _clean(text: str) -> str:
-    """Return a text of the service for a log; non-printable characters are replaced."""
+    """Return a text from the service in a form that is safe for a log: shortened, non-printable characters replaced."""
     return "".join(character if character.isprintable() else "?" for character in text[:_MAX_TEXT])
 
 
 def _reason(error: Exception) -> str:
-    """Return the cause of an error, for an admin."""
+    """Return a description of a connection error for an admin."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message}"
     if isinstance(error, TimeoutError | socket.timeout):

@@ -1,4 +1,5 @@
-"""Configuration files that agents start with, and their systemd units with minimal rights (systemd.exec(5))."""
+"""The initial configuration files of agents, and their systemd units, which run with minimal rights
+(systemd.exec(5))."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,8 @@ full_every_hours = 24
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPlace:
-    """The known settings of a directory. certificate: trusted certificate of its servers, in PEM."""
+    """The known settings of a directory, for an agent's file. certificate: trusted certificates of its servers, in
+    PEM."""
 
     name: str = ""
     servers: Sequence[str] = ()
@@ -48,8 +50,7 @@ class DirectoryPlace:
 
     @classmethod
     def of(cls, ldap: Mapping[str, object], wished: Mapping[str, object], name: str) -> "DirectoryPlace":
-        """Return the settings of a directory. Those that `wished` lacks come from the first factor `ldap`, and the
-        default name is `name`."""
+        """Return the settings in `wished`, completed from the first factor `ldap`. name: the default name."""
         found = {field: wished.get(field) or ldap.get(field) for field in ("servers", "baseDN", "bindDN", "startTls")}
         servers = found["servers"]
         return cls(
@@ -63,12 +64,13 @@ class DirectoryPlace:
 
 
 def endpoint_file(service: str, key: str) -> str:
-    """Return the complete text of an endpoint agent's file."""
+    """Return the initial text of an endpoint agent's file."""
     return _head("endpoint", service, key) + _ENDPOINT
 
 
 def directory_file(service: str, key: str, domain_id: int, place: DirectoryPlace) -> str:
-    """Return the text of a directory agent's file, without the secret of its account and unknown settings."""
+    """Return the initial text of a directory agent's file. The admin must add the bind secret and all missing
+    settings."""
     own = _DIRECTORY.format(
         domain=domain_id,
         name=_quoted(place.name),
@@ -86,7 +88,7 @@ def _head(agent: str, service: str, key: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a basic string of TOML: as in JSON, except for DEL."""
+    """Return a text as a TOML basic string. It is a JSON string in which DEL is escaped too."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -127,7 +129,8 @@ SystemCallArchitectures=native
 [Install]
 WantedBy=multi-user.target
 """
-# The endpoint agent rewrites /etc and homes as root; it needs root's capabilities over files, accounts and processes.
+# The endpoint agent runs as root and rewrites files in /etc and in home directories. It needs the capabilities over
+# files, accounts and processes.
 _ENDPOINT_UNIT: Final = """\
 ProtectSystem=yes
 CapabilityBoundingSet=CAP_AUDIT_WRITE CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER CAP_FSETID CAP_KILL
@@ -143,7 +146,10 @@ CapabilityBoundingSet=
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The unit and the file of an agent. state: name of its state directory below /var/lib."""
+    """The systemd unit and the configuration file of an agent.
+
+    state: name of the state directory below /var/lib. memory: MemoryMax of the unit. own: unit lines of this agent.
+    """
 
     agent: str
     config: Path
@@ -172,7 +178,7 @@ AGENTS: Final = {
     each.agent: each
     for each in (
         Installed("endpoint", Path("/etc/sallyport/endpoint-agent.toml"), "sallyport-agent", "128M", _ENDPOINT_UNIT),
-        # The agent runs as a user of its own and rewrites its keys, so its file is in its state directory.
+        # The agent runs as its own system user and rewrites its file, so the file is in its state directory.
         Installed(
             "directory",
             Path("/var/lib/sallyport-directory/directory-agent.toml"),

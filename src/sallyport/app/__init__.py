@@ -4,7 +4,7 @@ No other module knows how the areas are connected. `logins` connects the parts o
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -44,6 +44,7 @@ from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.targets import AccessTargets
 from sallyport.endpoints.totp import STEP_S, OneTimeSeeds
 from sallyport.endpoints.users.service import Users
+from sallyport.events.outlets.log import LoginLog
 from sallyport.events.outlets.service import Outlets
 from sallyport.events.outlets.transport import targets_of
 from sallyport.events.retention import Retention
@@ -81,6 +82,7 @@ from sallyport.mfa.circuit import Attached
 from sallyport.mfa.host import ConfiguredProvider
 from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, Notices, SharedNotices
+from sallyport.nodes.periodic import store_of_leader
 from sallyport.nodes.service import Alone, Cluster, Nodes
 from sallyport.nodes.watch import Watch
 from sallyport.outgoing.http import HttpFactory
@@ -111,13 +113,14 @@ WRONG_WALLET_KEYS = 10  # limit of wrong keys, and of wrong presentations, of on
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Parts of the service that a test replaces. None: the part according to the settings.
+    """Parts of the service that a test replaces. None means the part that the settings select.
 
     patience: see `SecondFactor`. ntlm_auth: returns the winbind helpers of a domain. credentials: returns the server
     certificate.
     """
 
     clock: Clock = now_us
+    cluster: Cluster | None = None
     http: HttpFactory | None = None
     timers: Timers = RFC_5080
     providers: Mapping[str, type[ConfiguredProvider]] | None = None
@@ -183,6 +186,7 @@ class App:
             store,
             vault,
             settings.data_dir,
+            self.cluster,
             self.revocations,
             readers(self._http_of, clock),
             checks(self._http_of, clock),
@@ -190,21 +194,23 @@ class App:
             directory_metrics,
             lambda domain_id: self._http_of(domain_id).egress.advice(),
         )
-        self.events = Events(store)
+        self.events = Events(store, self.cluster)
+        leader_store = store_of_leader(store, self.cluster)
         self.retention = Retention(
-            store,
+            leader_store,
             self.login_metrics,
             days=settings.event_days,
             limit=settings.event_limit_mib << 20,
             clock=clock,
         )
+        self.login_log = LoginLog(store, self._domain_name, self._node_id)
         self.outlets = Outlets(
-            store,
+            leader_store,
             targets_of(settings),
             self.http.egress,
             OutletMetrics(registry),
-            in_log=settings.log_logins,
             changes=settings.audit_outlets,
+            has_gaps=store.is_shared,
             domain=self._domain_name,
             pseudonyms=logs.pseudonyms,
         )
@@ -212,7 +218,7 @@ class App:
         self.certificates = Certificates(
             settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
         )
-        self.audit_retention = AuditRetention(store, days=settings.audit_days, clock=clock)
+        self.audit_retention = AuditRetention(leader_store, days=settings.audit_days, clock=clock)
         self.senders = Senders()
         self._wire_logins()
         self.rotation = Rotation(store, vault, clock, without=self._nodes_without_key)
@@ -241,6 +247,8 @@ class App:
             self.configuration.on_replaced(forget)
 
     def _cluster(self) -> Cluster:
+        if self._overrides.cluster is not None:
+            return self._overrides.cluster
         if not self.store.is_shared:
             return Alone(self.settings.node, self.version, self._own_address, self.clock)
         return Nodes(
@@ -268,6 +276,46 @@ class App:
         guesses = Guesses(burst=burst, tell=partial(self.notices.send, notice))
         self.notices.receive(notice, lambda values, age_us: guesses.count(str(values[0]), self.clock() - age_us))
         return guesses
+
+    def _node_id(self) -> int:
+        return self.cluster.id
+
+    @property
+    def own(self) -> tuple[Callable[[], Awaitable[object]], ...]:
+        """Return the tasks that each node runs for itself."""
+        return (
+            self.cluster.run,
+            self.follower.run,
+            self.devices.run,
+            self.clients.run,
+            self.configuration.watch,
+            self.sessions.run,
+            self.reverts.run,
+            self.logins.providers.run,
+            self.logins.ntlm_auth.run,
+            self.logins.lockouts.run,
+            self.directory.jobs.run,
+            self.agents.states.run,
+            self.agents.presence.run,
+        )
+
+    @property
+    def periodic(self) -> tuple[Callable[[], Awaitable[object]], ...]:
+        """Return the tasks that one node runs for all."""
+        return (
+            self.retention.run,
+            self.audit_retention.run,
+            self.outlets.run,
+            self.sessions.end,
+            self.removal.run,
+            self.revocations.run,
+            self.directory.schedules.run,
+            self.directory.handover.run,
+            self.agents.presence.watch,
+            self.agents.orders.run,
+            self.agents.rotations.run,
+            self.journal.purge,
+        )
 
     def _users_changed(self, domain_id: int) -> None:
         """Drop what another node has changed."""
@@ -319,6 +367,7 @@ class App:
             self.policies,
             self.keys,
             AgentMetrics(self.registry),
+            self.cluster,
             self.clock,
         )
         self.seeds = OneTimeSeeds(
@@ -327,8 +376,8 @@ class App:
 
     def _wire_logins(self) -> None:
         store, settings = self.store, self.settings
-        self.reverts = Reverts(self.domains, self.clock)
-        self.removal = Removal(self.configuration, self.clock, forget=self._forget)
+        self.reverts = Reverts(self.domains, self.cluster, self.clock)
+        self.removal = Removal(self.configuration, self.cluster, self.clock, forget=self._forget)
         self.logins = Logins(self, self._overrides)
         self.preview = Preview(
             store, self.configuration, self.domains, self.rules, self.logins.enrolled, self._find_client, self.clock
@@ -340,6 +389,7 @@ class App:
             self.sessions.count_records,
             keep_answers_s=2.0 * settings.duplicate_window_s,
             clock=self.clock,
+            cluster=self.cluster,
         )
 
     async def note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
@@ -359,7 +409,7 @@ class App:
             find_client=self._find_client,
             error_name=lambda cause: self.value_name("Error-Cause", cause),
         )
-        return dynamic, Revocations(self.store, dynamic, self.domains, self.rules, self.clock)
+        return dynamic, Revocations(self.store, self.cluster, dynamic, self.domains, self.rules, self.clock)
 
     def _forget(self) -> None:
         """Empty the caches that are filled on use."""
@@ -397,7 +447,7 @@ class App:
             keys_repo.revoke_enrolments(tx, now)
 
     async def _restored(self) -> None:
-        """Reload all data in memory after the store was replaced. Raises StoreError, SecretError."""
+        """Reload all data that are held in memory, since the store was replaced. Raises StoreError, SecretError."""
         await self.configuration.restored()
         await self.agents.prepare()
         await self.logins.lockouts.load()

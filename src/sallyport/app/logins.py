@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Logins:
-    """The services that decide logins."""
+    """The connected parts that decide logins."""
 
     def __init__(self, app: App, overrides: Overrides) -> None:
         self._app = app

@@ -1,5 +1,6 @@
-"""The audit trail: each change with its actor and time, newest first.
+"""The audit trail: each change with its actor and time.
 
-Each area writes its entries in the transaction of the change (`store/audit.py`). An entry never changes, and is deleted
-after its retention time. `service` has pages and retention, `operations` has /api/v1/audit/list.
+Each package writes its entries in the transaction of the change (`store/audit.py`). An entry never changes. It is
+deleted after the retention time. `service` reads pages and applies the retention time; `operations` has
+/api/v1/audit/list.
 """

@@ -22,9 +22,9 @@ MomentIfGiven = Annotated[Moment | None, BeforeValidator(_none_where_empty)]
 class ListAudit(ScopedIfGiven, Paged):
     """Body of audit/list. Empty text means no filter."""
 
-    domainId: Whole | None = Field(default=None, description="Id of a domain. Absent: all entries of the tenant.")
+    domainId: Whole | None = Field(default=None, description="Id of a domain; absent: all entries of the tenant.")
     search: AddressOrText = Field(
-        default="", description="Text that action, actor, target or changes contain, in upper or lower case."
+        default="", description="Text that action, actor, target or changes must contain (case-insensitive)."
     )
     action: Text = Field(default="", description="Action, such as `domain.add`.")
     actor: Text = Field(default="", description="Actor: the name of a token, of an API key or of a local user.")
@@ -42,12 +42,12 @@ class AuditEntry(Model):
     time: str = Field(description="Time of the change, ISO 8601 in UTC.")
     actorKind: str = Field(description="Kind of the actor: token, agent, command line or service.")
     actor: str = Field(description="Name of the actor.")
-    tokenId: int | None = Field(description="Id of the token that acted; null for another kind of actor.")
+    tokenId: int | None = Field(description="Id of the actor's token; null for another kind of actor.")
     action: str = Field(description="Action, such as `domain.add`.")
-    target: str = Field(description="Object of the action, in words.")
+    target: str = Field(description="Object that was changed, in words.")
     domainId: int | None = Field(description="Id of the domain; null if the change concerns no domain.")
     changes: dict[str, JsonValue] = Field(
-        description="Changed fields, each as [before, after]; a secret is named without its value."
+        description="Changed fields, each as [before, after]; the values of secrets are hidden."
     )
 
 

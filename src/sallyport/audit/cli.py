@@ -34,13 +34,15 @@ def audit() -> None:
 
 @audit.command("list")
 @click.option("--domain", help="Show only entries of this domain (name or domainId).")
-@click.option("--action", default="", help="Only this action, such as client.update.")
+@click.option("--action", default="", help="Show only entries with this action, such as client.update.")
 @click.option("--actor", default="", help="Show only entries of this token or user.")
-@click.option("--search", default="", help="A part of action, actor, target or changes.")
+@click.option("--search", default="", help="Show only entries with this text in action, actor, target or changes.")
 @click.option("--since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
-@click.option("--until", type=PAST, help="End time (exclusive), as --since.")
+@click.option("--until", type=PAST, help="End of the period (exclusive), in the form of --since.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), help="Maximum number of entries. Without it: 100 in a table, else all."
+    "--limit",
+    type=click.IntRange(min=1),
+    help="Maximum number of entries; default: 100 in a table, all in JSON and CSV.",
 )
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
@@ -71,7 +73,7 @@ def list_(
 
 
 def _entries(line: CommandLine, asked: dict[str, JSON]) -> Iterator[Row]:
-    """Yield the entries of all pages. asked: the arguments of audit.list."""
+    """Yield the entries of all pages. asked: arguments of the command audit.list."""
     while True:
         answer = line.row("audit.list", **asked)
         page = entries(answer["entries"])

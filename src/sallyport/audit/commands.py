@@ -16,9 +16,10 @@ PAGE = 100
 
 
 class ListAudit(Arguments):
-    """Arguments of audit.list: entries of a domain (name or domainId), or of the installation, newest first.
+    """Arguments of audit.list, which returns entries of a domain or of the whole installation, newest first.
 
-    after: time (microseconds) and id of the last entry on the previous page.
+    domain: name or domainId; None: the whole installation. after: (time in microseconds, id) of the last entry on the
+    previous page.
     """
 
     domain: str | None = None
@@ -32,8 +33,8 @@ class ListAudit(Arguments):
 
 
 def commands(service: Audit, tenants: Tenants, find_domain: Callable[[str], int]) -> dict[str, Command]:
-    """Return the commands of the audit trail by name. find_domain: returns the id of a domain by name or id
-    (NotFound)."""
+    """Return the commands of the audit trail by name. find_domain: function that returns the id of a domain, given its
+    name or id; it raises NotFound."""
 
     async def listing(wanted: ListAudit) -> JSON:
         query = AuditQuery(

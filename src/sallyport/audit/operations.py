@@ -18,8 +18,8 @@ def operations(service: Audit, gate: Gate) -> Operations:
 
     @audit.post("/api/v1/audit/list", roles=READERS)
     async def list_audit(body: ListAudit, caller: Caller) -> Plain[AuditList]:
-        """List the changes in the tenant with their actors, newest first. An entry is written in the transaction of its
-        change."""
+        """List the changes in the tenant with their actors, newest first. Each entry was written in the transaction of
+        the change."""
         page = body.page()
         rows, total = await service.page(
             AuditQuery(

@@ -25,7 +25,8 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class NumberedRow(AuditRow):
-    """An entry with the numbers of its organization and tenant; None for an entry about the whole installation."""
+    """An entry with the orgId and tenantId of its tenant. organization, tenant: None for an entry about the whole
+    installation."""
 
     organization: int | None
     tenant: int | None
@@ -33,10 +34,11 @@ class NumberedRow(AuditRow):
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """A selection of entries, and a page of it. The entries are a domain's, else a tenant's, else all.
+    """A query for one page of entries: entries of a domain if `domain_id` is given, else of a tenant if `tenant_id` is
+    given, else all.
 
-    since, until: range of times; `until` is exclusive. action, actor: exact values; empty for any. before: (at, id)
-    of the last entry on the previous page.
+    search: text that an entry must contain; empty for any. since, until: range of times; `until` is exclusive. action,
+    actor: exact values; empty for any. before: (at, id) of the last entry on the previous page.
     """
 
     tenant_id: int | None = None
@@ -52,7 +54,7 @@ class AuditQuery:
 
     @property
     def narrowed(self) -> bool:
-        """Whether a filter restricts the entries of the domain, the tenant or the installation."""
+        """Whether the query has a filter other than domain and tenant."""
         return bool(self.search or self.action or self.actor or self.since or self.until < FOREVER)
 
 
@@ -76,7 +78,7 @@ def newest(tx: Tx, query: AuditQuery) -> list[AuditRow]:
 
 
 def matching(tx: Tx, query: AuditQuery) -> int:
-    """Return the number of all matches; without a filter it is a stored total."""
+    """Return the number of matches. If the query has no further filter, this is a stored total."""
     if query.narrowed:
         where, parameters = _filter(query)
         return tx.value(int, f"select count(*) from audit_trail where {where}", **parameters) or 0
@@ -84,26 +86,22 @@ def matching(tx: Tx, query: AuditQuery) -> int:
     return tx.value(int, f"select sum(value) from audit_totals where {where}", **parameters) or 0
 
 
-def after(tx: Tx, entry_id: int, limit: int) -> list[NumberedRow]:
-    """Return the entries that were written after an entry."""
+def between(tx: Tx, after: int, last: int, limit: int) -> list[NumberedRow]:
+    """Return the entries after an id, up to another one, at most `limit`."""
     columns = ", ".join(f"audit_trail.{name} as {name}" for name in AuditRow.__dataclass_fields__)
     return tx.all(
         NumberedRow,
         f"select {columns}, organization_id as organization, number as tenant "
         "from audit_trail left join tenants on tenants.id = audit_trail.tenant_id "
-        "where audit_trail.id > :id order by audit_trail.id limit :limit",
-        id=entry_id,
+        "where audit_trail.id > :after and audit_trail.id <= :last order by audit_trail.id limit :limit",
+        after=after,
+        last=last,
         limit=limit,
     )
 
 
-def last(tx: Tx) -> int:
-    """Return the id of the newest entry; 0 if there is none."""
-    return tx.value(int, "select max(id) from audit_trail") or 0
-
-
 def _of(query: AuditQuery) -> tuple[str, dict[str, Value]]:
-    """Return the SQL condition for entries of a domain, of a tenant or of all, and its parameters."""
+    """Return (SQL condition, parameters) for the entries of a domain, of a tenant, or for all entries."""
     if query.domain_id is not None:
         return "domain_id = :d", {"d": query.domain_id}
     if query.tenant_id is not None:
@@ -126,7 +124,7 @@ def _filter(query: AuditQuery) -> tuple[str, dict[str, Value]]:
 
 
 def delete_older(tx: Tx, at: int, limit: int) -> int:
-    """Delete the oldest entries from before a time, at most `limit`; return their number. A trigger updates the
+    """Delete the oldest entries before a time, at most `limit`; return their number. A trigger updates the stored
     totals."""
     oldest = "select id from audit_trail where at < :at order by at, id limit :limit"
     return tx.execute(f"delete from audit_trail where id in ({oldest})", at=at, limit=limit)

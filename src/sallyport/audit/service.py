@@ -1,8 +1,9 @@
 """The service for the audit trail: pages and retention.
 
-Retention deletes an entry after `audit_days`, unless that is 0. There are few entries, and the exact time does not
-matter. So the trail is checked once an hour, and expired entries are deleted a few hundred rows at a time, with the
-totals in the same transaction, and a pause in which logins can use the writer.
+Entries are deleted after `audit_days`, or never if `audit_days` is 0. There are few entries, and the exact time of
+deletion does not matter, so the trail is checked once an hour. Expired entries are deleted in chunks of a few hundred
+rows. A transaction deletes one chunk and updates the totals; between the transactions is a pause, in which logins can
+use the writer.
 """
 
 from functools import partial
@@ -44,7 +45,7 @@ class Audit:
 
 
 class Retention:
-    """The deletion of expired entries. days: retention time; 0 for no deletion."""
+    """The deletion of expired entries. days: retention time in days; 0: entries are never deleted."""
 
     def __init__(self, store: Store, *, days: int, clock: Clock = now_us, every_s: float = EVERY_S) -> None:
         self._store = store
@@ -57,7 +58,7 @@ class Retention:
         await every(self._every_s, self.purge, failure="audit_purge_failed")
 
     async def purge(self) -> None:
-        """Delete all expired entries, in chunks. After a StoreError the chunks before it stay deleted."""
+        """Delete all expired entries in chunks. Raises StoreError; the chunks before the error remain deleted."""
         if not self._days:
             return
         chunk = partial(repo.delete_older, at=self._clock() - self._days * DAY, limit=CHUNK)

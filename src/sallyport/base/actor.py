@@ -1,4 +1,4 @@
-"""The actor of a change, for the audit trail: the caller of an operation, or the user of the command line.
+"""The actor of a change, for the audit trail: the token that calls an operation, or the user of the command line.
 
 The gate of the API and the control socket set the actor once for each request, as a context variable. All tasks that
 the request starts and the store's thread inherit it.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The actor of a change. kind: `token`, `command line`, `agent`, or `service` for a change without a request.
+    """The actor of a change. kind: `token`, `command line`, `agent`, or `service` (a change without a request).
 
     name: name of the token or the user. tenant_id: tenant of the token or the agent.
     """

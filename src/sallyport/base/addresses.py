@@ -49,7 +49,8 @@ def canonical_host(name: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is `localhost` or a loopback address, without brackets. No name is resolved."""
+    """Return whether a host is `localhost` or a loopback address. Other names are not resolved. host: without
+    brackets."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -61,7 +62,7 @@ def is_host(text: str) -> bool:
     try:
         ip_address(text)
     except ValueError:
-        # Some resolvers read a name of digits as an address: 2130706433 is 127.0.0.1.
+        # Some resolvers read a name that consists of digits as an address: 2130706433 is 127.0.0.1.
         last = text.rstrip(".").rpartition(".")[2]
         return len(text) <= 253 and _HOST_NAME.fullmatch(text) is not None and not last.isdecimal()
     return "%" not in text

@@ -3,12 +3,13 @@
     users = BoundedMap[str, User](1000)
     users.put("alice", user, tenant_id)
 
-A full table drops an entry for each new one: the oldest entry of the owner with the most entries. An owner that
-fills the table therefore drops entries of its own. Owners can be nested: `put(state, talk, tenant_id, client_id)` drops
-the oldest entry of the client with the most entries, within the tenant with the most entries.
+When a table is full, each new entry replaces an old one: the oldest entry of the owner with the most entries. An owner
+that fills the table therefore loses its own entries. Owners can be nested: `put(state, talk, tenant_id, client_id)`
+drops the oldest entry of the client with the most entries, within the tenant with the most entries.
 
-Reading is as fast as reading a dictionary. Every change takes constant time for each level of owners. (The oldest key
-of a plain dictionary does not: after many removals at its front, `next(iter(...))` steps over every gap.)
+Reading is as fast as reading a dictionary. A change takes constant time for each level of owners. (With a plain
+dictionary, finding the oldest key does not take constant time: after many removals at the front, `next(iter(...))`
+steps over every gap.)
 """
 
 from collections import OrderedDict
@@ -55,7 +56,7 @@ class BoundedMap(Generic[K, V]):
     def put(self, key: K, value: V, *owners: Hashable) -> V | None:
         """Set a value as the newest. Return the value that was dropped to make room, or None.
 
-        owners: the owners of the entry, the widest first.
+        owners: the owners of the entry, from the outermost (such as the tenant) to the innermost.
         """
         values = self._values
         if key in values:
@@ -82,7 +83,7 @@ class BoundedMap(Generic[K, V]):
         return self._values.pop(key, None)
 
     def pop_oldest_while(self, is_over: Callable[[V], bool]) -> list[V]:
-        """Remove the oldest entries up to the first that is not over. Return their values, the oldest first."""
+        """Remove the oldest entries for as long as `is_over` is true of them. Return their values, the oldest first."""
         removed: list[V] = []
         while self._values:
             key = next(iter(self._values))
@@ -102,7 +103,7 @@ class BoundedMap(Generic[K, V]):
 class ExpiringMap(Generic[K, V]):
     """A bounded map whose entries expire `lifetime` after their last `put`. Each `put` removes the expired entries.
 
-    now: in the unit of `lifetime`.
+    now: the current time, in the unit of `lifetime`.
     """
 
     __slots__ = ("_lifetime", "_map")
@@ -134,7 +135,8 @@ class ExpiringMap(Generic[K, V]):
 
 
 class _Share(Generic[K]):
-    """The keys of an owner, the oldest first; with nested owners, the shares of its parts instead.
+    """The keys of an owner, the oldest first. If owners are nested, it holds the shares of the inner owners (its
+    parts).
 
     The parts are grouped by size. A size changes by one at a time, so the largest part is found without a search.
     """
@@ -183,7 +185,8 @@ class _Share(Generic[K]):
         share._keys.move_to_end(key)
 
     def oldest(self) -> K:
-        """Return the oldest key of the largest part; of equal parts, of the one that has had its size the longest."""
+        """Return the oldest key of the largest part. If several parts are equally large, the one that reached its size
+        first counts."""
         if not self._parts:
             return next(iter(self._keys))
         return self._parts[next(iter(self._by_size[self._largest]))].oldest()

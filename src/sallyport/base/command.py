@@ -1,7 +1,7 @@
 """The command line of an area: click commands in `cli.py`, whose context object is a `CommandLine`.
 
-A command runs an operation of the API, over the control socket of the running service. The body needs no orgId,
-tenantId and domainId where a domain is named:
+A command runs an operation of the API, over the control socket of the running service. If a domain is given, the body
+needs no orgId, tenantId and domainId:
 
     @domain.command()
     @click.argument("name")
@@ -9,7 +9,7 @@ tenantId and domainId where a domain is named:
     def confirm(line: CommandLine, name: str) -> None:
         line.run("/ad/updateDomainEnforcement", {"confirm": True}, domain=name)
 
-What the API has no operation for is a command, with named arguments:
+If the API has no operation for a task, the area defines a command with named arguments:
 
     def commands(service: Tenancy) -> dict[str, Command]:
         async def revoke(arguments: RevokeToken) -> JSON:
@@ -43,7 +43,8 @@ ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 Ready: TypeAlias = Callable[[], Awaitable[JSON]]
 """A function that runs a command with validated arguments."""
 Command: TypeAlias = Callable[[Mapping[str, object]], Ready]
-"""A function that validates the arguments of a command, in any thread. Invalid: it has the wrong fields, no values."""
+"""A function that validates the arguments of a command; it may run in any thread. It raises Invalid, which lists the
+wrong fields without their values."""
 
 
 def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[JSON]]) -> Command:
@@ -59,7 +60,7 @@ def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[J
 
 
 class Commands:
-    """All commands of the service. ValueError: two areas have the same name."""
+    """All commands of the service. ValueError: two areas define a command of the same name."""
 
     def __init__(self, areas: Iterable[Mapping[str, Command]]) -> None:
         self._commands: dict[str, Command] = {}
@@ -81,14 +82,15 @@ class Tenants(Protocol):
     """A look-up of tenants."""
 
     async def tenant_id(self, organization: int, number: int) -> int:
-        """Return a tenant's internal id. organization, number: as in bodies (orgId, tenantId). Raises NotFound."""
+        """Return a tenant's internal id. organization, number: the orgId and tenantId of a body. Raises NotFound."""
 
     async def numbers(self) -> Mapping[int, tuple[int, int]]:
         """Return (orgId, tenantId) of all tenants by internal id."""
 
 
 class Arguments(Model):
-    """The base class for the arguments of commands, itself without arguments. An unknown argument is an error."""
+    """The base class for the arguments of commands; commands without arguments use it as it is. An unknown argument is
+    an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -118,9 +120,9 @@ class CommandLine(Protocol):
     ) -> Row:
         """Run an operation of the API, in the running service or on the store if no service runs. Return its answer.
 
-        An answer that is no object is returned as the field `message`. domain, domains: names or ids; they become
-        domainId and domainIds of the body. A domain also sets orgId and tenantId; without one, the body must contain
-        them. SallyportError: the operation failed.
+        An answer that is not a JSON object is returned in the field `message`. domain, domains: names or ids; they
+        become domainId and domainIds of the body. A domain also sets orgId and tenantId; without one, the body must
+        contain them. SallyportError: the operation failed.
         """
 
     def listed(
@@ -142,7 +144,8 @@ class CommandLine(Protocol):
     def listed_everywhere(
         self, path: str, field: str | None, body: Mapping[str, JSON] = MappingProxyType({}), /, *, size: int = 1000
     ) -> Iterator[Row]:
-        """Yield the entries of `listed` for each tenant of the installation, with its numbers as `org` and `tenant`."""
+        """Yield the entries of `listed` for each tenant of the installation, with the fields `org` and `tenant`
+        added."""
 
     def call(self, command: str, /, **arguments: JSON) -> JSON:
         """Run a command in the running service, or on the store if no service runs. SallyportError: it failed."""

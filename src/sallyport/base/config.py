@@ -1,9 +1,10 @@
-"""Settings: `sallyport.toml` first, then the environment; what neither names has a default.
+"""Settings of the service: defaults, overridden by `sallyport.toml`, overridden by environment variables.
 
     data_dir = "/var/lib/sallyport"
     radius_auth_bind = "0.0.0.0:1812,[::]:1812"
 
-A key is the setting's name here; its environment variable is the same in capitals behind SALLYPORT_.
+A key in the file is the name of a field of `Settings`. The environment variable is SALLYPORT_ and this name in
+capitals.
 """
 
 import ipaddress
@@ -50,16 +51,16 @@ DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
 
 def unset(words: str) -> dict[str, JsonValue]:
-    """Say what applies if a setting has no value, for the reference and the settings file."""
+    """Return field metadata: the behaviour without a value, for the reference and the settings file."""
     return {"unset": words}
 
 
 POSTGRES: Final = "postgresql://"
-"""How the URL of a PostgreSQL database begins."""
+"""Prefix of the URL of a PostgreSQL database."""
 
 
 class Settings(BaseModel):
-    """All settings of the service. Their descriptions are those of the reference and of the file that `server install`
+    """All settings of the service. Their descriptions are used in the reference and in the file that `server install`
     writes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -134,7 +135,7 @@ class Settings(BaseModel):
     )
     eap_certificate: PathIfGiven = Field(
         None,
-        description="PEM file of an own certificate, followed by its chain, for EAP and RadSec; needs `eap_key`",
+        description="PEM file of your own certificate, followed by its chain, for EAP and RadSec; needs `eap_key`",
         json_schema_extra=unset("that of `cert init`"),
     )
     eap_key: PathIfGiven = Field(
@@ -145,7 +146,7 @@ class Settings(BaseModel):
     eap_ca: PathIfGiven = Field(
         None,
         description="PEM file of the authorities that sign the certificates of clients, with their revocation lists if "
-        "any. An own certificate serves PEAP and TTLS without it; EAP-TLS and RadSec need it",
+        "any. Without it, your own certificate works for PEAP and TTLS, but not for EAP-TLS and RadSec",
         json_schema_extra=unset("that of `cert init`"),
     )
     dictionaries: PathIfGiven = Field(
@@ -158,7 +159,7 @@ class Settings(BaseModel):
     )
     winbind_orgs: NumbersIfGiven = Field(
         None,
-        description="organizations, by their numbers and separated by commas, whose domains may use the host's winbind",
+        description="numbers of the organizations, separated by commas, whose domains may use the host's winbind",
         json_schema_extra=unset("all"),
     )
     duplicate_window_s: int = Field(
@@ -178,7 +179,7 @@ class Settings(BaseModel):
         description="seconds (0 to 60) that a stop waits for second factors; 60 lets every user answer",
     )
     max_waiting_requests: int = Field(
-        16384, ge=1, description="most requests that wait at the same time, shared between RADIUS clients"
+        16384, ge=1, description="maximum number of requests that wait at the same time, over all RADIUS clients"
     )
     lockout_failures: int = Field(
         10, ge=0, le=1000, description="failures within five minutes that lock out a user or a station; 0: no lock-outs"
@@ -203,8 +204,8 @@ class Settings(BaseModel):
     event_limit_mib: int = Field(
         10240,
         ge=1,
-        description="most MiB of events, accounting records and past sessions, by an estimate; beyond it, the "
-        "oldest of the tenant with the most are deleted first",
+        description="maximum MiB of events, accounting records and past sessions (estimated); above it, the "
+        "oldest entries of the tenant with the most are deleted first",
     )
     audit_days: int = Field(
         730, ge=0, le=36500, description="days (0 to 36500) that the audit trail is kept; 0: forever"
@@ -247,7 +248,7 @@ class Settings(BaseModel):
     @field_validator("database")
     @classmethod
     def _database_is_known(cls, value: str) -> str:
-        if "://" in value and not value.startswith(POSTGRES):  # it may hold a password, so it is not repeated
+        if "://" in value and not value.startswith(POSTGRES):  # it may contain a password, so the message omits it
             raise unfit(f"a path, or a URL that begins with {POSTGRES}")
         return value
 
@@ -257,9 +258,10 @@ class Settings(BaseModel):
         return base_url(value)
 
     def link_base(self, bound: Address | None = None) -> str:
-        """What links to this service begin with, without a slash at the end.
+        """Return the base of the URLs that link to this service, without a slash at the end.
 
-        bound: where HTTP really listens, once it does. A listener on all addresses is called by the machine's name.
+        bound: the actual address of the HTTP listener, once it is bound. For a listener on all addresses, the base
+        contains the machine's host name.
         """
         if self.public_url:
             return self.public_url
@@ -269,11 +271,11 @@ class Settings(BaseModel):
         return f"{scheme}://{address}"
 
     def did_base(self, bound: Address | None = None) -> str:
-        """What the addresses of DIDs, schemas and status lists begin with, as `link_base` has it."""
+        """Return the base of the URLs of DIDs, schemas and status lists. bound: see `link_base`."""
         return self.did_url or self.link_base(bound)
 
     def below(self, directory: Path) -> "Settings":
-        """Return these settings with absolute paths, as a process has them whose working directory is `directory`."""
+        """Return these settings with absolute paths; relative ones are resolved against `directory`."""
         paths = {name: directory / value for name, value in self if isinstance(value, Path)}
         database = {"database": str(directory / self.database)} if self.database and not self.database_url else {}
         return self.model_copy(update={**paths, **database})
@@ -299,7 +301,7 @@ class Settings(BaseModel):
 
     @property
     def database_path(self) -> Path:
-        """The file of the embedded database. With a PostgreSQL database, no file is there."""
+        """The path of the embedded database. With a PostgreSQL database, no file exists there."""
         is_file = self.database and not self.database_url
         return Path(self.database) if is_file else self.data_dir / "sallyport.db"
 
@@ -316,24 +318,24 @@ PATHS: Final = frozenset(
 
 
 def base_url(value: str) -> str:
-    """Return the base of a service's URLs without a slash at its end. ValueError: it is none."""
+    """Return a base URL without a slash at its end. ValueError: the text is not a base URL."""
     if value and not (re.fullmatch(r"https?://[!-~]+", value) and _is_base(value)):
         raise unfit("http:// or https://, a host, and a path where there is one")
     return value.rstrip("/")
 
 
 def _is_base(url: str) -> bool:
-    """Return whether a path can be added to a URL, and it contains no password. ValueError: no URL."""
+    """Return whether a path can be appended to a URL, and the URL contains no password. ValueError: it is not a URL."""
     parts = urlsplit(url)
     return bool(parts.hostname) and parts.port != 0 and not any(mark in url for mark in "@?#")
 
 
 def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
-    """Return the settings of a file, if one is given, and of the environment, which goes first.
+    """Return the settings from a file, if one is given, and from the environment, which takes precedence.
 
-    Relative paths in the system service's file start at its data directory, where the service works, and that is its
-    `data_dir` unless the file has another. ConfigError: a file that cannot be read, an unknown key, a malformed value;
-    values are not repeated.
+    In the system service's file, relative paths are relative to its data directory, which is the service's working
+    directory. This directory is also the `data_dir` unless the file sets another. ConfigError: the file cannot be read,
+    a key is unknown, or a value is malformed. The message repeats no value.
     """
     values = {} if file is None else _read(file)
     if file == systemd.CONFIG_FILE:
@@ -348,13 +350,14 @@ def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
 
 
 def unknown_environment(environ: Mapping[str, str]) -> list[str]:
-    """Variables that begin like settings and are none: a warning, since other programs may use the prefix too."""
+    """Return the variables with the prefix of settings that are no settings. They cause only a warning, since other
+    programs may use the prefix too."""
     known = {environment_name(name) for name in Settings.model_fields} | {MASTER_KEY}
     return sorted(key for key in environ if key.startswith(PREFIX) and key not in known)
 
 
 def _described(wrong: ErrorDetails, file: Path | None, environ: Mapping[str, str]) -> str:
-    """Return the error of a setting in words, and the place of its value."""
+    """Return the message about a wrong setting, with the variable, or the file and line, of its value."""
     name = ".".join(map(str, wrong["loc"]))
     if not name:
         return f"settings: {_message(wrong)}"
@@ -372,7 +375,7 @@ def _message(wrong: ErrorDetails) -> str:
 
 
 def _place(name: str, file: Path | None, environ: Mapping[str, str]) -> str:
-    """Return the variable, or the file and its line, that give a setting: ` (sallyport.toml, line 3)`."""
+    """Return the source of a setting's value for a message: the variable, or ` (sallyport.toml, line 3)`."""
     if environment_name(name) in environ:
         return f" ({environment_name(name)})"
     if file is None:

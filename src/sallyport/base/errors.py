@@ -12,11 +12,11 @@
     │   ├── StoreFull          no space is left on the disk of the store
     │   ├── LeaseLost          another node does the periodic work now
     │   ├── Contradiction      a write breaks a constraint of the schema; a retry would fail too
-    │   └── SchemaError        the database is newer than the program, or it is no database
+    │   └── SchemaError        this program cannot use the database, such as a newer one or another program's
     ├── WireError              a malformed message between service and agent; the text names the field
-    ├── ServiceAway            an agent did not reach the service, or another program answered; try later
+    ├── ServiceAway            the service is unreachable or busy, or another program answered; the agent retries later
     ├── ServiceRefused         the service has refused an agent's request; `status` is the HTTP status
-    ├── HostError              a host is not as an agent needs it, or failed; goes into the agent's report
+    ├── HostError              an action on an agent's host failed; the agent's report contains the message
     ├── SecretError            a sealed value does not open: wrong key, or altered value
     └── Refused                the caller's mistake; `status` is the HTTP status of the answer
         ├── Invalid            400, with the wrong fields
@@ -25,7 +25,7 @@
         ├── Forbidden          403
         ├── NotFound           404
         ├── Conflict           409
-        │   └── LimitReached   a tenant has as many rows of a kind as it may have (`base/limits.py`)
+        │   └── LimitReached   a tenant has reached its maximum number of rows of a kind (`base/limits.py`)
         └── TooMany            429
 
 `web/problem.py` maps them to HTTP, once; `cli/main.py` to exit codes, once.
@@ -46,11 +46,11 @@ MISSING: Final = "is missing"
 
 
 class SallyportError(Exception):
-    """The root; the message is for a person and never holds a secret."""
+    """The base class; the message is for people and never contains a secret."""
 
 
 class PacketError(SallyportError):
-    """Octets that are dropped. `reason` is a label of sallyport_radius_discards_total."""
+    """An invalid packet, which is dropped. reason: a value of the label `reason` of sallyport_radius_discards_total."""
 
     def __init__(self, message: str, reason: str = "malformed") -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ class PacketError(SallyportError):
 
 
 class StartError(SallyportError):
-    """The service or a command cannot begin."""
+    """The service or a command cannot start."""
 
 
 class ConfigError(StartError):
@@ -78,15 +78,15 @@ class Locked(StartError):
 
 
 class Absent(StartError):
-    """No installation, or no running service, is where it was looked for. One that starts may be there soon."""
+    """No installation, or no running service, was found. If a service is starting, a retry may succeed."""
 
 
 class StoreError(SallyportError):
-    """The store did not do what it was asked; nothing of it is kept."""
+    """An operation of the store failed. Its transaction changed nothing."""
 
 
 class StoreFull(StoreError):
-    """No space is left where the store writes."""
+    """No disk space is left for the store."""
 
 
 class Contradiction(StoreError):
@@ -94,7 +94,8 @@ class Contradiction(StoreError):
 
 
 class SchemaError(StoreError):
-    """The database is newer than this program, or belongs to another one."""
+    """This program cannot use the database: it is newer than the program, belongs to another program, or is no
+    database."""
 
 
 class LeaseLost(StoreError):
@@ -102,12 +103,15 @@ class LeaseLost(StoreError):
 
 
 class WireError(SallyportError):
-    """A message between the service and an agent that is not what it should be; names the field, without the value."""
+    """A malformed message between the service and an agent. The text names the field, without its value."""
 
 
 class ServiceAway(SallyportError):
-    """An agent did not reach the service, it is busy, or what answered is not the service. after_s: the seconds after
-    which it asks to be asked again, or 0."""
+    """An agent's request had no valid answer: the service is unreachable, another program answered, or the service
+    answered with a status of 500 or above or with a status that asks for a retry, such as 429.
+
+    after_s: the service's Retry-After in seconds, or 0.
+    """
 
     def __init__(self, message: str, after_s: float = 0.0) -> None:
         super().__init__(message)
@@ -115,7 +119,7 @@ class ServiceAway(SallyportError):
 
 
 class ServiceRefused(SallyportError):
-    """The service has refused what an agent asked for. status: of HTTP."""
+    """The service has refused an agent's request. status: the HTTP status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -123,38 +127,38 @@ class ServiceRefused(SallyportError):
 
 
 class HostError(SallyportError):
-    """Something on an agent's host is not as it has to be, or did not work; nothing was half done."""
+    """An action on an agent's host failed, or the host is not in the state that the action needs."""
 
 
 class SecretError(SallyportError):
-    """A sealed value does not open under the present keys."""
+    """A sealed value cannot be opened with the present keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """A wrong field of a body. field: its path, with dots. message: a phrase for the accepted values, or with
-    `is_sentence` a sentence about the error. Never holds a submitted value."""
+    """A wrong field of a body. field: its path, with dots. message: a phrase for the accepted values, or, if
+    `is_sentence` is true, a sentence about the error. It never contains a submitted value."""
 
     field: str
     message: str
     is_sentence: bool = False
 
     def about(self, name: str) -> str:
-        """Return the message about a field whose value must not be repeated. name: as the caller knows the field."""
+        """Return the message about a field whose value must not be repeated. name: the caller's name of the field."""
         if not self.is_sentence:
             return f"{name} is not accepted; give {self.message}"
         return f"{name}{'' if self.message.startswith('is ') else ':'} {self.message}"
 
 
 class Refused(SallyportError):
-    """The caller's mistake. details: further fields of the error body, in JSON's types."""
+    """The caller's mistake. details: additional fields of the error body, in JSON's types."""
 
     status: ClassVar[int] = 400
     details: Mapping[str, object] = MappingProxyType({})
 
 
 class Invalid(Refused):
-    """A value that the operation does not take. fields: the wrong fields; empty if the raising code does not know the
+    """A value is not accepted. fields: the wrong fields; empty if the code that raises the error does not know the
     body."""
 
     def __init__(self, message: str, fields: tuple[FieldError, ...] = ()) -> None:
@@ -163,7 +167,7 @@ class Invalid(Refused):
 
     @classmethod
     def about(cls, message: str, *fields: str) -> "Invalid":
-        """Return the refusal of these fields. message: a sentence, which each of them has."""
+        """Return an error that has the same message for each of these fields. message: a sentence."""
         return cls(message, tuple(FieldError(field, message, is_sentence=True) for field in fields))
 
     @property
@@ -173,13 +177,13 @@ class Invalid(Refused):
 
 
 def invalid_field(field: str, accepted: str) -> Invalid:
-    """Return the refusal of one field. accepted: the values that the field takes."""
+    """Return the error for one field. accepted: a phrase for the values that the field accepts."""
     return Invalid(f"invalid {field}", (FieldError(field, accepted),))
 
 
 @contextmanager
 def in_field(field: str) -> Iterator[None]:
-    """Name the field in each Invalid of this block that names none: its code does not know the body."""
+    """Set the field of each Invalid that the block raises without one: the code in the block does not know the body."""
     try:
         yield
     except Invalid as error:
@@ -188,7 +192,7 @@ def in_field(field: str) -> Iterator[None]:
 
 
 class CredentialError(Invalid):
-    """A DID, a key, a credential or a presentation that does not hold. `reason` is a label of a metric, and one of
+    """A DID, a key, a credential or a presentation is not valid. `reason` is a label of a metric. It is one of
     `malformed`, `signature`, `issuer`, `holder`, `claims`, `expired`, `not_yet_valid`, `revoked`, `status`, `nonce`,
     `audience`, `unresolved`."""
 
@@ -198,32 +202,32 @@ class CredentialError(Invalid):
 
 
 class Unauthenticated(Refused):
-    """No token, or one that is unknown, expired or revoked."""
+    """The token is missing, unknown, expired or revoked."""
 
     status = 401
 
 
 class Forbidden(Refused):
-    """A role or a scope that the token does not have."""
+    """The token lacks the role or the scope for the request."""
 
     status = 403
 
 
 class NotFound(Refused):
-    """An identifier that names nothing in the caller's tenant."""
+    """An identifier does not exist in the caller's tenant."""
 
     status = 404
 
 
 class Conflict(Refused):
-    """The request contradicts the present state."""
+    """The request conflicts with the present state."""
 
     status = 409
 
 
 class LimitReached(Conflict):
-    """A tenant has as many rows of a kind as it may have. 409, not 429: a later retry fails too, until rows are
-    deleted or the limit is raised."""
+    """A tenant has reached its maximum number of rows of a kind. The status is 409 and not 429, since a retry fails too
+    until rows are deleted or the limit is raised."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"limit reached: {name}; delete some, or let the installation raise the setting limits.{name}")

@@ -1,4 +1,4 @@
-"""Fairness between tenants: an owner of many requests delays its own, and not those of other owners.
+"""Fairness between tenants: an owner with many requests delays only its own requests, not those of other owners.
 
 FairQueue    a queue that serves its owners in turn
 FairShares   the same with two levels, owners and their sources, and a limit
@@ -21,7 +21,7 @@ from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import TooMany
 
 LONG_S: Final = 0.005
-"""CPU time in seconds after which no more tasks continue in a pass of the event loop."""
+"""CPU time of a pass of the event loop, in seconds; after it, no more tasks continue in this pass."""
 
 OwnerT = TypeVar("OwnerT", bound=Hashable)
 SourceT = TypeVar("SourceT", bound=Hashable)
@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 
 class PerMinute(Generic[OwnerT]):
-    """A rate limit of `most` calls per minute for each owner. what: name of the calls, for the error message. tell:
-    passes an admitted call to the other nodes, whose `count` gets it."""
+    """A rate limit of `most` calls per minute for each owner. what: the plural name of the calls, for the error
+    message. tell: passes an admitted call to the other nodes, whose `count` gets it."""
 
     def __init__(
         self, most: int, what: str, clock: Clock, *, tell: Callable[[OwnerT], None] = lambda _owner: None
@@ -63,14 +63,14 @@ class FairQueue(Generic[OwnerT, T]):
     __slots__ = ("_by_owner", "_size")
 
     def __init__(self) -> None:
-        self._by_owner: OrderedDict[OwnerT, deque[T]] = OrderedDict()  # the next owner first
+        self._by_owner: OrderedDict[OwnerT, deque[T]] = OrderedDict()  # in the order of their turns
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
     def put(self, owner: OwnerT, item: T) -> None:
-        """Add an item behind all others of its owner. An owner without items is served after all other owners."""
+        """Add an item behind the owner's other items. An owner that had no items is served after all other owners."""
         own = self._by_owner.get(owner)
         if own is None:
             self._by_owner[owner] = own = deque()
@@ -89,14 +89,14 @@ class FairQueue(Generic[OwnerT, T]):
 class FairShares(Generic[OwnerT, SourceT, T]):
     """A queue that serves its owners in turn, and the sources of one owner in turn.
 
-    limit: number of items at which the queue is full. Then an owner with an equal share or more cannot add an item.
-    Other owners can, so the queue holds at most twice as many items.
+    limit: number of items at which the queue is full. If it is full, an owner that has its equal share or more cannot
+    add an item. Other owners can, so the queue holds at most twice the limit.
     """
 
     __slots__ = ("_by_owner", "_limit", "_size")
 
     def __init__(self, limit: float = math.inf) -> None:
-        self._by_owner: OrderedDict[OwnerT, FairQueue[SourceT, T]] = OrderedDict()  # the next owner first
+        self._by_owner: OrderedDict[OwnerT, FairQueue[SourceT, T]] = OrderedDict()  # in the order of their turns
         self._limit = limit
         self._size = 0
 
@@ -104,7 +104,7 @@ class FairShares(Generic[OwnerT, SourceT, T]):
         return self._size
 
     def put(self, owner: OwnerT, source: SourceT, item: T) -> bool:
-        """Add an item behind all others of its source. Return False if the queue is full for its owner."""
+        """Add an item behind the source's other items. Return False if the queue is full for its owner."""
         own = self._by_owner.get(owner)
         if own is None:
             self._by_owner[owner] = own = FairQueue()
@@ -131,7 +131,8 @@ class _Waiter:
 
 
 class FairLimiter(Generic[OwnerT]):
-    """A limit of concurrent work. Owners that wait are admitted in turn; of one owner, in order of arrival."""
+    """A limit of concurrent work. Waiting owners are admitted in turn; the calls of one owner are admitted in order of
+    arrival."""
 
     def __init__(self, most: int) -> None:
         self._free = most
@@ -173,11 +174,11 @@ class _Parked:
 
 
 class LoopTurns:
-    """A limit of tasks that continue in one pass of the event loop. Tenants that wait continue in turn.
+    """A limit of tasks that continue in one pass of the event loop. Waiting tenants take turns.
 
     Otherwise a thousand answers that arrive at the same time would be handled in one pass, and a login would wait for
-    all of them. A pass admits at most `most` tasks, and no more tasks after LONG_S of CPU time. The pass after such a
-    long one admits a single task, since one answer of a hostile server can take 20 ms.
+    all of them. A pass admits at most `most` tasks, and no more tasks after LONG_S of CPU time. After a pass of more
+    than LONG_S, the next passes admit a single task, since one answer of a hostile server can take 20 ms.
     """
 
     def __init__(self, most: int) -> None:

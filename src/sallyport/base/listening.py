@@ -1,7 +1,7 @@
-"""Explanation of why a socket cannot listen: the setting of its address, and the process that uses the address.
+"""Error messages for sockets that cannot listen: they name the setting of the address, and the process that uses it.
 
-Linux lists sockets in /proc/net with their inode and the user of their process. The process itself is found only by its
-descriptors in /proc/PID/fd, which only root and that user can read.
+Linux lists sockets in /proc/net with their inode and the user of their process. To find the process itself, its
+descriptors in /proc/PID/fd are needed, which only root and that user can read.
 """
 
 import errno
@@ -67,7 +67,7 @@ def cannot_listen(setting: str, address: Address, kind: socket.SocketKind, error
 
 
 def bound(address: Address, kind: socket.SocketKind) -> socket.socket:
-    """Return a socket on an address; one for TCP listens. OSError: the address cannot be bound."""
+    """Return a socket that is bound to an address; a TCP socket also listens. OSError: the address cannot be bound."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     sock = socket.socket(family, kind)
     try:
@@ -85,7 +85,7 @@ def bound(address: Address, kind: socket.SocketKind) -> socket.socket:
 
 
 def has_family(address: Address) -> bool:
-    """Return whether this machine has the family of an address, IPv4 or IPv6."""
+    """Return whether this machine supports the family of an address, IPv4 or IPv6."""
     if ":" not in address.host:
         return True
     try:
@@ -106,7 +106,7 @@ def lowest_unprivileged_port() -> int:
 def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
     """Return the process whose socket prevents a bind to an address; None if /proc lists no such socket.
 
-    A listening socket is preferred to other sockets of the port, and a socket of the same family to one of both.
+    Of several sockets, a listening one is preferred, then one of the same address family (not one for IPv4 and IPv6).
     """
     entries = [entry for entry in _entries(kind) if _conflicts(entry, address)]
     if not entries:
@@ -148,15 +148,15 @@ def _entries(kind: socket.SocketKind) -> Iterator[_Entry]:
 
 
 def _host(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return an address in /proc/net as text; it has 32-bit words in hex, each in the machine's byte order."""
+    """Parse an address in /proc/net: 32-bit words in hex, each in the machine's byte order."""
     words = [int(text[at : at + 8], 16) for at in range(0, len(text), 8)]
     found = ipaddress.ip_address(b"".join(word.to_bytes(4, sys.byteorder) for word in words))
     return getattr(found, "ipv4_mapped", None) or found
 
 
 def _conflicts(entry: _Entry, address: Address) -> bool:
-    """Return whether a socket can prevent a bind. A socket of `::` may have the port of IPv4 as well; a socket of IPv4
-    never prevents a bind to IPv6, since the service's IPv6 sockets leave IPv4 out."""
+    """Return whether a socket can prevent a bind. A socket of `::` may use the IPv4 port as well. An IPv4 socket never
+    prevents a bind to IPv6, since the service's IPv6 sockets do not accept IPv4."""
     wanted = ipaddress.ip_address(address.host)
     if entry.port != address.port or (wanted.version == 6 and entry.host.version == 4):
         return False

@@ -1,7 +1,8 @@
 """The log: one event per line on standard error, as JSON, or as coloured text on a terminal.
 
-Areas log through `structlog.get_logger()`. This module configures format and level, and whether the log has names of
-people. Level and names can be changed while the process runs. They are global, like structlog's configuration.
+Areas log through `structlog.get_logger()`. This module configures the format, the level, and whether the log contains
+the names of people or pseudonyms. Level and pseudonyms can be changed while the process runs. They are global, like
+structlog's configuration.
 """
 
 import hashlib
@@ -43,7 +44,8 @@ class _Lossy(io.TextIOBase):
 
 
 class Pseudonyms:
-    """Pseudonyms of names: short keyed hashes. Equal names have equal hashes, and guesses need the key."""
+    """Pseudonyms of names: short keyed hashes. Equal names have equal hashes. A guessed name cannot be checked without
+    the key."""
 
     def __init__(self, key: bytes) -> None:
         self._key = hmac.digest(key, b"sallyport identities in logs", hashlib.sha256)
@@ -63,7 +65,7 @@ class _Manner:
     def filter(
         self, _logger: structlog.typing.WrappedLogger, method: str, event: structlog.typing.EventDict
     ) -> structlog.typing.EventDict:
-        """Drop events below the level, and replace names by pseudonyms; a structlog processor."""
+        """Drop events below the level, and replace names by pseudonyms. This is a structlog processor."""
         if _rank(method) < _rank(self.level):
             raise structlog.DropEvent
         if self.pseudonyms is not None:
@@ -125,12 +127,12 @@ def is_silent(level: str) -> bool:
 
 
 def pseudonyms() -> Pseudonyms | None:
-    """Return the pseudonyms that the log uses; None if it has names."""
+    """Return the pseudonyms that the log uses; None if it contains names."""
     return _manner.pseudonyms
 
 
 def hide_identities(pseudonyms: Pseudonyms | None) -> None:
-    """Replace names of users and stations by pseudonyms from now on; None: log the names."""
+    """Replace names of users and stations by pseudonyms from now on. None: log the names again."""
     _manner.pseudonyms = pseudonyms
 
 

@@ -19,10 +19,10 @@ class Model(BaseModel):
 def as_given(
     model: type[BaseModel], values: Mapping[str, object], *, nothing: tuple[object, ...] = (None,)
 ) -> Mapping[str, object]:
-    """Return the sent values without null in fields whose default is not null.
+    """Return the sent values without those that are null in a field whose default is not null.
 
     Some programs send null for each field without a value. In other fields null has a meaning or is refused. nothing:
-    the values that count as null.
+    the values that are treated as null.
     """
     if not any(value in nothing for value in values.values()):
         return values

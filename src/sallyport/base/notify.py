@@ -1,6 +1,6 @@
-"""Messages to the service manager (sd_notify(3)): datagrams of lines to the socket in the variable NOTIFY_SOCKET.
+"""Messages to the service manager (sd_notify(3)): datagrams of text lines to the socket in the variable NOTIFY_SOCKET.
 
-Without the variable nothing is sent, since no service manager has started the process.
+If the variable is not set, no service manager has started the process, and nothing is sent.
 """
 
 import os
@@ -37,7 +37,7 @@ class Notifier:
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def stopping(self, within_s: float | None = None) -> None:
-        """Report that the process stops. within_s: seconds that it needs, in place of the unit's limit."""
+        """Report that the process stops. within_s: maximum seconds until its end, instead of the unit's limit."""
         self._send("STOPPING=1", *(() if within_s is None else (f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}",)))
 
     def alive(self) -> None:

@@ -1,4 +1,4 @@
-"""Parts that the commands of all areas share: groups, and types of options."""
+"""Click classes that the commands of all areas share: groups, and types of options."""
 
 import os
 import re
@@ -32,7 +32,7 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
         self.accepted = accepted
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the time as ISO 8601 text in UTC. BadParameter."""
+        """Return the time as ISO 8601 text in UTC. Raises BadParameter."""
         text = str(value).strip()
         span = re.fullmatch(r"(\d{1,6})([mhdw])", text)
         try:
@@ -54,7 +54,7 @@ class InputFile(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """Return the path. UsageError: it is no file that this user can read."""
+        """Return the path. UsageError: the path is not a file that this user can read."""
         try:
             Path(value).stat()
         except FileNotFoundError:
@@ -102,7 +102,7 @@ def option_name(parameter: click.Parameter) -> str:
 
 
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
-    """Return the required options of a command, with their values from the called command."""
+    """Return the required options of a command as words. Their values are those of the called command."""
     return [
         f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
         for each in command.params
@@ -111,7 +111,7 @@ def scope_of(command: click.Command, context: click.Context) -> list[str]:
 
 
 def list_command(group: str) -> str:
-    """Return the list command of a group as text, with required options as in the called command; see `scope_of`."""
+    """Return the list command of a group as text, with its required options (`scope_of`)."""
     context, words = click.get_current_context(silent=True), f"sallyport {group} list"
     root = context.find_root().command if context is not None else None
     if context is None or not isinstance(root, click.Group):

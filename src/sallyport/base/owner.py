@@ -1,8 +1,9 @@
 """File access as the owner of a directory, if root runs this program.
 
-Root's commands work in directories of other users, mostly the service's. The service could not read a file that root
-creates there, and root would follow a symbolic link there to any file. So the thread that accesses such files takes the
-owner's identity for files (setfsuid(2)), as the kernel's NFS server does. Threads that it starts inherit the identity.
+Commands that root runs access directories of other users, mostly of the service's user. The service could not read a
+file that root creates there, and root would follow a symbolic link there to any file. So the thread that accesses such
+files takes the owner's identity for files (setfsuid(2)), as the kernel's NFS server does. Threads that it starts
+inherit the identity.
 """
 
 import os
@@ -110,7 +111,7 @@ def _file_ids() -> tuple[int, int]:
 
 
 def _act_as(user_id: int, group_id: int) -> None:
-    """Access files as a user and a group in this thread from now on. PermissionError."""
+    """Access files as a user and a group in this thread from now on. Raises PermissionError."""
     library = _libc()
     library.setfsgid(group_id)
     library.setfsuid(user_id)
@@ -119,7 +120,7 @@ def _act_as(user_id: int, group_id: int) -> None:
 
 
 def _keep_reading() -> None:
-    """Restore the capability to read every file, which setfsuid(2) removes from this thread, if root has it."""
+    """If root has the capability to read every file, restore it: setfsuid(2) has removed it from this thread."""
     from ctypes import c_uint32
 
     library, header = _libc(), (c_uint32 * 2)(_VERSION_3, 0)

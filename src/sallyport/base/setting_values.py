@@ -8,7 +8,7 @@ PREFIX: Final = "SALLYPORT_"
 MASTER_KEY: Final = "SALLYPORT_MASTER_KEY"
 """Environment variable of the master key. The settings file cannot have it, since it is a secret."""
 EGRESS_DEFAULT: Final = "default"
-"""Entry of the setting `egress` for all addresses except the ones that `outgoing/egress.py` excludes."""
+"""Entry of the setting `egress` that allows all addresses except those that `outgoing/egress.py` excludes."""
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 EgressRule = Literal["default"] | Network
 ANYWHERE: Final = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))

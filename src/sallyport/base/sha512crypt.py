@@ -20,7 +20,7 @@ def sha512_crypt(password: bytes, salt: str | None = None) -> str:
     """Return the hash of a password. It takes some milliseconds.
 
     salt: 1 to 16 characters of the alphabet; None for a random one. ValueError: the salt is malformed, or the password
-    contains NUL, at which crypt(3) would end it.
+    contains NUL, where crypt(3) would cut it off.
     """
     chosen = "".join(secrets.choice(_ALPHABET) for _ in range(SALT)) if salt is None else salt
     if b"\0" in password or not 1 <= len(chosen) <= SALT or not set(chosen) <= set(_ALPHABET):
@@ -55,7 +55,7 @@ def _digest(password: bytes, salt: bytes) -> bytes:
 
 
 def _stretched(digest: bytes, length: int) -> bytes:
-    """Return a digest, repeated and cut to a length."""
+    """Return a digest, repeated up to a length and truncated to it."""
     return (digest * (length // _SIZE + 1))[:length]
 
 

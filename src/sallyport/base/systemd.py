@@ -1,8 +1,8 @@
 """The installation on a host: paths and names of the system service, and functions for systemd units.
 
 `sallyport server install` creates these users, directories and units. The Debian package uses the same names, and every
-command finds the system service by them. The agents install their units with the functions. Every command imports this
-module, so it uses only the standard library.
+command finds the system service by these names. The agents install their units with these functions. Every command
+imports this module, so it uses only the standard library.
 """
 
 import os
@@ -27,7 +27,7 @@ BACKUP_UNIT: Final = "sallyport-backup.service"
 BACKUP_TIMER: Final = "sallyport-backup.timer"
 UNITS: Final = (UNIT, BACKUP_UNIT, BACKUP_TIMER)
 ADMIN_UNITS: Final = Path("/etc/systemd/system")
-"""Directory of an admin's units, which replace the units of a package."""
+"""Directory of an admin's units. They take precedence over the units of a package."""
 PACKAGE_UNITS: Final = (Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
 PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 _BOOTED: Final = Path("/run/systemd/system")

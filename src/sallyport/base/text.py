@@ -19,7 +19,7 @@ MARKS: Final = 30
 NAME: Final = 255
 SUGGESTED: Final = 5
 MOST_COMPARED: Final = 1000
-"""Maximum known names that an unknown name is compared with."""
+"""Maximum number of known names that an unknown name is compared with."""
 _JOINER: Final = "\u034f"  # COMBINING GRAPHEME JOINER
 
 
@@ -52,7 +52,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def existing(word: str, known: Iterable[str]) -> str:
     """Return `; existing: NAME, NAME` for the known names most similar to a word, or else the first known names.
 
-    Empty if there is no name. known: read up to MOST_COMPARED names, since a list may have a million.
+    Empty if there is no name. known: at most MOST_COMPARED names are read, since a list may have a million.
     """
     names = sorted(set(islice(known, MOST_COMPARED)))
     shown = get_close_matches(word, names, n=SUGGESTED) or names[:SUGGESTED]
@@ -62,7 +62,7 @@ def existing(word: str, known: Iterable[str]) -> str:
 
 
 def folded(texts: Iterable[str]) -> frozenset[str]:
-    """Return texts in the form for comparison. A hostile name takes 0.4 ms, so fold many names in a thread."""
+    """Return texts in the form for comparison. A hostile name takes 0.4 ms, so fold a long list in a worker thread."""
     return frozenset(map(fold, texts))
 
 
@@ -81,7 +81,8 @@ def _with_joiners(text: str) -> str:
 
 @lru_cache(4096)
 def _marks_of(character: str) -> tuple[int, int, bool]:
-    """Return the numbers of marks before and after the letter in a character, and whether it has a letter."""
+    """Return the number of combining marks before and after the letter in a character, and whether there is a
+    letter."""
     are_marks = [combining(each) > 0 for each in normalize("NFKD", character)]
     if all(are_marks):
         return len(are_marks), 0, False

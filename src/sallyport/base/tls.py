@@ -27,8 +27,8 @@ class TlsStream:
     async def handshake(self, turn: trio.Lock) -> bytes:
         """Do the handshake. Return the peer's certificate in DER; empty if the peer has sent none.
 
-        turn: a lock that all handshakes of the listener share, so that one of them continues in each pass of the event
-        loop.
+        turn: a lock that all handshakes of the listener share, so that only one handshake continues in each pass of the
+        event loop.
         """
         try:
             await self._step(self._tls.do_handshake, turn)
@@ -57,7 +57,7 @@ class TlsStream:
             await self._flush()
 
     async def _step(self, work: Callable[[], T], turn: trio.Lock | None = None) -> T:
-        """Call a TLS operation, and repeat it after each receipt until it needs no more octets from the peer."""
+        """Call a TLS operation, and repeat it each time octets arrive, until it needs no more octets from the peer."""
         while True:
             if turn is not None:
                 async with turn:

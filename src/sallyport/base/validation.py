@@ -1,9 +1,10 @@
-"""Pydantic's errors as ours: they name fields and never repeat a submitted value.
+"""Conversion of pydantic's errors to `Invalid`, which names fields and never repeats a submitted value.
 
-Pydantic puts values into some of its messages (a tag, a character of a UUID, the text of a ValueError). So each type of
-error has a phrase of ours, made of the schema alone; an error of another type becomes `is not valid`. A validator of
-ours names the accepted values by raising `unfit("an IP address")`, or describes the error by raising
-`unfit_because("userName and station exclude each other")`. A range is declared with `Between`: its error has both ends.
+Pydantic puts values into some of its messages (a tag, a character of a UUID, the text of a ValueError). So this module
+has its own phrase for each type of error, made from the schema alone; an error of another type becomes `is not valid`.
+A validator of this program names the accepted values by raising `unfit("an IP address")`, or describes the error by
+raising `unfit_because("userName and station exclude each other")`. A range is declared with `Between`: its error has
+both ends.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,24 +54,30 @@ _PHRASES: Final[Mapping[str, str]] = {
     "too_short": "at least {min_length} {parts}",
     _PHRASE: "{message}",
 }
-"""Accepted values by the type of an error."""
+"""Phrase for the accepted values, by the type of an error."""
 MAX_LISTED = 100
-"""Wrong fields that a refusal lists."""
+"""Maximum number of wrong fields that an error lists."""
 MAX_COUNTED = 1000
-"""Errors that pydantic describes: it holds the interpreter lock meanwhile, 15 ms for 10,000."""
+"""Maximum number of errors that pydantic may describe: it holds the interpreter lock meanwhile (15 ms for 10,000)."""
 # Parts that pydantic adds to the path inside a union. They are not field names.
 _UNION_TAGS = frozenset({"bool", "dict", "float", "int", "list", "none", "str"})
 
 
 def unfit(accepted: str, *fields: str) -> PydanticCustomError:
-    """Return the error for a validator to raise. accepted: a phrase that describes the accepted
-    values; it must not contain the submitted value. fields: the fields that a validator of the whole model refuses."""
+    """Return the error for a validator to raise.
+
+    accepted: a phrase that describes the accepted values; it must not contain the submitted value. fields: names of the
+    wrong fields, for a validator of the whole model.
+    """
     return PydanticCustomError(_PHRASE, "{message}", {"message": accepted, "fields": fields})
 
 
 def unfit_because(sentence: str, *fields: str) -> PydanticCustomError:
-    """Return the error for a validator to raise. sentence: the error, without a submitted value. fields: those that
-    a validator of the whole model refuses."""
+    """Return the error for a validator to raise.
+
+    sentence: the error, without a submitted value. fields: names of the wrong fields, for a validator of the whole
+    model.
+    """
     return PydanticCustomError(_SENTENCE, "{message}", {"message": sentence, "fields": fields})
 
 
@@ -99,11 +106,12 @@ def _moment(value: object) -> object:
 
 
 Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
-"""ISO 8601 text, which becomes microseconds."""
+"""A time as ISO 8601 text; the validated value is in microseconds."""
 
 
 def moment(field: str, text: str, default: int) -> int:
-    """Return the microseconds of a field's ISO 8601 text, the default if it is empty. Invalid: names the field."""
+    """Return a field's ISO 8601 text in microseconds; the default if the text is empty. Invalid: the text is
+    malformed."""
     if not text:
         return default
     try:
@@ -113,11 +121,11 @@ def moment(field: str, text: str, default: int) -> int:
 
 
 def refusal(error: ValidationError, within: str = "") -> Invalid:
-    """Return the refusal of a body or of arguments: `missing orgId`, `invalid pageId`; `fields` has the wrong fields,
-    at most MAX_LISTED.
+    """Return the error for a body or for arguments, with a message such as `missing orgId` or `invalid pageId`.
 
-    The message names the first wrong field by its own name, since interfaces print such texts word for word. Beyond
-    MAX_COUNTED errors it names none. within: the field of the body that holds the fields.
+    The error lists at most MAX_LISTED wrong fields. Its message contains only the last part of the first field's path,
+    since user interfaces show the text word for word. If there are more than MAX_COUNTED errors, no single field is
+    named. within: the field of the body that contains the validated object.
     """
     if error.error_count() > MAX_COUNTED:
         field = within or BODY
@@ -129,7 +137,7 @@ def refusal(error: ValidationError, within: str = "") -> Invalid:
 
 
 def _fields(detail: ErrorDetails, within: str) -> Iterator[FieldError]:
-    """Yield the fields that an error is about: one, or those that a validator of the whole model names."""
+    """Yield the wrong fields of an error: a single one, or the fields that a validator of the whole model has named."""
     path = [within, *_path(detail)] if within else _path(detail)
     named = detail.get("ctx", {}).get("fields", ()) if detail["type"] in (_PHRASE, _SENTENCE) else ()
     for place in [[*path, name] for name in named] or [path or [BODY]]:
@@ -146,7 +154,8 @@ def _headline(detail: ErrorDetails) -> str:
 
 
 def _path(detail: ErrorDetails) -> list[str]:
-    """Return the path to the wrong field; to the object that has it if the field is unknown, as its name is a value."""
+    """Return the path to the wrong field. For an unknown field, return the path of its object, since the unknown name
+    is a submitted value."""
     known = detail["loc"][:-1] if detail["type"] == _UNKNOWN else detail["loc"]
     return [str(part) for part in known if not isinstance(part, str) or _is_name(part)]
 
@@ -156,8 +165,8 @@ def _is_name(part: str) -> bool:
 
 
 def described(detail: ErrorDetails) -> tuple[str, bool]:
-    """Return the message of an error, and whether it is a sentence about the error: otherwise it is a phrase for the
-    accepted values."""
+    """Return the message of an error, and whether it is a sentence about the error (True) or a phrase for the accepted
+    values."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == _SENTENCE:
         return str(context["message"]), True
@@ -165,7 +174,7 @@ def described(detail: ErrorDetails) -> tuple[str, bool]:
         return _SENTENCES.get(kind, "is not valid"), True
     one = 1 in (context.get("min_length"), context.get("max_length"))
     words = {"characters": "character" if one else "characters", "parts": "entry" if one else "entries"}
-    if isinstance(detail.get("input"), str):  # pydantic takes a text behind a validator of ours for a list
+    if isinstance(detail.get("input"), str):  # with our validators, pydantic reports a long text as a long list
         words["parts"] = words["characters"]
     words |= {"expected": str(context.get("expected")).replace("'", "")}
     words |= {name: f"{value:g}" for name, value in context.items() if isinstance(value, float)}

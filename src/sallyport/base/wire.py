@@ -89,7 +89,8 @@ class Many:
 
 
 def loads(octets: bytes, *, most: int) -> object:
-    """Parse a JSON message of at most `most` octets. WireError: too long, not JSON, or a name occurs twice."""
+    """Parse a JSON message of at most `most` octets. WireError: the message is too long, not JSON, or has a duplicate
+    name."""
     if len(octets) > most:
         raise WireError(f"longer than {most} octets")
     try:
@@ -105,7 +106,8 @@ def dumps(message: object) -> bytes:
 
 
 def decode(kind: type[MessageT], value: object, path: str = "") -> MessageT:
-    """Return the message of a class in a JSON value. WireError: it has the path of the field, such as users[3].name."""
+    """Convert a JSON value to a message of a class. The text of WireError has the path of the wrong field, such as
+    users[3].name."""
     if not isinstance(value, dict):
         raise WireError(f"{path or 'message'}: not an object")
     found: dict[str, object] = {}
@@ -145,7 +147,7 @@ def camel(name: str) -> str:
 
 @cache
 def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
-    """Return (name, name in JSON, whether it is required, reader) of each field of a message class."""
+    """Return a tuple for each field of a message class: name, name in JSON, whether it is required, reader function."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple(
         (
@@ -214,7 +216,7 @@ def _object(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError("a name twice in an object")
+            raise ValueError("a duplicate name in an object")
         found[name] = value
     return found
 

@@ -2,10 +2,10 @@
 
 The keys are RSA keys, which every supplicant accepts. The certificates have these properties:
 
-    all        version 3, SHA-256, a random serial number, a validity that began an hour ago: clocks differ
+    all        version 3, SHA-256, a random serial number, a validity that began an hour ago, since clocks differ
     authority  path length 0, ten years: it is installed on devices by hand, so it has to outlast them
-    server     the extended key usage serverAuth (Windows), a subject alternative name, and at most 397 days (Apple
-               takes 825 of a private authority, 398 of a public one, and Android looks at the name alone)
+    server     the extended key usage serverAuth (for Windows), a subject alternative name (Android checks no other
+               name), and at most 397 days (Apple accepts 825 days from a private authority, 398 from a public one)
     client     the extended key usage clientAuth; its subject alternative name identifies the client
 
 RFC 5280 is the profile; the user principal name is Microsoft's otherName 1.3.6.1.4.1.311.20.2.3.
@@ -28,7 +28,7 @@ from sallyport.base.addresses import canonical_host
 from sallyport.base.errors import Invalid
 
 CA_BITS: Final = 3072
-BITS: Final = 2048  # every EAP-TLS login transfers the whole certificate in fragments
+BITS: Final = 2048  # small, since every EAP-TLS login transfers the whole certificate in fragments
 CA_LIFE: Final = timedelta(days=3650)
 LIFE: Final = timedelta(days=397)
 SKEW: Final = timedelta(hours=1)
@@ -97,8 +97,8 @@ class Authority:
     def revocations(
         self, revoked: Iterable[x509.RevokedCertificate], number: int, now: datetime
     ) -> x509.CertificateRevocationList:
-        """Return the certificate revocation list (RFC 5280 section 5). It is valid as long as a certificate, and is
-        signed again with renewals."""
+        """Return the certificate revocation list (RFC 5280 section 5). The list has the same validity as a certificate,
+        and is signed again at renewals."""
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         builder = (
             x509.CertificateRevocationListBuilder()
@@ -135,7 +135,8 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 
 def host_names(certificate: x509.Certificate) -> list[str]:
-    """Return the host names and IP addresses of a certificate, in its order; none without that extension."""
+    """Return the host names and IP addresses in a certificate's subject alternative name, in its order; an empty list
+    without that extension."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -146,7 +147,8 @@ def host_names(certificate: x509.Certificate) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Peer:
     """The content of a peer's certificate. fingerprint: SHA-256 in hex. names: its host names and addresses in
-    canonical form, or its common name if it has none of those (RFC 6125 section 6.4.4). A wildcard is a plain name."""
+    canonical form, or its common name if it has none of those (RFC 6125 section 6.4.4). A wildcard has no special
+    meaning."""
 
     fingerprint: str
     names: tuple[str, ...]
@@ -164,7 +166,7 @@ def read_peer(certificate: bytes) -> Peer:
 
 
 def checked_name(name: str) -> str:
-    """Return the name if a certificate and its file can have it. Raises Invalid."""
+    """Return the name if it is valid for a certificate and its file. Raises Invalid."""
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         wanted = f"a name has up to {MAX_NAME} letters, digits, spaces or ._@+-"
         raise Invalid(f"{wanted}, begins with a letter or digit and ends with neither a space nor @")
@@ -181,8 +183,8 @@ def _host(name: str) -> x509.GeneralName:
 
 
 def _client_names(name: str) -> list[x509.GeneralName]:
-    """Return the subject alternative names: of a host its name or address; of any other client the user principal name,
-    and the mail address if the name is one."""
+    """Return the subject alternative names. A host has its name or address. Any other client has the user principal
+    name, and also the mail address if the name is a mail address."""
     if _HOST.fullmatch(name):
         return [x509.DNSName(name)]
     try:

@@ -3,8 +3,8 @@ devices, sans-io.
 
 PKCS#12 is encrypted with AES-256-CBC by PBES2, PBKDF2 with HMAC-SHA-256, and has an HMAC-SHA-256 over the whole.
 OpenSSL 3 writes the same, and macOS 13, iOS 16, Android 13, Windows 10 and Windows Server 2019 read it. Older systems
-read 3DES and SHA-1 alone, and report the right password as wrong: `legacy` is for them. The password has 99 random
-bits, so that 3DES is no weaker than the password. The salt of the MAC has 8 octets, since macOS does not read 16.
+read only 3DES and SHA-1, and report a correct password as wrong; `legacy` is for them. The password has 99 random bits,
+so that 3DES is no weaker than the password. The salt of the MAC has 8 octets, since macOS does not read 16.
 
 The profile follows Apple's device management reference: com.apple.security.pkcs12 (one identity, without its password,
 which the device asks for), com.apple.security.root, com.apple.wifi.managed with EAP-TLS, and com.apple.vpn.managed with
@@ -29,7 +29,8 @@ EAP_TLS: Final = 13  # RFC 5216
 ROUNDS: Final = 20_000
 MAX_SSID: Final = 32
 _LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"
-"""Without letters and digits that look alike: the password is typed on a telephone."""
+"""The characters of a password. Letters and digits that look alike are omitted, since the password is typed on a
+telephone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +48,16 @@ class Identity:
 
     @property
     def login(self) -> str:
-        """The device's login name outside EAP: a user's name, or a host's name in the form of Windows."""
+        """The device's EAP identity: a user's name, or a host's name in the form `host/NAME` of Windows."""
         names = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         return f"host/{self.name}" if names.get_values_for_type(x509.DNSName) else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The networks of a profile. ssid: of the Wi-Fi; empty: none. vpn: host name or address of the IKEv2 gateway;
-    empty: none. vpn_id: its IKE identity. server_names: of the RADIUS server's certificate. authorities: of that
-    certificate."""
+    """The networks of a profile. ssid: the SSID of the Wi-Fi; empty: no Wi-Fi. vpn: the host name or address of the
+    IKEv2 gateway; empty: no VPN. vpn_id: the gateway's IKE identity; empty: `vpn`. server_names: the names in the
+    RADIUS server's certificate. authorities: the authorities of that certificate."""
 
     ssid: str = ""
     vpn: str = ""
@@ -71,7 +72,8 @@ def new_password() -> str:
 
 
 def as_pkcs12(identity: Identity, password: str, *, legacy: bool = False, with_authority: bool = True) -> bytes:
-    """Return an identity as PKCS#12. legacy: 3DES and SHA-1. with_authority: the authority's certificate too."""
+    """Return an identity as PKCS#12. legacy: use 3DES and SHA-1. with_authority: include the authority's
+    certificate."""
     builder = PrivateFormat.PKCS12.encryption_builder().kdf_rounds(ROUNDS)
     if legacy:
         builder = builder.key_cert_algorithm(pkcs12.PBES.PBESv1SHA1And3KeyTripleDESCBC).hmac_hash(hashes.SHA1())  # noqa: S303
@@ -87,7 +89,8 @@ def as_pkcs12(identity: Identity, password: str, *, legacy: bool = False, with_a
 
 
 def as_profile(identity: Identity, password: str, network: Network, *, legacy: bool = False) -> bytes:
-    """Return a configuration profile as a property list in XML. password: of its PKCS#12, which the device asks for."""
+    """Return a configuration profile as a property list in XML. password: the password of the PKCS#12 in the profile,
+    which the device asks for."""
     base = f"org.sallyport.{fingerprint(identity.authority)[:16]}.{identity.name.replace(' ', '-')}"
     own = _payload(
         "com.apple.security.pkcs12",
@@ -125,7 +128,7 @@ def as_profile(identity: Identity, password: str, network: Network, *, legacy: b
 def _wifi(
     base: str, identity: Identity, network: Network, own: dict[str, object], anchors: Sequence[dict[str, object]]
 ) -> dict[str, object]:
-    """Return a Wi-Fi with EAP-TLS. WPA2: since iOS 16 and macOS 13 it joins WPA3 networks too."""
+    """Return the payload of a Wi-Fi with EAP-TLS. Since iOS 16 and macOS 13, `WPA2` includes WPA3 networks."""
     eap: dict[str, object] = {
         "AcceptEAPTypes": [EAP_TLS],
         "TLSMinimumVersion": "1.2",
@@ -148,7 +151,7 @@ def _wifi(
 
 
 def _vpn(base: str, identity: Identity, network: Network, own: dict[str, object]) -> dict[str, object]:
-    """Return an IKEv2 VPN whose gateway shows a certificate, and whose client logs in by EAP-TLS."""
+    """Return the payload of an IKEv2 VPN. The gateway authenticates by a certificate, and the client by EAP-TLS."""
     return _payload(
         "com.apple.vpn.managed",
         f"{base}.vpn",

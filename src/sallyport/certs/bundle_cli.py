@@ -61,7 +61,7 @@ def bundled(work: CommandT) -> CommandT:
             "server_names",
             multiple=True,
             metavar="NAME",
-            help="RADIUS server that the Wi-Fi trusts; the names of the server's certificate unless given.",
+            help="RADIUS server that the Wi-Fi trusts; default: the names in the server's certificate.",
         ),
         click.option(
             "--legacy",
@@ -75,7 +75,7 @@ def bundled(work: CommandT) -> CommandT:
 
 
 def wanted(given: dict[str, object]) -> Wanted:
-    """Return the options of a command. UsageError: they do not fit together."""
+    """Return the options of a command. UsageError: an option lacks the option that it needs, or has a wrong value."""
     found = Wanted(**given)  # type: ignore[arg-type]  # click gives these fields
     for option, value in (("--ssid", found.ssid), ("--vpn-server", found.vpn_server)):
         if value and found.mobileconfig is None:
@@ -93,8 +93,8 @@ def wanted(given: dict[str, object]) -> Wanted:
 
 @contextmanager
 def reserved(files: Sequence[Path]) -> Iterator[None]:
-    """Make the files, empty and for their owner alone, before a certificate is made for them; remove them if that
-    fails. StartError: one exists, or cannot be made."""
+    """Create the files, empty and for their owner alone, before the block makes the certificate. Remove them if the
+    block fails. StartError: a file exists already, or cannot be created."""
     made: list[Path] = []
     try:
         for path in files:
@@ -115,7 +115,8 @@ def reserved(files: Sequence[Path]) -> Iterator[None]:
 
 
 def write(line: CommandLine, certificate: Path, given: Wanted) -> None:
-    """Write the files for a certificate in PEM, whose key is beside it, and print their password. Raises StartError."""
+    """Write the files for a certificate in PEM, with its key in the same folder, and print their password. Raises
+    StartError."""
     if not given.files:
         return
     chain, settings = read_certificates(certificate), line.settings()

@@ -23,7 +23,7 @@ tenant = click.option("--tenant", type=NUMBER, help="tenantId; needed if there a
 
 @click.group(cls=Group)
 def cert() -> None:
-    """Certificates for EAP and RadSec, from an own authority in the data directory."""
+    """Certificates for EAP and RadSec, from an authority in the data directory."""
 
 
 @cert.command()
@@ -31,7 +31,7 @@ def cert() -> None:
     "--host",
     "hosts",
     multiple=True,
-    help="Name or address of the server; repeatable. Without it: those of this machine.",
+    help="Name or address of the server; repeatable. Default: the name of this machine.",
 )
 @click.option(
     "--ca-name",
@@ -44,7 +44,7 @@ def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
     """Make an authority (ten years) and the certificate of the server (397 days): RSA with SHA-256."""
     path = str(line.call("cert.init", ca_name=ca_name, hosts=[*hosts] or [socket.getfqdn()]))
     line.print(path)
-    line.note("the authority is made: install that file on whoever logs in or speaks RadSec (cert show --ca)")
+    line.note("the authority is made: install that file on the devices and the RadSec peers (cert show --ca)")
     line.note(f"its key is in {Path(path).parent}: keep a copy of that directory apart")
 
 
@@ -70,7 +70,8 @@ def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
 @bundled
 @click.pass_obj
 def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | None, **given: object) -> None:
-    """Make a certificate and key for a tenant's user (with @ a mail address), machine or RADIUS server.
+    """Make a certificate and key for a tenant's user, machine or RADIUS server. The name of a user may be a mail
+    address.
 
     With --p12 or --mobileconfig, the last line of the output is the password of these files. Another tenant can use the
     name after `cert revoke`.
@@ -87,7 +88,10 @@ def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | Non
 @cert.command()
 @click.argument("name", required=False)
 @click.option(
-    "--host", "hosts", multiple=True, help="Name or address of the server; repeatable. Without it: the names stay."
+    "--host",
+    "hosts",
+    multiple=True,
+    help="Name or address of the server; repeatable. Default: the names stay unchanged.",
 )
 @org
 @tenant
@@ -127,8 +131,8 @@ def renew(
 @click.argument("wanted", metavar="NAME|SERIAL")
 @click.pass_obj
 def revoke(line: CommandLine, *, wanted: str) -> None:
-    """Revoke all certificates of a client, or one. The client's next handshake fails; open RadSec connections are
-    closed. Its live sessions end in a domain with `--disconnect-on-revoke`.
+    """Revoke all certificates of a client, or one by its serial number. The client's next handshake fails, and its open
+    RadSec connections are closed. The client's live sessions end in a domain with `--disconnect-on-revoke`.
     """
     for each in line.rows("cert.revoke", wanted=wanted):
         line.note(f"{each['name']}, serial {each['serial']}, is revoked")

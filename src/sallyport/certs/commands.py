@@ -19,9 +19,10 @@ from sallyport.certs.authority import common_name, fingerprint
 from sallyport.certs.directory import Directory, present, read_certificates
 
 Note: TypeAlias = Callable[[str, str, Mapping[str, JSON]], Awaitable[None]]
-"""A function that writes action, target and changes into the audit trail."""
+"""A function that writes an action, its target and its changes to the audit trail."""
 Gone: TypeAlias = Callable[[Sequence[tuple[str, int | None]]], Awaitable[None]]
-"""A function that ends the sessions of certificates, given the name and the tenant of each; None: in all tenants."""
+"""A function that ends the sessions of clients, given the name and the tenant of each certificate. Tenant None: end the
+sessions in all tenants."""
 Numbers: TypeAlias = Mapping[int, tuple[int, int]]
 """The orgId and tenantId of each tenant, by its internal id."""
 
@@ -31,7 +32,7 @@ class Owners(Protocol):
 
     @property
     def by_fingerprint(self) -> Mapping[str, int]:
-        """The tenants' internal ids by SHA-256 in hex."""
+        """The internal id of each certificate's tenant, by the certificate's SHA-256 fingerprint in hex."""
 
     def tenant_of(self, name: str) -> int | None:
         """Return the internal id of the tenant that a name was issued for."""
@@ -47,40 +48,41 @@ class Owners(Protocol):
 
 
 class NewAuthority(Arguments):
-    """hosts: names and addresses of the server."""
+    """Arguments of cert.init. hosts: names and addresses of the server."""
 
     ca_name: str
     hosts: list[str]
 
 
 class _MayNameTenant(Arguments):
-    """org, tenant: the orgId and tenantId of bodies; both or neither."""
+    """Arguments that may name a tenant. org, tenant: the orgId and tenantId, both or neither."""
 
     org: int | None = Field(default=None, ge=1)
     tenant: int | None = Field(default=None, ge=1)
 
 
 class OfClient(_MayNameTenant):
-    """A user, a machine, a RADIUS server."""
+    """Arguments of cert.issue. name: the name of a user, a machine or a RADIUS server."""
 
     name: str
 
 
 class Renewed(_MayNameTenant):
-    """name: a client's; None: the server's. hosts: other names of the server."""
+    """Arguments of cert.renew. name: the client's name; None: renew the server's certificate. hosts: new names of the
+    server."""
 
     name: str | None = None
     hosts: list[str] = Field(default_factory=list)
 
 
 class Revoked(Arguments):
-    """A client's name, or the serial number of one certificate in hex."""
+    """Arguments of cert.revoke. wanted: a client's name, or the serial number of one certificate in hex."""
 
     wanted: str
 
 
 def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note, gone: Gone) -> dict[str, Command]:
-    """Return the commands of the certificates by name."""
+    """Return the commands for certificates, by name."""
 
     async def noted(
         action: str, certificates: Sequence[x509.Certificate], tenant: tuple[int, int] | None = None
@@ -96,7 +98,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
     async def chosen(wanted: OfClient | Renewed, numbers: Numbers, recorded: int | None) -> int | None:
         """Return the given tenant, else the recorded one, else the only tenant. Raises NotFound, Invalid."""
         if (wanted.org is None) != (wanted.tenant is None):
-            raise Invalid("org and tenant go together")
+            raise Invalid("org and tenant go together: give both or neither")
         if wanted.org is None or wanted.tenant is None:
             return next(iter(numbers)) if recorded is None and len(numbers) == 1 else recorded
         return await tenants.tenant_id(wanted.org, wanted.tenant)

@@ -24,7 +24,7 @@ class Credentials:
 
 class Certificates:
     """The files in use. certificate, key, ca: replace those of the data directory. If `certificate` is set and `ca` is
-    not, the data directory needs no authority, which only checks peers' certificates."""
+    not, the data directory needs no authority: it would only check peers' certificates."""
 
     def __init__(
         self, data_dir: Path, *, certificate: Path | None = None, key: Path | None = None, ca: Path | None = None
@@ -40,8 +40,8 @@ class Certificates:
         self._now: Credentials | None = None
 
     def server(self) -> Credentials | None:
-        """Return the present files, the same object while they are unchanged; None if one is missing. Each EAP login
-        calls this method, which checks the status of the files and reads none."""
+        """Return the present files; None if one is missing. While the files are unchanged, the result is the same
+        object. Each EAP login calls this method, which checks the status of the files and does not read them."""
         alone = self._may_stand_alone and not self._ca.exists()
         try:
             status = [path.stat() for path in (self._shown if alone else self._files)]

@@ -4,8 +4,8 @@ that was signed.
     ca.pem  ca.key            the authority
     crl.pem                   its revocation list
     server.pem  server.key    the service's certificate, followed by the authority's, and its key
-    clients/NAME.pem  .key    each client's, as server.pem
-    issued/SERIAL.pem         every certificate that was ever signed: a client is revoked with all of its own
+    clients/NAME.pem  .key    each client's certificate and key, in the form of server.pem
+    issued/SERIAL.pem         every certificate that was ever signed, since revoking a client revokes all of its own
 
 A file is replaced as a whole, and a key is kept: a renewal changes one file, so that no reader combines a certificate
 with the key of another one. Only a revoked certificate of the server gets a new key. A lock serializes the commands.
@@ -103,9 +103,9 @@ class Directory:
             return self._keep(path, certificate, authority)
 
     def renew(self, name: str | None, hosts: Sequence[str], now: datetime) -> x509.Certificate:
-        """Make a new certificate for the key of a client, or of the server; if the server's certificate was revoked,
-        also a new key. hosts: the server's names; empty: unchanged. NotFound: there is no certificate to renew.
-        Conflict: the client's certificate was revoked."""
+        """Make a new certificate for the key of a client, or of the server. If the server's certificate was revoked,
+        make a new key too. name: the client's name; None: the server's certificate. hosts: the server's names; empty:
+        unchanged. NotFound: there is no certificate to renew. Conflict: the client's certificate was revoked."""
         path = self.server if name is None else self.client(name)
         with self._locked():
             old, authority, revoked = self._newest(path, name), self._authority(), self._revoked()
@@ -125,8 +125,8 @@ class Directory:
             return self._keep(path, certificate, authority)
 
     def _newest(self, path: Path, name: str | None) -> x509.Certificate:
-        """Return the certificate in use or, if its files are gone, the last one that was signed for the name. name:
-        None: the server's. Raises NotFound."""
+        """Return the certificate in use. If its file is missing, return the last certificate that was signed for the
+        name. name: the client's name; None: the server's certificate. Raises NotFound."""
         if path.exists():
             return read_certificates(path)[0]
         kind = SERVER if name is None else CLIENT
@@ -136,8 +136,8 @@ class Directory:
         return found[-1]
 
     def revoke(self, wanted: str, now: datetime) -> list[x509.Certificate]:
-        """Revoke all certificates of a client, or the one with a serial number in hex. Case does not matter in the
-        name. Raises NotFound."""
+        """Revoke all certificates of a client, or the one with a serial number in hex. Names are case-insensitive.
+        Raises NotFound."""
         with self._locked():
             authority, revoked = self._authority(), self._revoked()
             gone = {each.serial_number for each in revoked}
@@ -178,8 +178,8 @@ class Directory:
         return Authority(read_certificates(self.ca)[0], read_key(self.path / "ca.key"))
 
     def _keep(self, path: Path, certificate: x509.Certificate, authority: Authority) -> x509.Certificate:
-        """Write a certificate with its authority's: on first use, Android trusts only the certificates that the server
-        sends."""
+        """Write a certificate, followed by its authority's certificate: on first use, Android trusts only the
+        certificates that the server sends."""
         disk.write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
         disk.write(path, _pem(certificate) + _pem(authority.certificate))
         return certificate
@@ -193,7 +193,7 @@ class Directory:
         return list(read_list(self.crl)) if self.crl.exists() else []
 
     def _list_grows_old(self, now: datetime) -> bool:
-        """Return whether the revocation list is old enough to be signed again, after which the peers reconnect."""
+        """Return whether the revocation list is old enough to be signed again. A new list makes the peers reconnect."""
         ends = read_list(self.crl).next_update_utc if self.crl.exists() else None
         return ends is None or ends - now < LIFE / 2
 

@@ -31,7 +31,7 @@ from sallyport.radius.packet import (
     as_text,
 )
 
-STOP = 2  # Acct-Status-Type (RFC 2866 section 5.1); its Acct-Session-Id is random, so that it belongs to no session
+STOP = 2  # Acct-Status-Type (RFC 2866 section 5.1); the Acct-Session-Id is random, so it belongs to no session
 UNSIGNED = (
     "warning: the answer has no Message-Authenticator: the server is open to BlastRADIUS (CVE-2024-3596), and devices "
     "that demand one will not accept it"
@@ -60,7 +60,7 @@ def check() -> None:
     "--nas-identifier",
     default=CHECK.decode(),
     show_default=True,
-    help="NAS-Identifier of the check. With another value, the client must sign from then on, as the check does.",
+    help="NAS-Identifier of the check. With another value, the client's setting `auto` learns that it signs requests.",
 )
 @click.pass_obj
 def radius(

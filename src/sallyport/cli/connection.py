@@ -25,22 +25,23 @@ if TYPE_CHECKING:
     from sallyport.cli.local import Local
 
 ANSWER_S = 60.0
-COPY_S = 3600.0  # a backup or a restore takes as long as the disk does
+COPY_S = 3600.0  # a backup or a restore may take long on a slow disk
 IN_MEMORY = frozenset({"listen.senders", "log.level"})
-"""Commands about the memory of a running service; they need one."""
+"""Commands that read or change the memory of the running service. They fail if no service runs."""
 MIGRATE: Final = "db.migrate"
 RESTORE: Final = "db.restore"
 PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Absent: 3.0, Locked: 10.0})
-"""Seconds to look again: for a service that is starting, and until it or another command gives the lock back."""
+"""Seconds for which an error is retried. Absent: a service may be starting. Locked: a service or a command that ends
+releases the lock soon."""
 AGAIN_S: Final = 0.05
 LOCKED: Final = "it answers no command: wait until it ends, or stop it, and try again"
-"""The next step where a process keeps the lock of a data directory."""
+"""End of the error message if a process keeps the lock of a data directory."""
 READING: Final = re.compile(
     r"[./](get|list|preview|search|validate|fetch|show|export|jobs?$|forwarders|weaknesses|owners|senders|domain$)"
     r"|(?<!set)(list|users|detail|history|(agent|presentation)status)$",
     re.IGNORECASE,
 )
-"""Operations and commands that change nothing, by the ends of their names."""
+"""Pattern of the names of operations and commands that change nothing."""
 
 ReachedT = TypeVar("ReachedT")
 
@@ -52,7 +53,10 @@ def patiently(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> ReachedT:
-    """Repeat until it succeeds, for some seconds. patience: those by error. Raises the last error, or another one."""
+    """Repeat a function until it succeeds. patience: the seconds for which each kind of error is retried.
+
+    Raises the last of these errors after that time, and any other error at once.
+    """
     began = now()
     while True:
         try:
@@ -68,9 +72,9 @@ def _silent(_: str) -> None:
 
 
 class Connection:
-    """A connection to the installation that is found by `config`, environment and working directory.
+    """A connection to the installation that `config`, the environment and the working directory select.
 
-    settings: of the installation, instead. note: prints a line for the caller.
+    settings: the settings of the installation, if they are known. note: a function that prints a line for the caller.
     """
 
     def __init__(
@@ -92,15 +96,14 @@ class Connection:
         return self._installation().settings
 
     def read(self) -> Settings:
-        """Read the settings that `serve` uses, whether an installation is there or not. Raises ConfigError,
-        StartError."""
+        """Read the settings that `serve` uses. The installation need not exist yet. Raises ConfigError, StartError."""
         found = places(self._config, os.environ)
-        if found.passed_over:  # settings that the caller meant to apply must not be ignored silently
+        if found.passed_over:  # the caller may rely on the settings in these files
             raise StartError("; ".join(found.passed_over))
         return found.places[0].settings
 
     def call(self, asked: Row) -> JSON:
-        """Run a request of the control socket. SallyportError: it failed, with the service's message."""
+        """Run a request of the control socket. SallyportError: it failed; the message is the service's."""
         try:
             reached = self._local or patiently(partial(self._reach, asked))
         except Locked as error:
@@ -114,9 +117,10 @@ class Connection:
         return handed_over(reached.call, asked, self._installation().settings)
 
     def process_id(self, *, wait: bool = True) -> int | None:
-        """Return the process id of the running service, or None. wait: for a service that is starting.
+        """Return the process id of the running service, or None. wait: whether to wait for a service that is starting.
 
-        Absent, StartError: it cannot be reached. Locked: another process has the store, and answers no command.
+        Absent, StartError: it cannot be reached. Locked: another process holds the lock of the store, and answers no
+        command.
         """
         if not wait:
             return process_id(self._find().settings)
@@ -136,13 +140,15 @@ class Connection:
             self._local = None
 
     def _installation(self) -> Installation:
-        """Return the installation, after another look for one that a starting service makes."""
+        """Return the installation. If there is none, wait a few seconds, since a starting service may be creating
+        it."""
         if self._found is None:
             self._found = patiently(self._find)
         return self._found
 
     def _find(self, asked: Row = MappingProxyType({})) -> Installation:  # type: ignore[assignment]
-        """Return the first place that has an installation. Raises Absent. asked: the request, which may make one."""
+        """Return the first location that has an installation. Raises Absent. asked: the request; some requests create
+        one."""
         if self._found is not None:
             return self._found
         found = places(self._config, os.environ)
@@ -154,7 +160,7 @@ class Connection:
             if each.exists(keyed=restores or is_shared) or (is_shared and MASTER_KEY in os.environ):
                 return each
         if asked.get("command") == MIGRATE or (restores and MASTER_KEY in os.environ):
-            self.read()  # refuses settings that would be ignored
+            self.read()  # raises if settings would be ignored
             return found.places[0]
         absence = found.places[0].absence if found.places else NOTHING_HERE
         raise Absent(f"{absence}; to restore there, put its master.key there first" if restores else absence)
@@ -196,9 +202,9 @@ def _field_error(wrong: Row) -> FieldError:
 
 
 def _open(found: Installation, command: JSON) -> "Local":
-    """Open the store for a command. Absent: there is no store, and this command may not make one. Raises Locked,
+    """Open the store for a command. Absent: there is no store, and this command does not create one. Raises Locked,
     StoreError."""
-    # The whole service, which takes half a second to import; with a running one it is not needed.
+    # This imports the whole service, which takes half a second. If a service runs, the import is not needed.
     from sallyport.cli.local import Local
 
     try:
@@ -232,14 +238,14 @@ def _answer(sock: socket.socket, asked: Row) -> Row:
     if not line:
         raise StartError(
             "the running service gave no answer: if it has ended, look whether the change was made before you repeat "
-            "it; it answers only its own user and root"
+            "it; the service answers only its own user and root"
         )
     answer: Row = json.loads(line)
     return answer
 
 
 def _connect(path: Path) -> socket.socket | None:
-    """Return a connection to the service's socket; None: no service runs. Raises StartError."""
+    """Return a connection to the service's socket; None if no service runs. Raises StartError."""
     try:
         directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     except FileNotFoundError:
@@ -248,7 +254,7 @@ def _connect(path: Path) -> socket.socket | None:
         raise StartError(f"{path.parent}: {error.strerror}") from error
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # through the directory's descriptor, since a socket's address holds 107 octets only
+        # via the directory's descriptor, since a socket address has at most 107 octets
         sock.connect(f"/proc/self/fd/{directory}/{path.name}")
     except OSError as error:
         sock.close()

@@ -23,7 +23,7 @@ USERS = {
 
 @dataclass(frozen=True)
 class Login:
-    """A login. user: name as typed. password: None for the user's correct password."""
+    """A login. user: name as typed. password: None means the user's correct password."""
 
     user: str
     password: bytes | None = None

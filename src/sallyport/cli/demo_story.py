@@ -69,7 +69,7 @@ class Story:
         self._senders: list[Sender] = []
 
     def tell(self) -> int:
-        """Run all steps; return 0 if all of them worked, else 1. SallyportError."""
+        """Run all steps; return 0 if all of them worked, else 1. Raises SallyportError."""
         self._set_up()
         self._show_logins()
         self._show_inventory()

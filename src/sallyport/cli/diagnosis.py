@@ -1,7 +1,7 @@
 """Diagnosis if `sallyport check radius` gets no answer or a reject.
 
-The RADIUS server does not send the cause. If the service runs on this machine, the check asks it for dropped packets
-from the check's address, or for the log entry of the refused login.
+The RADIUS server does not send the cause. If the service runs on this machine, the check reads the dropped packets of
+the check's address, or the log entry of the rejected login.
 """
 
 from itertools import islice
@@ -26,18 +26,23 @@ _NO_ANSWER: Final = {
 }
 
 NOT_ENROLLED: Final = "not enrolled"
+_CHECK_PROVIDER: Final = "sallyport provider check {domain} names the cause"
 REMEDIES: Final = {
     "unknown user": "sallyport user add {user} --domain {domain} --password -",
     "unknown realm": "no domain of the client has this realm: sallyport domain list",
     "the RADIUS client has no domain": "sallyport domain add NAME --org N --tenant N",
     "no provider": "the domain has no MFA provider: sallyport provider set, or sallyport domain mode {domain} monitor",
     NOT_ENROLLED: "the user has no second factor yet: enrol the user at the provider",
+    "provider unreachable": _CHECK_PROVIDER,
+    "provider unreachable, circuit open": _CHECK_PROVIDER,
+    "the provider's rate limit is reached": _CHECK_PROVIDER,
+    "provider configuration unreadable": "sallyport provider set {domain} stores the configuration again",
     "second factor not answered in time": "sallyport provider check {domain}; if it works, the user did not answer: "
     "--timeout-seconds of sallyport provider set is the time for it",
     "blocked by rule": "sallyport rule test --domain {domain} --user {user} shows the rule",
     "locked out after failures": "sallyport lockout remove --domain {domain} --user {user}",
     "the RADIUS client may not vouch for passwords": "sallyport client set NAME --password-verified, if it checks them",
-    "this kind of login cannot ask for a code": "try without --chap, or type the code behind the password",
+    "this kind of login cannot ask for a code": "try without --chap, or append the code to the password",
     "the domain's first factor is not configured": "sallyport domain first-factor {domain}",
 }
 _ENROLLING: Final = {
@@ -45,7 +50,7 @@ _ENROLLING: Final = {
     "wallet": "the user holds no valid credential of the provider's issuer: sallyport credential list --domain {domain}"
     " shows whether it is assigned, revoked or expired; sallyport wallet assign gives it to the user's wallet",
 }
-"""Remedies for `not enrolled`, by the MFA provider."""
+"""Remedies for the reason `not enrolled`, by MFA provider."""
 _CHECK: Final = "sallyport domain check {domain} --user {user} shows each step"
 
 
@@ -76,7 +81,8 @@ def explain_silence(line: Line, client: RadiusClient, why: Why, began: str) -> N
 
 
 def explain_reject(line: Line, client: RadiusClient, nas: str, began: str) -> None:
-    """Print why a login was refused, if the service on this machine decided it. began: start of the check, ISO 8601."""
+    """Print why a login was rejected, if the service on this machine decided it. began: start of the check, ISO
+    8601."""
     event = _event(line, client, nas, began)
     if event is None:
         line.note("The reason is in the log of the server: there, sallyport event list --domain D")
@@ -92,11 +98,12 @@ def remedy_for(reason: str, factor: str) -> str:
     """Return the remedy for a reject; empty if none is known. factor: field of the event, such as `local+totp`."""
     if reason == NOT_ENROLLED and (found := _ENROLLING.get(factor.rpartition("+")[2])):
         return found
-    return REMEDIES.get(reason, _CHECK if factor != "local" and reason != "wrong password" else "")
+    checks_first_factor = factor != "local" and "+" not in factor  # `local+totp`: the first factor has passed
+    return REMEDIES.get(reason, _CHECK if checks_first_factor and reason != "wrong password" else "")
 
 
 def _event(line: Line, client: RadiusClient, nas: str, began: str) -> Row | None:
-    """Return the log entry of the refused login from the service on this machine; None if it has none."""
+    """Return the log entry of the rejected login from the service on this machine; None if there is none."""
     try:
         if line.connection.process_id(wait=False) is None:
             return None

@@ -19,7 +19,7 @@ FIRST: tuple[tuple[str, Check], ...] = (
     ("IPv6", machine.check_ipv6),
     ("service", machine.check_service),
 )
-"""Checks without which the others would fail: a problem in one of these ends the examination."""
+"""Checks that all others depend on: a problem in one of these ends the examination."""
 
 STORE: tuple[tuple[str, Check], ...] = (
     ("files", machine.check_files),

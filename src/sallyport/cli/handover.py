@@ -21,12 +21,12 @@ from sallyport.base.wire import JSON, Row
 
 BACKUP: Final = "db.backup"
 READ: Final = frozenset({"db.restore", "directory.import_ldif"})
-"""Commands that read the file of their argument `path`."""
+"""Commands that read the file in their argument `path`."""
 
 
 def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> JSON:
-    """Run a request, and return its answer. If root uses another user's service, copy the request's file. Raises
-    StartError.
+    """Run a request, and return its answer. If root uses another user's service, copy the file that the request names.
+    Raises StartError.
 
     A file in the directories of the store needs no copy.
     """
@@ -52,7 +52,7 @@ def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> J
 
 @contextmanager
 def _exchange(data_dir: Path) -> Iterator[Path]:
-    """Yield a temporary directory of the data directory's owner."""
+    """Yield a temporary directory that the owner of the data directory owns."""
     with as_owner(data_dir):
         place = Path(mkdtemp(prefix="exchange-", dir=data_dir))
     try:
@@ -65,8 +65,8 @@ def _exchange(data_dir: Path) -> Iterator[Path]:
 def _copy(source: Path, target: Path, *, reader: Path | None = None, writer: Path | None = None) -> None:
     """Copy a file. Raises StartError.
 
-    reader, writer: a directory whose owner reads or writes the file in the temporary directory. The owner can replace
-    that directory by a link, which must not lead root to other files.
+    reader, writer: a directory; its owner is the user that reads or writes the file in the temporary directory. That
+    user can replace the temporary directory by a link, so root itself must not follow it.
     """
     try:
         with as_owner(reader, reads_all=False) if reader else nullcontext():

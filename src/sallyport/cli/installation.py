@@ -1,9 +1,9 @@
 """Find the installation for a command.
 
-It is the first of these that exists: the settings file of `--config`; the data directory of SALLYPORT_DATA_DIR;
-`./sallyport.toml` or `./sallyport-data`; the installation of the system service. A file or directory in the working
-directory is used only if the caller or root owns it: in a directory such as /tmp, another user could have created it
-to manipulate root's next command.
+The installation is the first of these that exists: the settings file of `--config`; the data directory of
+SALLYPORT_DATA_DIR; `./sallyport.toml` or `./sallyport-data`; the installation of the system service. A file or
+directory in the working directory is used only if the caller or root owns it: in a directory such as /tmp, another user
+could have created it to manipulate root's next command.
 """
 
 import os
@@ -27,9 +27,10 @@ NOTHING_HERE: Final = f"no Sallyport installation in ./{DEFAULT_DATA_DIR}; set {
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The location of an installation, which may not exist. file: its settings file.
+    """The location of an installation, which may not exist. file: the settings file.
 
-    named_by: the option, variable or file that names the data directory. is_callers: the caller named it explicitly.
+    named_by: the option, variable or file that names the data directory. is_callers: whether the caller named the
+    installation explicitly.
     """
 
     settings: Settings
@@ -53,7 +54,7 @@ class Installation:
     def exists(self, *, keyed: bool = False) -> bool:
         """Return whether a store exists, or a starting service is creating one.
 
-        keyed: a master key without a store is enough. StartError: the user has no permission to look.
+        keyed: also return true if there is a master key but no store. StartError: the user has no permission to look.
         """
         data_dir = self.settings.data_dir
         marks = [self.settings.database_path, data_dir / LOCK, *([data_dir / "master.key"] if keyed else [])]

@@ -59,7 +59,7 @@ class Line:
         domain: str | None = None,
         size: int = 1000,
     ) -> "Iterator[Row]":
-        for page in count(1):  # an operation has pageId or pageNumber, and ignores the other
+        for page in count(1):  # each operation uses one of pageId and pageNumber, and ignores the other
             asked = {**body, "pageId": page, "pageNumber": page, "pageSize": size}
             found = _entries(path, self._answer(path, asked, domain), field)
             yield from found
@@ -91,7 +91,7 @@ class Line:
         return self._ask({"command": command, "arguments": arguments}, arguments)
 
     def _ask(self, asked: "Row", sent: "JSON") -> "JSON":
-        """Send a request. In an error message, options replace the fields that they set."""
+        """Send a request. Error messages name the options of the command instead of the fields that they set."""
         try:
             return self.connection.call(asked)
         except Invalid as error:

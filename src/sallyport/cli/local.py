@@ -1,4 +1,4 @@
-"""Requests of the command line that run in this process on the store while no service runs.
+"""Requests of the command line that run in this process on the store, if no service runs.
 
 Trio runs in a separate thread until `close`, so that a command with several requests opens the store once.
 """
@@ -28,10 +28,10 @@ from sallyport.web.scope import Gate
 class Local:
     """The open store, which holds the lock of the data directory until it is closed.
 
-    new: whether to create a store if there is none. If root works with another user's data directory, new files belong
-    to that user. Raises Locked, Absent, ConfigError, StoreError.
+    new: the action if there is no store (see `build`). If root works with another user's data directory, new files
+    belong to that user. Raises Locked, Absent, ConfigError, StoreError.
 
-    An error that ends the store's thread later is raised by the next call, or by `close`.
+    If an error ends the store's thread later, the next call, or `close`, raises it.
     """
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], *, new: New = "make") -> None:

@@ -159,7 +159,7 @@ def root(ctx: click.Context, config: Path | None) -> None:
 
 @click.group(cls=LazyGroup, sections=AGENT_SECTIONS)
 def agent() -> None:
-    """Agents: programs beside a directory or on a machine that the service cannot reach."""
+    """Agents: programs on a machine, or near a directory, to which the service cannot connect."""
 
 
 def main() -> None:
@@ -185,7 +185,7 @@ def run(command: Callable[[], object]) -> int:
 
 
 def _print_usage_error(error: click.ClickException) -> int:
-    """Print an error in the command line, and the command that shows its help. Return the exit code."""
+    """Print a usage error, and the command that shows the help. Return the exit code."""
     from sallyport.cli.wrong import usage
 
     click.echo(safe(f"sallyport: {usage(error)}"), err=True)
@@ -207,7 +207,7 @@ def _print_error(error: BaseException) -> int:
         return 1
     text = str(ours)
     if isinstance(ours, OSError):
-        if ours.filename is None:  # the error concerns no file that an admin could correct
+        if ours.filename is None:  # no file is involved that an admin could correct
             raise error
         reason = f"permission denied for user {user_name(os.geteuid())}"
         text = f"{ours.filename}: {reason if isinstance(ours, PermissionError) else ours.strerror}"

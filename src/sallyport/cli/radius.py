@@ -55,14 +55,14 @@ class Answer:
 
     @property
     def signed(self) -> bool:
-        """Whether the answer has a Message-Authenticator, which was verified then."""
+        """Whether the answer has a Message-Authenticator. It was verified if it is present."""
         return MESSAGE_AUTHENTICATOR in self.attributes
 
 
 class RadiusClient:
     """A client of one RADIUS server, with one socket.
 
-    server: host and port; of several addresses of a host name, the first is used. source: the local address; empty for
+    server: host and port. If a host name has several addresses, the first is used. source: the local address; empty for
     any. timeout: seconds for each try. retries: number of tries after the first. StartError: the host name cannot be
     resolved, or the local address does not exist.
     """

@@ -31,7 +31,7 @@ SWITCH_S: Final = 0.0005
 Python's default of 5 ms, a transaction of ten statements took 50 ms while the event loop was busy."""
 
 PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Locked: 30.0})
-"""Seconds that the service waits for a command that uses the store, such as a backup."""
+"""Seconds that a starting service waits for a command that uses the store, such as a backup."""
 OCCUPIED: Final = f"stop it first, or set {environment_name('data_dir')} to another directory"
 NOTED: Final = int(2.0 / AGAIN_S)
 """Number of the attempt at which the service logs that it waits, about two seconds after the start."""
@@ -41,7 +41,7 @@ NOTED: Final = int(2.0 / AGAIN_S)
 @click.pass_obj
 def serve(line: Line) -> None:
     """Run the service. It logs one line `ready` when all listeners answer."""
-    gc.disable()  # saves a twentieth of the start time; the service configures it again at `ready`
+    gc.disable()  # saves a twentieth of the start time; the service configures the collector at `ready`
     sys.setswitchinterval(SWITCH_S)
     settings = line.connection.read()
     json = {"json": True, "text": False}.get(settings.log_format)
@@ -66,8 +66,8 @@ def serve(line: Line) -> None:
 def _kept_if_ready(settings: Settings, made: Sequence[Path]) -> Iterator[Callable[[], None]]:
     """Remove a new data directory at the end of the block, unless the block calls the yielded function.
 
-    The directory also stays if another process has created a store in it, or if the store is elsewhere: the directory
-    contains the store's master key. made: the directories that `make_data_directory` created.
+    The directory also stays if another process has created a store in it. It also stays if the store is elsewhere,
+    since it contains the master key of that store. made: the directories that `make_data_directory` created.
     """
     store = settings.database_path
     is_kept = not made or store.parent != settings.data_dir or store.exists()
@@ -89,9 +89,9 @@ def hold(
 ) -> int:
     """Take the lock of the data directory, and return its descriptor.
 
-    If a command holds the lock, the function waits for it. If root runs it, the process becomes the owner of the
-    directory, so that new files belong to that user. Locked: another process did not release the lock in time.
-    StartError: a service runs there, or the owner cannot read the program.
+    If a command holds the lock, the function waits for it. If root runs the service, the process changes its user to
+    the owner of the directory, so that new files belong to that user. Locked: another process did not release the lock
+    in time. StartError: a service runs there, or the owner cannot read the program.
     """
     _check_program(settings.data_dir)
     if owner := become_owner(settings.data_dir):

@@ -1,4 +1,5 @@
-"""Messages about values that click or the service refuses: each names the option or argument that was given.
+"""Messages about values that click or the service does not accept. Each message names the option or argument of the
+value.
 
 An operation names a wrong field by its path in the body, such as `time.from`. A command mostly passes the values of its
 options into the body unchanged. So the value at that path, and the name of the field, identify the option, and no
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _SECRET: Final = frozenset({"secret", "password", "token", "code", "key", "pin", "passphrase", "skey", "seed", "motp"})
 _NOT_SECRET: Final = frozenset({"key_type", "keyType", "token_id", "code_digits", "password_verified"})
 _LONGEST: Final = 80
-"""Characters of a value that a message repeats."""
+"""Maximum number of characters of a value in a message."""
 _NOT_FOUND: Final = re.compile(
     r"^(?:no (?P<kind>domain) (?P<name>\S.*?)(?P<existing>; existing: .*)?|(?P<other>[A-Za-z ]+) not found)$"
 )
@@ -34,23 +35,23 @@ _LISTS: Final[Mapping[str, tuple[str, ...]]] = {
     "DID": ("did", "list"),
     "holder": ("did", "list"),
 }
-"""Commands that list things of a kind, where they are not `KIND list`."""
+"""Commands that list the objects of a kind, if the command is not `KIND list`."""
 _KIND_OF_PATH: Final = re.compile("^(File|Directory|Path) ")
 _CLICK_VALUE: Final = re.compile(r"^(.*) is not (?:a valid|in the range|one of)\b", re.DOTALL)
 
 
 def not_understood(name: str, value: object, accepted: str) -> str:
-    """Return the message about a value. name: of the option or argument."""
+    """Return the message about a value that is not accepted. name: the option or argument."""
     return f"{name}: {_quoted(value)} is not understood; give {accepted}"
 
 
 def refused(error: "Invalid", sent: "JSON") -> str:
-    """Return the message about the fields that an operation refuses, a line for each. sent: the body."""
+    """Return the message about the fields that an operation does not accept, with a line for each. sent: the body."""
     context = click.get_current_context(silent=True)
     lines: dict[str, None] = {}
     wrong: list[str] = []
     for each in error.fields:
-        if not any(field.startswith(f"{each.field}.") for field in wrong):  # an error of the whole follows from a part
+        if not any(field.startswith(f"{each.field}.") for field in wrong):  # a field's error implies its object's error
             wrong.append(each.field)
             lines[_field_line(each, sent, context)] = None
     return "\n".join(lines) or str(error)
@@ -70,7 +71,8 @@ def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None
 
 
 def _by_options(message: str, context: click.Context | None) -> str:
-    """Return a message with options in the place of fields whose name no person would take for a word: minLen."""
+    """Return a message with field names replaced by options. Only names that are no ordinary words, such as minLen, are
+    replaced."""
     for each in context.command.params if context is not None else ():
         if isinstance(each, click.Option) and each.name and not each.name.islower():
             message = re.sub(rf"\b{each.name}\b", option_name(each), message)
@@ -99,7 +101,8 @@ def _text_of(value: "JSON") -> "JSON":
 
 
 def _source(names: Sequence[str], value: "JSON", context: click.Context) -> click.Parameter | None:
-    """Return the parameter that a field's value came from: it has the value, or else resembles the field by name."""
+    """Return the parameter that a field's value came from: the one with the same value, or else with the most similar
+    name."""
     by_value = {id(each): _value_score(each, value, context) for each in context.command.params}
     best, most = None, 0
     for each in context.command.params:
@@ -123,7 +126,8 @@ def _value_score(parameter: click.Parameter, value: "JSON", context: click.Conte
 
 
 def _name_score(parameter: click.Parameter, names: Sequence[str]) -> int:
-    """Return how much a parameter resembles the names of a path; the last one counts most."""
+    """Return a score for the similarity of a parameter's name to the names of a path; the last name of the path counts
+    most."""
     own = {_plain(each) for each in (parameter.name or "", *parameter.opts)}
     scores = [0]
     for distance, name in enumerate(reversed(names)):
@@ -147,7 +151,7 @@ def _plain(name: str) -> str:
 
 
 def _is_secret(parameter: click.Parameter, names: Sequence[str]) -> bool:
-    """Return whether a parameter or a field holds a secret, by the words of its name."""
+    """Return whether a parameter or a field contains a secret, judged by the words in its name."""
     own = [parameter.name or "", *(each.lstrip("-") for each in parameter.opts), *names]
     words = {
         word.casefold()
@@ -159,7 +163,8 @@ def _is_secret(parameter: click.Parameter, names: Sequence[str]) -> bool:
 
 
 def not_found(error: "NotFound") -> str:
-    """Return the message about a thing that does not exist: its name as it was given, and the list that has it."""
+    """Return the message about an object that does not exist: its name as given, and the command that lists such
+    objects."""
     context = click.get_current_context(silent=True)
     found = _NOT_FOUND.match(str(error))
     if context is None or found is None:
@@ -174,8 +179,12 @@ def not_found(error: "NotFound") -> str:
 
 
 def _names(kind: str, context: click.Context) -> tuple[object, ...]:
-    """Return the names of a kind of thing that the command line gave: of the parameter that is called like the kind,
-    or of the argument NAME of its group. Empty if there is none, or if it may be a secret."""
+    """Return the names of objects of a kind that the command line contains. Empty if there is none, or if it may be a
+    secret.
+
+    They are the value of the parameter whose name resembles the kind, or of the argument NAME of the kind's command
+    group.
+    """
     group = context.parent.info_name if context.parent is not None else None
     own = {each.name or "": each for each in context.command.params}
     found = [name for name in own if _resemble(_plain(kind), _plain(name))]
@@ -188,7 +197,8 @@ def _names(kind: str, context: click.Context) -> tuple[object, ...]:
 
 
 def _list_of(kind: str, context: click.Context) -> str:
-    """Return the command that lists things of a kind, with the scope of the called command; empty if none does."""
+    """Return the command that lists the objects of a kind, with the scope of the called command; empty if there is
+    none."""
     root = context.find_root()
     words = ("sallyport", *_LISTS.get(kind, (kind.rsplit(maxsplit=1)[-1], "list")))
     command: click.Command | None = root.command
@@ -205,7 +215,7 @@ def _quoted(value: object) -> str:
 
 
 def usage(error: click.ClickException) -> str:
-    """Return the message about a command line that click refuses."""
+    """Return the message about a command line that click does not accept."""
     if isinstance(error, click.MissingParameter) and error.param is not None:
         return _missing(error.param)
     if isinstance(error, click.NoSuchOption):
@@ -229,7 +239,7 @@ def _bad_parameter(error: click.BadParameter) -> str:
 def _no_such_option(error: click.NoSuchOption) -> str:
     parameters = error.ctx.command.params if error.ctx is not None else []
     names = [option_name(each).lstrip("-") for each in parameters if isinstance(each, click.Option)]
-    wanted = nearest(error.option_name.lstrip("-"), names).replace('"', '"--', 1)  # the dashes are alike in all names
+    wanted = nearest(error.option_name.lstrip("-"), names).replace('"', '"--', 1)  # compared without the dashes
     known = ", ".join(f"--{name}" for name in names)
     return f"There is no option {error.option_name}.{wanted or f' Options: {known}.'}"
 
@@ -250,7 +260,7 @@ def _literal(text: str) -> object:
 
 
 def _accepted(kind: "click.ParamType[object]") -> str:
-    """Return the values that a type takes; empty if its own message says it."""
+    """Return a phrase for the values that a type accepts; empty if click's own message contains it."""
     if isinstance(kind, Time):
         return kind.accepted
     if isinstance(kind, click.Choice):

@@ -1,9 +1,9 @@
 """The installation of the service on a machine: its user, settings file, data directory, and units for systemd.
 
-The paths and names are in base/systemd.py, since every command looks there for the installation. Programs that systemd
-does not start (a container, a Debian package) use the same ones.
+The paths and names are in base/systemd.py, since every command looks there for the installation. A container and the
+Debian package use the same paths and names.
 
-systemd         the units, with the program in /opt/sallyport
+systemd         templates of the units, for a program in /opt/sallyport
 units           the text of each unit, and of the drop-ins that the settings need
 settings_file   the text of /etc/sallyport/sallyport.toml
 account         the service's user, and what it can run and read

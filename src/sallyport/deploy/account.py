@@ -1,4 +1,4 @@
-"""The service's user: how it is made and deleted, and the checks of the files that it can run and read."""
+"""The service's user: its creation and deletion, and the checks that it can run and read the necessary files."""
 
 import grp
 import os
@@ -32,7 +32,7 @@ class Account:
     def run(
         self, *command: str, environ: Mapping[str, str] | None = None, directory: Path = Path("/")
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a program as this user in a directory, with a small environment. OSError, TimeoutExpired."""
+        """Run a program as this user in a directory, with a small environment. Raises OSError, TimeoutExpired."""
         return subprocess.run(  # noqa: S603  the words of our own commands
             command,
             cwd=directory,
@@ -49,7 +49,7 @@ class Account:
         )
 
     def unreachable(self, paths: Iterable[Path]) -> str:
-        """Return the first directory or program in the paths that this user cannot enter or run; empty if there is
+        """Return the first directory or program of the paths that this user cannot enter or run; empty if there is
         none."""
         steps = dict.fromkeys(str(step) for path in paths for step in (*reversed(path.parents), path))
         return self.run("/bin/sh", "-c", _FIND, "sh", *steps).stdout.strip()
@@ -60,7 +60,7 @@ class Account:
 
 
 ANYONE: Final = Account(_NOBODY, _NOBODY)
-"""A user without rights of its own, as the service's user will be."""
+"""A user without privileges, as the service's user will be."""
 
 
 def find() -> Account | None:
@@ -73,7 +73,7 @@ def find() -> Account | None:
 
 
 def make() -> Account:
-    """Make the service's user. ConfigError: it failed."""
+    """Create the service's user. ConfigError: it failed."""
     has_group = any(group.gr_name == USER for group in grp.getgrall())
     group = ("--gid", USER) if has_group else ("--user-group",)
     options = ("--system", "--home-dir", str(DATA_DIR), "--no-create-home", "--shell", "/usr/sbin/nologin")
@@ -85,7 +85,7 @@ def make() -> Account:
 
 
 def delete() -> bool:
-    """Delete the user that `make` made. Return False if there is none, or if it was made otherwise and stays.
+    """Delete the service's user. Return False if there is none, or if it was not created by `make`; then it stays.
     Raises ConfigError."""
     try:
         found = pwd.getpwnam(USER)

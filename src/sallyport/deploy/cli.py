@@ -1,4 +1,4 @@
-"""`sallyport server install` and `uninstall`: the service as a service of this machine."""
+"""`sallyport server install` and `uninstall`: install the service on this machine, or remove it."""
 
 import os
 import shlex
@@ -22,11 +22,11 @@ def server() -> None:
 
 
 @server.command()
-@click.option("--start", is_flag=True, help="Enable and start the service, too.")
+@click.option("--start", is_flag=True, help="Also enable and start the service.")
 def install(*, start: bool) -> None:
     """Install the service for systemd with this program: user, settings, data directory, units.
 
-    Existing parts stay; a unit whose text differs is updated. Without systemd, everything but the units is made.
+    Existing parts stay; a unit whose text differs is updated. Without systemd, everything except the units is created.
     """
     from sallyport.base.config import unknown_environment
     from sallyport.base.setting_values import MASTER_KEY, PREFIX
@@ -57,7 +57,7 @@ def install(*, start: bool) -> None:
 
 
 @server.command()
-@click.option("--purge", is_flag=True, help=f"Delete {DATA_DIR}, {CONFIG_FILE} and the user, too.")
+@click.option("--purge", is_flag=True, help=f"Also delete {DATA_DIR}, {CONFIG_FILE} and the user.")
 @click.option("--yes", is_flag=True, help="Do not ask before --purge deletes.")
 def uninstall(*, purge: bool, yes: bool) -> None:
     """Stop the service and remove its units. Data, settings and user stay, unless --purge is given."""
@@ -80,7 +80,7 @@ def _checked() -> Path:
     program, command = systemd.program(), f"server {click.get_current_context().info_name}"
     config = click.get_current_context().find_root().params.get("config")
     if config is not None and config != CONFIG_FILE:
-        raise ConfigError(f"--config: {command} takes no other file than {CONFIG_FILE}; copy yours there before")
+        raise ConfigError(f"--config: {command} accepts only {CONFIG_FILE}; copy your file there first")
     if os.geteuid() != 0:
         raise ConfigError(f"{command} needs root: sudo {shlex.join([str(program), *sys.argv[1:]])}")
     return program

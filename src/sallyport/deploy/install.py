@@ -1,7 +1,7 @@
 """The steps of `sallyport server install`. Each can be repeated, and changes only parts that are missing or wrong.
 
-All reasons to refuse the installation are checked before the first change. A step that fails ends the installation; the
-next attempt continues there.
+All reasons to refuse the installation are checked before the first change. If a step fails, the installation stops; the
+next attempt continues with that step.
 """
 
 import os
@@ -48,7 +48,7 @@ class Installation:
         self._read_settings()
 
     def make(self, environ: Mapping[str, str]) -> bool:
-        """Make everything that is missing; return whether a unit has changed. ConfigError: a step failed."""
+        """Create everything that is missing; return whether a unit has changed. ConfigError: a step failed."""
         try:
             user = self._make_user()
             self._make_settings(user)
@@ -62,7 +62,8 @@ class Installation:
         return changed
 
     def _read_settings(self) -> Settings:
-        """Return the settings of the file, with absolute paths; if there is no file, the settings of a new one."""
+        """Return the settings in the file, with absolute paths. If there is no file, return the settings of a new
+        file."""
         if not CONFIG_FILE.exists():
             return Settings(data_dir=DATA_DIR)
         try:
@@ -78,7 +79,7 @@ class Installation:
 
     def _make_settings(self, user: Account) -> None:
         systemd.make_directory(CONFIG_DIR, 0o755)
-        if CONFIG_DIR.stat().st_mode & 0o005 != 0o005:  # `agent install` has made the directory private
+        if CONFIG_DIR.stat().st_mode & 0o005 != 0o005:  # `agent install` may have made the directory private
             CONFIG_DIR.chmod(0o755)
         if CONFIG_FILE.exists() and user.can_read(CONFIG_FILE):
             self._report(f"{CONFIG_FILE} {THERE}")
@@ -114,7 +115,7 @@ class Installation:
         self._report(f"{settings.database_path} is made; the first access token: {settings.data_dir / 'admin.token'}")
 
     def _make_units(self, settings: Settings) -> bool:
-        """Write the units and drop-ins whose text differs; return whether there were any."""
+        """Write the units and drop-ins whose text differs; return whether any differed."""
         if not self.has_systemd:
             self._report("no unit is made: systemd is not installed")
             return False
@@ -159,27 +160,28 @@ class Installation:
 
 
 def has_package(program: Path) -> bool:
-    """Return whether the units are a package's, for this program. ConfigError: they are for another program."""
+    """Return whether a package has installed the units, for this program. ConfigError: a package's units start another
+    program."""
     for path in (directory / systemd.UNIT for directory in systemd.PACKAGE_UNITS):
         if path.exists():
             started = re.search(r"(?m)^ExecStart=(\S+)", path.read_text(encoding="utf-8"))
             if started is None or Path(started[1]).resolve() != program.resolve():
                 raise ConfigError(
-                    f"{path} is a package's, for another program: use that one, or remove the package first"
+                    f"{path} is from a package, for another program: use that program, or remove the package first"
                 )
             return True
     return False
 
 
 def old(path: Path) -> Path:
-    """Return the path of the former text of a unit."""
+    """Return the path of the copy of a unit's former text."""
     return path.with_name(f"{path.name}.old")
 
 
 def _give(directory: Path, user: Account) -> None:
-    """Make the service's user the owner of an empty directory, or of the standard one with its content, as systemd does
-    for StateDirectory= (systemd.exec(5)). ConfigError: another directory has content, and an admin must decide on its
-    owner."""
+    """Make the service's user the owner of an empty directory, or of the standard directory and its content, as systemd
+    does for StateDirectory= (systemd.exec(5)). ConfigError: it is another directory with content, so an admin must
+    decide on its owner."""
     if directory != DATA_DIR and any(directory.iterdir()):
         raise ConfigError(
             f"data_dir {directory} belongs to another user. If it is the service's: sudo chown -R {USER}: {directory}"

@@ -39,7 +39,7 @@ def shown(value: object) -> str:
 
 
 def without_default(name: str) -> str:
-    """Return the description of the behaviour if a setting without a default is not given; empty if it has a
+    """Return the description of the behaviour without a value, for a setting without a default; empty if it has a
     default."""
     extra = Settings.model_fields[name].json_schema_extra
     return str(extra["unset"]) if isinstance(extra, dict) else ""

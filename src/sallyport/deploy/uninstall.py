@@ -16,10 +16,10 @@ from sallyport.deploy.install import has_package, old
 
 
 def check(program: Path) -> None:
-    """Check that this command may uninstall. ConfigError: the units are a package's, or a service that systemd does not
-    manage uses the data."""
+    """Check that this command may uninstall. ConfigError: the units are from a package, or a service that systemd does
+    not manage uses the data."""
     if has_package(program):
-        raise ConfigError("the installation is a package's: remove that, such as by apt remove sallyport-radius")
+        raise ConfigError("the installation is from a package: remove it, such as by apt remove sallyport-radius")
     if not systemd.is_booted() and is_in_use(data_directory()):
         raise ConfigError(f"a service uses {data_directory()}, and systemd does not run here: stop the service first")
 
@@ -36,7 +36,7 @@ def remove_units(report: Callable[[str], None]) -> None:
     for name in (UNIT, BACKUP_UNIT):
         path = units.drop_in_path(name)
         _remove(path, report)
-        with suppress(OSError):  # a directory with an admin's own drop-ins stays
+        with suppress(OSError):  # it stays if an admin has other drop-ins in it
             path.parent.rmdir()
     for name in there:  # without systemd, the links of `systemctl enable` remain
         for wants in systemd.ADMIN_UNITS.glob("*.wants"):
@@ -60,7 +60,7 @@ def purge(report: Callable[[str], None]) -> None:
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
     _remove(CONFIG_FILE, report)
-    with suppress(OSError):  # a directory with an agent's file stays
+    with suppress(OSError):  # it stays if an agent has a file in it
         CONFIG_DIR.rmdir()
     if account.delete():
         report(f"user {USER} is deleted")
@@ -69,7 +69,7 @@ def purge(report: Callable[[str], None]) -> None:
 
 
 def data_directory() -> Path:
-    """Return the data directory in the settings; the standard one if the settings cannot be read."""
+    """Return the data directory in the settings; the standard directory if the settings cannot be read."""
     with suppress(ConfigError):
         if CONFIG_FILE.exists():
             return load(CONFIG_FILE, {}).below(DATA_DIR).data_dir

@@ -25,8 +25,8 @@ class DidArea:
     """The services of decentralized identity. users: the credentials of endpoint users. prompts: the wallet as second
     factor of a login.
 
-    base: returns the URL that the service's own DIDs, schemas and lists start with. hosts: hosts of foreign did:web
-    documents that the service may request.
+    base: returns the base URL of the service's own DIDs, schemas and lists. hosts: the hosts from which the service may
+    request foreign did:web documents.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ def did() -> None:
     show_default=True,
     help="Kind of the signing key.",
 )
-@click.option("--description", default="", help="Remark for the reader, such as what it issues.")
+@click.option("--description", default="", help="Remark for the reader, such as the purpose of the issuer.")
 @click.pass_obj
 def create(line: CommandLine, *, name: str, domain: str, method: str, key_type: str, description: str) -> None:
     """Create an issuer, whose key never leaves the service; print its DID."""
@@ -94,7 +94,7 @@ def schema() -> None:
 @click.argument("file", type=InputFile())
 @_domain
 @click.option("--issuer", required=True, help="DID of the author.")
-@click.option("--unsigned", is_flag=True, help="Store it without the author's proof.")
+@click.option("--unsigned", is_flag=True, help="Store the schema without the author's proof.")
 @click.pass_obj
 def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer: str, unsigned: bool) -> None:
     """Add a JSON Schema, draft-07 or 2020-12, from a file; print its schemaId."""
@@ -103,7 +103,7 @@ def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer:
     except OSError as error:
         raise StartError(f"{file}: {error.strerror}") from error
     except (ValueError, RecursionError):
-        raise StartError(f"{file}: the schema is no JSON") from None
+        raise StartError(f"{file}: the schema is not valid JSON") from None
     body: Row = {"author": issuer, "name": name, "schema": content, "sign": not unsigned}
     line.print(str(line.run("/api/v1/schema/createSchema", body, domain=domain)["id"]))
 
@@ -128,13 +128,11 @@ def credential() -> None:
 @click.option("--issuer", required=True, help="The issuer's DID.")
 @click.option("--holder", required=True, help="The holder's DID.")
 @click.option("--schema", "schema_id", type=int, required=True, help="The schemaId.")
-@click.option(
-    "--claim", "claims", multiple=True, metavar="NAME=VALUE", help="Claim of the credential; may be repeated."
-)
+@click.option("--claim", "claims", multiple=True, metavar="NAME=VALUE", help="Claim of the credential; repeatable.")
 @click.option(
     "--expires", type=FUTURE, help="Expiry: a span such as 90d, or a time such as 2027-11-23; default: never."
 )
-@click.option("--password", metavar="-", help="- reads a password for the holder alone from standard input.")
+@click.option("--password", metavar="-", help="Password for the holder alone; - reads it from standard input.")
 @click.pass_obj
 def issue(
     line: CommandLine,
@@ -153,7 +151,7 @@ def issue(
         raise click.UsageError("--password takes - only: all users of a machine see its command lines")
     metadata: Row = {name: value for name, mark, value in (each.partition("=") for each in claims) if mark and name}
     if len(metadata) != len(claims) or PASSWORD in metadata:
-        raise click.UsageError("--claim is NAME=VALUE, each name once; a password comes with --password -")
+        raise click.UsageError("--claim is NAME=VALUE, without duplicate names; a password comes with --password -")
     if password is not None:
         metadata[PASSWORD] = line.read_secret("Password").decode("utf-8", "strict")
     body: Row = {

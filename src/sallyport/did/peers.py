@@ -72,15 +72,16 @@ class AccessTarget(Protocol):
         """Return the maximum session of its users, in seconds, or None."""
 
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
-        """Return whether one of the named users may authenticate there by the method. Without names: whether any user
-        may."""
+        """Return whether one of the named users may authenticate at the target by the method; without names, whether
+        any user may."""
 
 
 class AccessTargets(Protocol):
     """The instances and groups of tenants."""
 
     def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
-        """Return the tenant's instance or group with that name or id, or None. One of the domain takes precedence."""
+        """Return the tenant's instance or group with that name or id, or None. One in the given domain takes
+        precedence."""
 
     def members(self, tx: Tx, group_id: int) -> Sequence[Person]:
         """Return the users of a group."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sallyport.base.clock import Clock
 from sallyport.directory.imports.files import ImportFiles
+from sallyport.directory.imports.handover import Handover
 from sallyport.directory.imports.job import Check, Read, Revocations
 from sallyport.directory.imports.service import Jobs
 from sallyport.directory.mappings import Mappings
@@ -14,18 +15,22 @@ from sallyport.directory.schedules import Schedules
 from sallyport.directory.service import Directories
 from sallyport.directory.trial import Trials
 from sallyport.metrics import DirectoryMetrics
+from sallyport.nodes.periodic import store_of_leader
+from sallyport.nodes.service import Cluster
 from sallyport.store.model import Store
 from sallyport.store.vault import Vault
 
 
 class DirectoryArea:
-    """The services of directories. readers, checks: one for each kind of directory. advice: see `Trials`."""
+    """The services of directories. readers, checks: the reader and the check of each kind of directory. advice: see
+    `Trials`."""
 
     def __init__(
         self,
         store: Store,
         vault: Vault,
         data_dir: Path,
+        cluster: Cluster,
         revocations: Revocations,
         readers: Mapping[str, Read],
         checks: Mapping[str, Check],
@@ -36,12 +41,13 @@ class DirectoryArea:
         files = ImportFiles(data_dir)
         self.principals = Principals(store)
         changed = self.principals.changed
-        self.jobs = Jobs(store, vault, files, revocations, readers, clock, metrics=metrics, changed=changed)
+        self.jobs = Jobs(store, vault, files, cluster, revocations, readers, clock, metrics=metrics, changed=changed)
+        self.handover = Handover(store_of_leader(store, cluster), cluster, self.jobs)
         self.directories = Directories(store, vault, files, self.jobs, clock)
         self.trials = Trials(self.directories, checks, advice, clock)
         self.mappings = Mappings(store, self.directories, clock)
         self.schedules = Schedules(store, self.directories, clock)
-        self.runs = Runs(store, files, self.directories, clock)
+        self.runs = Runs(store, files, cluster, self.directories, clock)
 
     async def restored(self) -> None:
         """Cancel the running jobs and load the principals again, since the store was replaced. Raises StoreError."""

@@ -67,7 +67,7 @@ Base = Annotated[LongText, AfterValidator(_base)]
 AnyFilter = Annotated[LongText, AfterValidator(_filter)]
 Authorities = Annotated[str, Field(max_length=65_536), AfterValidator(_authorities)]
 _AUTHORITIES: Final = "Certificates in PEM, trusted instead of the system's."
-DirectoryName = Annotated[Name, Field(description="Name of the directory in its domain; case does not matter.")]
+DirectoryName = Annotated[Name, Field(description="Name of the directory in its domain; case-insensitive.")]
 JobId = Annotated[int, Field(description="Id of the import.")]
 
 
@@ -77,7 +77,7 @@ JobId = Annotated[int, Field(description="Id of the import.")]
 class ListDirectoryGroups(InDomain, Paged):
     """Body of GetAllGroupsByDomain."""
 
-    search: Search = Field(default="", description="Part of a group's name; case does not matter. Empty: all groups.")
+    search: Search = Field(default="", description="Part of a group's name, case-insensitive. Empty: all groups.")
 
 
 class DirectoryGroup(Model):
@@ -93,7 +93,7 @@ class DirectoryGroup(Model):
 class DirectoryGroupList(Model):
     """Answer of GetAllGroupsByDomain."""
 
-    groups: list[DirectoryGroup] = Field(description="Groups of this page, by id.")
+    groups: list[DirectoryGroup] = Field(description="Groups of this page, ordered by id.")
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
 
@@ -102,7 +102,7 @@ class ListDirectoryUsers(InDomain, Paged):
     """Body of GetAllAdUsers and GetCloudUsers."""
 
     search: Search = Field(
-        default="", description="Part of a name or an address; case does not matter. Empty: all people."
+        default="", description="Part of a name or a mail address, case-insensitive. Empty: all people."
     )
 
 
@@ -116,7 +116,7 @@ class DirectoryUser(Model):
     """A person of a directory."""
 
     userId: int = Field(description="Id of the person.")
-    userName: str = Field(description="Login name, as the field mapping makes it.")
+    userName: str = Field(description="Login name, from the field mapping.")
     displayName: str = Field(description="Name for display; may be empty.")
     email: str = Field(description="Mail address; may be empty.")
     upn: str = Field(description="userPrincipalName of Active Directory or Entra ID; empty elsewhere.")
@@ -125,13 +125,13 @@ class DirectoryUser(Model):
     source: str = Field(description="Kind of the directory: ldap, graph, okta, agent or ldif.")
     groups: list[str] = Field(description="Names of the groups that the person is a direct member of.")
     directoryName: str = Field(description="Name of the person's directory.")
-    fields: dict[str, str] = Field(description="Other fields that the field mapping makes, by name.")
+    fields: dict[str, str] = Field(description="Other fields from the field mapping, by name.")
 
 
 class DirectoryUserList(Model):
     """Answer of GetAllUsersByGroup, GetAllAdUsers and GetCloudUsers."""
 
-    users: list[DirectoryUser] = Field(description="People of this page, by id.")
+    users: list[DirectoryUser] = Field(description="People of this page, ordered by id.")
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
 
@@ -148,7 +148,7 @@ class SaveDirectory(OfDomain):
         default=None, description="Account that reads the directory; bindDN and clientId take precedence."
     )
     appUrl: LongText | None = Field(
-        default=None, description="URL of the directory, such as ldaps://dc1.example.com; LDAP takes several."
+        default=None, description="URL of the directory, such as ldaps://dc1.example.com; LDAP: one or several."
     )
     kind: AnyKind | None = Field(default=None, description="Kind of the directory; derived from appUrl unless given.")
     baseDN: Base | None = Field(default=None, description="LDAP: distinguished name below which entries are read.")
@@ -166,7 +166,7 @@ class SaveDirectory(OfDomain):
         default=None,
         validation_alias=AliasChoices("bindPassword", "bindSecret", "clientSecret", "apiToken"),
         description="Password of bindDN, client secret or private key of the application, or API token. Needed again "
-        "whenever it would be sent elsewhere.",
+        "if a changed setting would send it elsewhere.",
     )
 
     def settings(self) -> dict[str, str | None]:
@@ -208,8 +208,8 @@ class DirectoryEntry(Model):
         description="Other settings by the names of saveDirectoryConfig; an empty one is absent."
     )
     hasSecret: bool = Field(description="A password, a token or a key is stored.")
-    fieldMappings: dict[str, str] = Field(description="Attributes by field, with commas between them.")
-    createdAt: str = Field(description="Time when it was added, ISO 8601.")
+    fieldMappings: dict[str, str] = Field(description="Attributes by field, separated by commas.")
+    createdAt: str = Field(description="Time when the directory was added, ISO 8601.")
     updatedAt: str = Field(description="Time of the last change, ISO 8601.")
 
 
@@ -226,14 +226,16 @@ class DeleteDirectory(OfDomain):
     directoryName: DirectoryName
 
 
-Complete = Annotated[Flag, Field(description="true: remove the people, groups and units that are not found.")]
+Complete = Annotated[
+    Flag, Field(description="true: remove the people, groups and units that the import does not find.")
+]
 
 
 class ImportLdif(OfDomain):
     """The form fields of importLdif, in addition to `file`."""
 
-    fileName: Text = Field(default="", description="Name of the file for lists; that of the upload unless given.")
-    directoryName: NameOrNone = Field(default="", description="Directory of the entries; LDIF unless given.")
+    fileName: Text = Field(default="", description="Name of the file in lists; default: the name of the uploaded file.")
+    directoryName: NameOrNone = Field(default="", description="Directory of the entries; default: LDIF.")
     complete: Complete = False
 
 
@@ -254,13 +256,14 @@ class ImportUsers(ScopedIfGiven):
         description="Password of bindDN; deleted when the import has ended.",
     )
     useTls: Flag | None = Field(
-        default=None, description="LDAPS on its ports, else StartTLS. Default: true, but false for a loopback address."
+        default=None,
+        description="true: LDAPS on ports 636 and 3269, else StartTLS. Default: true; false for a loopback address.",
     )
     caCertificate: Authorities = Field(default="", description=_AUTHORITIES)
     directoryName: NameOrNone = Field(
         default="",
-        description="Directory of the entries. Default: the directory whose appUrl has this host and port, else one "
-        "with the host's name.",
+        description="Directory of the entries. Default: the directory whose appUrl has this host and port, else a "
+        "directory that is named after the host.",
     )
     complete: Complete = False
 
@@ -290,11 +293,9 @@ class ImportStatus(ScopedIfGiven):
 
     DirectoryName: Name = Field(
         validation_alias=AliasChoices("DirectoryName", "directoryName"),
-        description="Name of a directory, or the directoryName of a domain for all its directories.",
+        description="Name of a directory. The directoryName of a domain selects all its directories.",
     )
-    domainId: DomainId | None = Field(
-        default=None, description="Only this domain; all domains of the tenant unless given."
-    )
+    domainId: DomainId | None = Field(default=None, description="Only this domain; default: all domains of the tenant.")
 
     def claimed_domains(self) -> Sequence[int]:
         return () if self.domainId is None else (self.domainId,)
@@ -307,7 +308,7 @@ class JobCounts(Model):
     added: int = Field(description="Entries added.")
     updated: int = Field(description="Entries changed.")
     removed: int = Field(description="Entries removed.")
-    skipped: int = Field(description="Entries unchanged, or not a person, group or unit.")
+    skipped: int = Field(description="Entries that are unchanged, or are not a person, group or unit.")
     failed: int = Field(description="Entries that could not be used.")
 
 
@@ -329,7 +330,7 @@ class JobEntry(Model):
     fileName: str = Field(description="Name of the imported file, or of the agent's run; may be empty.")
     counts: JobCounts = Field(description="Numbers of entries.")
     errors: list[JobError] = Field(description="First entries that could not be used, at most 20.")
-    message: str = Field(description="Reason of the end; may be empty.")
+    message: str = Field(description="Reason why the import ended; may be empty.")
     needsConfirmation: bool = Field(
         description="true: the import stopped before removing most of the directory; confirmImport continues it."
     )

@@ -134,7 +134,7 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 @click.argument("name", required=False)
 @domain
 @click.option("--every", type=int, default=0, help="Minutes from one reading to the next.")
-@click.option("--at", "times", multiple=True, metavar="HH:MM", help="A time of the day; may be given several times.")
+@click.option("--at", "times", multiple=True, metavar="HH:MM", help="Time of the day, HH:MM; repeatable.")
 @click.option("--zone", default="UTC", show_default=True, help="The time zone of --at.")
 @click.option("--full-every", type=int, default=24, show_default=True, help="Every n-th reading is complete.")
 @click.option("--off", is_flag=True, help="Read the directory on request only.")
@@ -159,7 +159,7 @@ def schedule(
         return
     if name is None or (off and (every or times)):
         raise click.UsageError(
-            "NAME is missing, or --off has --every or --at beside it: give a directory with --every, --at or --off"
+            "NAME is missing, or --off is combined with --every or --at: give a directory with --every, --at or --off"
         )
     body: Row = {
         "directoryName": name,

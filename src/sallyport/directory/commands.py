@@ -12,7 +12,7 @@ from sallyport.directory.service import Directories
 from sallyport.web.scope import Text
 
 FindDomain = Callable[[str], int]
-"""Return the id of a domain, given its name or id. NotFound."""
+"""Return the id of a domain, given its name or id. Raises NotFound."""
 MOST: int = 1000
 
 

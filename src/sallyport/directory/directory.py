@@ -97,8 +97,9 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A request for one reading. name: the name of the directory, or "". source: the settings of `Source.settings`, and
-    appUrl. complete: remove the entries that the reading does not find."""
+    """A request for one reading. name: the name of the directory; empty: the directory is found by the host and port of
+    the appUrl. source: the settings of `Source.settings`, and appUrl. complete: remove the entries that the reading
+    does not find."""
 
     domain_id: int
     name: str

@@ -26,7 +26,7 @@ from sallyport.directory.secret_attributes import holds_secret
 _PEOPLE: Final = frozenset(
     {"person", "organizationalperson", "inetorgperson", "user", "account", "posixaccount", "shadowaccount", "inetuser"}
 )
-# Active Directory gives these the class `person` too; they are not accounts of people.
+# In Active Directory, entries of these classes also have the class `person`, but are not accounts of people.
 _NOT_PEOPLE: Final = frozenset({"computer", "contact", "foreignsecurityprincipal", "inetorgcontact"})
 _GROUPS: Final = frozenset(
     {"group", "groupofnames", "groupofuniquenames", "groupofmembers", "groupofentries", "posixgroup"}
@@ -53,7 +53,7 @@ MOST_ATTRIBUTES: Final = 64
 MOST_VALUES: Final = 32
 LONGEST_VALUE: Final = 1024
 LONGEST_NAME: Final = 255
-# Attributes that may hold a secret, or the time when one was set.
+# Names of attributes that may hold a secret, or the time when a secret was set.
 _LIKE_SECRET: Final = re.compile(
     r"pass|pwd|secret|credential|hash|principalkey|pkcs|private|recovery|token|otp|seed|laps|krbextradata"
 )
@@ -171,7 +171,7 @@ class Batch:
     """A part of a reading, at most 500 entries.
 
     complete: set on the last batch if the reading had every entry; all other stored entries are removed. A reading of
-    changes has removed entries as Gone. cursor: set on the last batch; the next reading of changes starts there.
+    changes reports removed entries as Gone. cursor: set on the last batch; the next reading of changes starts there.
     """
 
     entries: Sequence[Entry]
@@ -245,8 +245,8 @@ def identity(raw: Raw) -> str:
 
 
 def _named(raw: Raw, attributes: Iterable[str]) -> str:
-    """Return the first attribute value that is a valid name. Of several values, return the one in the distinguished
-    name. Invalid: there is none."""
+    """Return the first attribute value that is a valid name. If the attribute has several values, return the one in the
+    distinguished name. Invalid: there is no valid name."""
     for attribute in attributes:
         values = [value for value in _texts(raw, attribute) if is_name(value)]
         if len(values) > 1:
@@ -358,8 +358,8 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
 
 @lru_cache(4096)
 def _is_kept_unmapped(name: str) -> bool:
-    """Return whether an unmapped attribute is stored: it has no options, and is no membership and nothing like a
-    secret."""
+    """Return whether an unmapped attribute is stored. It must have no options, must not be a membership, and its name
+    must not suggest a secret."""
     if name in STATUS_ATTRIBUTES:
         return True
     return ";" not in name and name not in _NOT_STORED and len(name) <= LONGEST_NAME and not _LIKE_SECRET.search(name)

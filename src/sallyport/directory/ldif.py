@@ -100,7 +100,7 @@ class LdifParser:
         self._names: dict[bytes, str] = {}
 
     def feed(self, octets: bytes) -> Iterator[Record]:
-        """Take the next piece of the file, and yield the records that end in it. LdifError."""
+        """Parse the next piece of the file, and yield the records that end in it. Raises LdifError."""
         octets = self._carriage + octets
         self._carriage = b"\r" if octets.endswith(b"\r") else b""
         self._pending += octets.removesuffix(b"\r").replace(b"\r\n", b"\n")
@@ -113,12 +113,12 @@ class LdifParser:
             raise LdifError(self._line + blank, f"the entry that begins here is larger than {LARGEST_RECORD >> 20} MiB")
 
     def close(self) -> Iterator[Record]:
-        """Yield the last record. LdifError."""
+        """Yield the last record. Raises LdifError."""
         self._pending += self._carriage
         yield from self._take(len(self._pending))
 
     def _take(self, end: int) -> Iterator[Record]:
-        """Yield the record in the first `end` pending octets. Empty lines alone are no record."""
+        """Yield the record in the first `end` pending octets. Empty lines alone are not a record."""
         octets = bytes(self._pending[:end])
         if self._line == 1:
             octets = octets.removeprefix(BOM_UTF8)

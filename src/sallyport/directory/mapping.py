@@ -56,7 +56,7 @@ class FieldMapping:
         object.__setattr__(self, "digest", digest_of(sorted(self.attributes.items())))
 
     def over(self, other: "FieldMapping") -> "FieldMapping":
-        """Return this mapping, with fields that it lacks taken from the other."""
+        """Return this mapping, with the fields of the other mapping that this mapping lacks."""
         return FieldMapping({**other.attributes, **self.attributes})
 
 

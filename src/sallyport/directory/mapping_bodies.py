@@ -54,8 +54,8 @@ FieldMappings = Annotated[
     dict[str, str],
     BeforeValidator(_field_mappings),
     Field(
-        description="Attributes by field: one name, or several with commas between them or in an array. Empty: the "
-        "default of the field.",
+        description="Attributes by field: one name, or several, separated by commas or in an array. Empty: the default "
+        "of the field.",
         json_schema_extra={"propertyNames": {"enum": [*FIELDS, *ALIASES]}},
     ),
 ]
@@ -126,7 +126,7 @@ class MappingEntry(Model):
     directoryName: str = Field(description="Name of the directory.")
     groupId: int = Field(description="Id of the group; 0: the mapping of the directory.")
     groupName: str = Field(description="Name of the group; empty: the mapping of the directory.")
-    fieldMappings: Values = Field(description="Attributes by field, with commas between them.")
+    fieldMappings: Values = Field(description="Attributes by field, separated by commas.")
 
 
 class MappingList(Done):

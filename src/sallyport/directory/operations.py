@@ -160,7 +160,7 @@ def _declare_configuration(declared: Operations, service: Directories, trials: T
     @declared.post("/api/v1/deleteDirectoryConfig", roles=OPERATORS)
     async def delete(body: list[DeleteDirectory], caller: Caller) -> str:
         """Queue the removal of directories, all or none, with their people, groups and settings. People who are in no
-        other directory lose their access. The removal has ended when the directory is not found any more."""
+        other directory lose their access. The removal has ended when the directory no longer exists."""
         _check_size(body)
         jobs = await service.remove([(each.domainId, each.directoryName) for each in body])
         return f"Removal queued: {', '.join(map(str, jobs))}"

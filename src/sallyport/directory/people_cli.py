@@ -76,7 +76,7 @@ def group_id(line: CommandLine, domain: str, name: str, directory: str | None) -
 
 
 def _of(rows: Iterator[Row], directory: str | None) -> Iterator[Row]:
-    """Yield the rows of a directory. None: the rows of all directories."""
+    """Yield the rows of a directory. directory: its name; None: the rows of all directories."""
     return (each for each in rows if directory is None or fold(str(each["directoryName"])) == fold(directory))
 
 

@@ -111,7 +111,7 @@ class Invalidations:
         self._pending: set[int] = set()
 
     def changed(self, domain_id: int) -> None:
-        """Note a change in a domain. `flush` must follow the last change."""
+        """Note a change in a domain. Call `flush` after the last change."""
         self._pending.add(domain_id)
         now = trio.current_time()
         if now >= self._due.get(domain_id, now):

@@ -73,7 +73,7 @@ def checks(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Che
 
 
 def ldap_source(source: Source) -> LdapSource:
-    """Return the settings of an LDAP directory. appUrl: one URL or several. bindDN: the accountName unless set.
+    """Return the settings of an LDAP directory. appUrl: one URL or several. bindDN: the accountName unless set. Raises
     ReadError."""
     settings = source.settings
     start_tls = settings.get("startTls") == "true"
@@ -98,7 +98,7 @@ def ldap_source(source: Source) -> LdapSource:
 
 def graph_source(source: Source) -> GraphSource:
     """Return the settings of an Entra ID tenant. clientId: the accountName unless set. appUrl: set for a national
-    cloud. ReadError."""
+    cloud. Raises ReadError."""
     origin = _origin(source.app_url or GRAPH)
     host = origin.removeprefix("http://").rpartition(":")[0]
     login = origin if is_loopback(host) else _LOGINS.get(origin)
@@ -112,7 +112,7 @@ def graph_source(source: Source) -> GraphSource:
 
 def okta_source(source: Source) -> OktaSource:
     """Return the settings of an Okta organization. The secret is the private key of the application clientId; without a
-    clientId, it is an API token. ReadError."""
+    clientId, it is an API token. Raises ReadError."""
     if source.secret is None:
         raise ReadError("the directory needs an apiToken, or clientId and clientSecret")
     return OktaSource(_origin(source.app_url), source.settings.get("clientId", ""), source.secret, _mapped(source))

@@ -35,13 +35,13 @@ def get(tx: Tx, directory_id: int) -> Directory | None:
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
-    """Return the domain's directory of that name, or None. Case does not matter."""
+    """Return the domain's directory of that name, or None. Names are case-insensitive."""
     return tx.one(Directory, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
 def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
     """Return the domain's directory of that name. If there is none, and the name is the domain's directoryName, return
-    all its directories; otherwise None. Case does not matter."""
+    all its directories; otherwise None. Names are case-insensitive."""
     directory = named(tx, domain_id, name)
     if directory is not None:
         return [directory]
@@ -173,12 +173,13 @@ def advance_schedule(tx: Tx, schedule: Schedule, next_at: int, runs: int) -> boo
 
 # --- runs of agents -------------------------------------------------------------------------------------------------
 
-_RUNS: Final = "select id, domain_id, directory_id, file, sequence, octets from directory_runs"
+_RUNS: Final = "select id, domain_id, directory_id, file, sequence, octets, node_id from directory_runs"
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """An open run. sequence: number of the last batch that was stored. octets: size of the file."""
+    """An open run. sequence: number of the last batch that was stored. octets: size of the file. node_id: the node that
+    has the file."""
 
     id: int
     domain_id: int
@@ -186,6 +187,7 @@ class RunRow:
     file: str
     sequence: int
     octets: int
+    node_id: int
 
 
 def get_run(tx: Tx, domain_id: int, run_id: int) -> RunRow | None:
@@ -198,16 +200,17 @@ def run_of_directory(tx: Tx, directory_id: int) -> RunRow | None:
     return tx.one(RunRow, f"{_RUNS} where directory_id = :dir", dir=directory_id)
 
 
-def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, at: int) -> int:
-    """Add a run; return its id."""
+def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, node_id: int, at: int) -> int:
+    """Add a run of a node; return its id."""
     run_id = tx.value(
         int,
-        "insert into directory_runs (domain_id, directory_id, file, complete, created_at, updated_at) "
-        "values (:d, :dir, :file, 0, :at, :at) returning id",
+        "insert into directory_runs (domain_id, directory_id, file, complete, created_at, updated_at, node_id) "
+        "values (:d, :dir, :file, 0, :at, :at, :node) returning id",
         d=domain_id,
         dir=directory_id,
         file=file,
         at=at,
+        node=node_id,
     )
     assert run_id is not None  # noqa: S101  an insert returns its row
     return run_id

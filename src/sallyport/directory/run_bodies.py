@@ -68,7 +68,11 @@ Reference = Annotated[str, Field(max_length=LONGEST_DN)]
 """A member or a group, by the name that the directory has for it. Text that is not a name is ignored."""
 ExternalId = Annotated[
     PlainText,
-    Field(min_length=1, max_length=LONGEST_DN + 3, description="Identifier of the entry that no renaming changes."),
+    Field(
+        min_length=1,
+        max_length=LONGEST_DN + 3,
+        description="Identifier that does not change when the entry is renamed.",
+    ),
 ]
 AnyExternalId = Annotated[
     PlainText, Field(max_length=LONGEST_DN + 3, description="Identifier of the entry; empty: not known.")
@@ -132,11 +136,11 @@ class UnchangedEntry(Body):
     kind: Literal["unchanged"] = Field(description=_KIND)
     externalId: ExternalId
     dn: AnyDn = ""
-    status: Status | None = Field(default=None, description="State of the account, which time may change.")
+    status: Status | None = Field(default=None, description="State of the account, which may change with time.")
 
 
 class GoneEntry(Body):
-    """An entry that does not exist any more."""
+    """An entry that no longer exists."""
 
     kind: Literal["gone"] = Field(description=_KIND)
     externalId: AnyExternalId = ""

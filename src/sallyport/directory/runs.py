@@ -1,5 +1,5 @@
 """The runs of directory agents. Batches are collected in a file until the run is finished; then an import applies
-them."""
+them. A run belongs to the node that has its file: at another node it is not found, and the agent begins a new one."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -19,6 +19,7 @@ from sallyport.directory.imports.job import Kind, NewJob
 from sallyport.directory.repo import RunRow
 from sallyport.directory.run_bodies import AnyEntry
 from sallyport.directory.service import Directories
+from sallyport.nodes.service import Cluster
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
@@ -26,7 +27,7 @@ NO_RUN: Final = "run not found: start a new run"
 
 
 class OutOfOrder(Conflict):
-    """A batch that is not the next one. details: the number of the next batch."""
+    """The error for a batch that is not the next one. details: the number of the next batch."""
 
     def __init__(self, sequence: int) -> None:
         super().__init__("another batch is expected")
@@ -45,9 +46,12 @@ class Begun:
 class Runs:
     """The runs of all directories."""
 
-    def __init__(self, store: Store, files: ImportFiles, directories: Directories, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, files: ImportFiles, cluster: Cluster, directories: Directories, clock: Clock
+    ) -> None:
         self._store = store
         self._files = files
+        self._cluster = cluster
         self._directories = directories
         self._clock = clock
         self._busy: set[tuple[int, int]] = set()
@@ -63,11 +67,11 @@ class Runs:
             if directory.kind != DirectoryKind.AGENT:
                 raise Conflict("the directory of that name is of another kind: choose another name")
             known = repo.run_of_directory(tx, directory.id)
-            if known is not None and known.id == run_id:
+            if known is not None and known.id == run_id and known.node_id == self._cluster.id:
                 return Begun(known.id, known.sequence + 1, directory.cursor), file
             if known is not None:
                 repo.delete_run(tx, known.id)
-            new_id = repo.add_run(tx, domain_id, directory.id, file, self._clock())
+            new_id = repo.add_run(tx, domain_id, directory.id, file, self._cluster.id, self._clock())
             return Begun(new_id, 1, directory.cursor), known.file if known is not None else ""
 
         unneeded = file
@@ -79,8 +83,8 @@ class Runs:
         return begun
 
     async def take(self, domain_id: int, run_id: int, sequence: int, entries: Sequence[AnyEntry]) -> int:
-        """Store a batch. Return the number of the next one. NotFound; OutOfOrder; Conflict: the run is too large;
-        StoreFull."""
+        """Store a batch. Return the number of the next one. Conflict: the run is too large. Raises NotFound,
+        OutOfOrder, StoreFull."""
         async with self._reserved(domain_id, run_id):
             run = await self._run(domain_id, run_id)
             if sequence <= run.sequence:
@@ -99,7 +103,8 @@ class Runs:
             return sequence + 1
 
     async def finish(self, domain_id: int, run_id: int, sequence: int, cursor: str, *, complete: bool) -> int:
-        """Queue the import of a run. Return the job's id, also when called again. NotFound, OutOfOrder, Conflict."""
+        """Queue the import of a run. Return the job's id, also when called again. Raises NotFound, OutOfOrder,
+        Conflict."""
         async with self._reserved(domain_id, run_id):
             done = await self._store.read(lambda tx: repo.job_of_run(tx, domain_id, run_id))
             if done is not None:
@@ -126,13 +131,13 @@ class Runs:
 
     async def _run(self, domain_id: int, run_id: int) -> RunRow:
         run = await self._store.read(lambda tx: repo.get_run(tx, domain_id, run_id))
-        if run is None:
+        if run is None or run.node_id != self._cluster.id:
             raise NotFound(NO_RUN)
         return run
 
     @asynccontextmanager
     async def _reserved(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
-        """Reserve a run for the block. The domain may not be the run's: it is not checked yet. Conflict: another
+        """Reserve a run for the block. It is not checked yet whether the run belongs to the domain. Conflict: another
         request of the run is not answered yet."""
         run = domain_id, run_id
         if run in self._busy:

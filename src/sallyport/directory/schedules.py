@@ -52,7 +52,7 @@ class Schedules:
 
     async def set(self, domain_id: int, name: str, timing: Timing | None) -> int:
         """Set a directory's schedule; None deletes it. Return the time of the next reading in microseconds, or 0.
-        NotFound; Invalid: the service does not read the directory."""
+        Invalid: the service does not read the directory. Raises NotFound."""
 
         def work(tx: Tx) -> int:
             directory = repo.named(tx, domain_id, name)

@@ -139,8 +139,8 @@ class Directories:
         return Source(domain_id, str(columns["kind"]), str(app_url), str(account), settings, secret)
 
     def make(self, tx: Tx, domain_id: int, name: str, kind: DirectoryKind) -> Directory:
-        """Return the domain's directory of that name. Create it if it does not exist. Conflict: the domain has too
-        many, or the directory is being removed."""
+        """Return the domain's directory of that name. Create it if it does not exist. Conflict: the domain has too many
+        directories, or the directory is being removed."""
         known = repo.named_for_use(tx, domain_id, name)
         if known is not None:
             return known
@@ -177,8 +177,8 @@ class Directories:
         return await self._asked(work)
 
     async def sync(self, domain_id: int, name: str, *, full: bool = False) -> int:
-        """Queue a reading with the stored settings, unless one is queued already. Return the job's id. NotFound;
-        Invalid: the service does not read the directory; Conflict: too many jobs wait."""
+        """Queue a reading with the stored settings, unless one is queued already. Return the job's id. Invalid: the
+        service does not read the directory. Conflict: too many jobs wait. Raises NotFound."""
 
         def work(tx: Tx) -> int:
             directory = repo.named_for_use(tx, domain_id, name)
@@ -197,8 +197,8 @@ class Directories:
         """Queue the removal of directories, all or none, and return the ids of the jobs. wanted: domain ids and names.
 
         The secret is deleted at once, people and groups later in the background. Until then, no other job of the
-        directory may be queued. If a removal is queued already, its id is returned. NotFound; Conflict: too many jobs
-        wait.
+        directory may be queued. If a removal is queued already, its id is returned. Conflict: too many jobs wait.
+        Raises NotFound.
         """
         return await self._asked(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
 
@@ -219,8 +219,8 @@ class Directories:
         return result
 
     def queue(self, tx: Tx, directory: Directory, new: NewJob) -> int:
-        """Queue a job in the caller's transaction. `jobs.wake` must follow. Return the job's id. Conflict: too many
-        jobs wait."""
+        """Queue a job in the caller's transaction. Return the job's id. Call `jobs.wake` after the commit. Conflict:
+        too many jobs wait."""
         job_id = self.jobs.add(tx, directory.domain_id, new)
         file: dict[str, JSON] = {"file": new.file_name} if new.file_name else {}
         changes = changed({}, {"import": job_id, "kind": new.kind.value, **file})
@@ -263,7 +263,8 @@ class Directories:
         return directory
 
     def check_key(self, tx: Tx) -> None:
-        """Open a secret of a store that will replace this one, to check the vault's key. Raises SecretError."""
+        """Open a sealed secret of a store that will replace this one, to check the vault's master key. Raises
+        SecretError."""
         repo.check_key(tx, self._vault)
 
 
@@ -307,8 +308,8 @@ def _audited(directory: Directory) -> dict[str, JSON]:
 
 
 def _kind_of(known: Directory | None, app_url: str) -> DirectoryKind:
-    """Return the kind of a directory that is saved without one. A new directory, and one of LDIF files that gets an
-    appUrl, has the kind that the appUrl suggests. Any other directory keeps its kind."""
+    """Return the kind of a directory that is saved without a kind. The appUrl determines the kind of a new directory,
+    and of a directory of LDIF files that gets an appUrl. Any other directory keeps its kind."""
     if known is None or (known.kind == DirectoryKind.LDIF and app_url):
         return kind_of(app_url)
     return DirectoryKind(known.kind)

@@ -44,7 +44,7 @@ _OPTIONS = (
     click.option(
         "--url", "urls", multiple=True, metavar="URL", help="URL such as ldaps://dc1.example.com; LDAP: several."
     ),
-    click.option("--base-dn", metavar="DN", help="LDAP: read entries below this name."),
+    click.option("--base-dn", metavar="DN", help="LDAP: read the entries below this distinguished name."),
     click.option("--filter", "accounts", metavar="FILTER", help="LDAP: filter for accounts; empty: all."),
     click.option("--bind-dn", metavar="DN", help="LDAP: account of the bind; empty: anonymous."),
     click.option("--start-tls/--no-start-tls", default=None, help="LDAP: encrypt ldap:// connections."),
@@ -58,7 +58,7 @@ _OPTIONS = (
         "--api-token",
         "secret",
         metavar="-",
-        help="- reads the secret from standard input.",
+        help="The secret; - reads it from standard input.",
     ),
     click.option("--secret-file", metavar="FILE", help="Read the password, the token or the private key from a file."),
     click.option("--no-check", is_flag=True, help="Save the settings without a trial."),

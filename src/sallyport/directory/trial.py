@@ -27,8 +27,9 @@ class TrialResult:
 
 
 class Trials:
-    """The trials of directories. checks: one for each kind of directory. advice: returns how to allow the hosts that
-    were denied lately to a domain's tenant; only callers of the installation get it."""
+    """The trials of directories. checks: the check of each kind of directory. advice: returns, for a domain's id, how
+    to allow the hosts to which `egress` has lately denied connections of the domain's tenant. Only callers of the
+    installation get the advice."""
 
     def __init__(
         self, directories: Directories, checks: Mapping[str, Check], advice: Callable[[int], list[str]], clock: Clock

@@ -1,18 +1,18 @@
 """Entries in JSON: in the batches of a directory agent, and in the file that gathers a reading.
 
     POST /api/v1/agent/directory/begin   {domainId, directoryName, runId?}
-        -> {runId, sequence, cursor}     sequence: of the next batch; cursor: of the last run that was applied
+        -> {runId, sequence, cursor}     number of the next batch; cursor of the last run that was applied
     POST /api/v1/agent/directory/batch   {domainId, runId, sequence, entries: [...]}
-        -> {runId, sequence}             sequence: of the next batch
+        -> {runId, sequence}             number of the next batch
     POST /api/v1/agent/directory/finish  {domainId, runId, sequence, complete, cursor}
-        -> {jobId}                       the request's sequence: the number of the last batch plus 1
+        -> {jobId}                       in the request, sequence is the number of the last batch plus 1
 
 Nothing is applied before `finish`. Then an import applies all batches, as it applies a file.
 
 If an answer is lost, the agent sends the batch again: a batch that is already stored is a success, and the answer has
-the number of the next one. A number that is too high is 409, with the expected `sequence`. An unknown run is 404: begin
-another one. `begin` with the runId of an open run continues that run. Any other `begin` discards the directory's open
-run.
+the number of the next one. A number that is too high is answered with 409 and the expected `sequence`. An unknown run
+is answered with 404; the agent then begins another one. `begin` with the runId of an open run continues that run. Any
+other `begin` discards the directory's open run.
 
 This module is pure, since the agent has neither store nor web.
 """
@@ -30,7 +30,7 @@ MOST_ENTRIES: Final = 500
 MOST_OCTETS: Final = 192 << 10
 """Maximum size of the entries of one batch as JSON, in octets. The service parses them in 2 ms."""
 MOST_MEMBERS: Final = 500
-"""Maximum number of members in one entry. The others follow in the next entries, of the same group with `continued`."""
+"""Maximum number of members in one entry. The other members follow in entries of the same group with `continued`."""
 _KINDS: Final[Mapping[str, type[Entry]]] = {
     "person": Person, "group": Group, "unit": Unit, "unchanged": Unchanged, "gone": Gone, "problem": Problem,
 }  # fmt: skip

@@ -5,6 +5,6 @@ whole, and applies to the next request.
 
 domain            a domain, and the table
 enforcement       the switch between monitor and enforce, and the revert of an unconfirmed one
-removal           the removal of a domain and of its rows
+removal           the removal of a domain, and the deletion of its rows
 first_factor_cli  `sallyport domain first-factor` and `domain check`; the operations are in `login.first`
 """

@@ -63,7 +63,8 @@ IssuerName = Annotated[
     AfterValidator(_issuer),
     Field(json_schema_extra={"maxLength": LONGEST_ISSUER, "pattern": "^[^:]*$"}),
 ]
-"""The issuer that authenticator apps show. It has no colon, which would end it in the app's URI."""
+"""The issuer that authenticator apps show. It must not contain a colon, which would end the issuer in the otpauth
+URI."""
 Issuer = Annotated[str, Field(description="Issuer that authenticator apps show; empty: the name of the domain.")]
 RevertAfter = Annotated[Whole, Between(1, MAX_REVERT_MINUTES)]
 RevertsAt = Annotated[str, Field(description="Time when the mode is reverted, ISO 8601 UTC; empty if it stays.")]

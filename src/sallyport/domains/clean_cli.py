@@ -19,8 +19,8 @@ BEGINS = "checking the MFA provider and the enrolments"
 
 
 def survey(line: CommandLine, domain: str) -> None:
-    """Check the MFA provider, then look up the enrolments of all users. A terminal shows the start and a progress bar.
-    Conflict: the provider does not work."""
+    """Check the MFA provider, then look up the enrolments of all users. On a terminal, print a note and show a progress
+    bar. Conflict: the provider does not work."""
     if sys.stderr.isatty():
         line.note(BEGINS)
     try:
@@ -38,7 +38,7 @@ def survey(line: CommandLine, domain: str) -> None:
         bar.update(users - left)
         while left:
             users, still = _ask(line, domain, again=False)
-            if still >= left:  # the provider gave no more answers
+            if still >= left:  # the provider no longer answers
                 break
             bar.update(left - still)
             left = still

@@ -32,7 +32,7 @@ def commands(service: Domains, removal: Removal) -> dict[str, Command]:
         table = service.table.by_id
         domains = [
             table[domain_id] for domain_id in domain_ids if domain_id in table
-        ]  # others have been removed meanwhile
+        ]  # the others were removed meanwhile
         warnings = [text for domain in domains for text in service.warnings(domain.id)]
         return {
             "domains": [entry(domain, service) for domain in domains],

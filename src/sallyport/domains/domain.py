@@ -25,7 +25,7 @@ class Fallback(StrEnum):
 
 
 class FirstFactor(StrEnum):
-    """Where the passwords of a domain's logins are checked."""
+    """The system that checks the passwords of a domain's logins. none: the RADIUS client has checked them."""
 
     LOCAL = "local"
     LDAP = "ldap"
@@ -34,7 +34,7 @@ class FirstFactor(StrEnum):
 
 
 class Effect(StrEnum):
-    """Outcome of a user's or device's logins. unknown: it depends on an enrolment that is not known."""
+    """Outcome of the logins of a user or a device. unknown: the outcome depends on an enrolment that is not known."""
 
     ACCEPT = "accept"
     CHALLENGE = "challenge"
@@ -43,9 +43,9 @@ class Effect(StrEnum):
 
 
 MAX_REALMS: Final = 64
-"""Further realms of a domain."""
+"""Maximum number of a domain's realms in addition to its name."""
 LONGEST_ISSUER: Final = 64
-"""Octets of an issuer name in UTF-8, so that it fits into a QR code."""
+"""Maximum octets of an issuer name in UTF-8, so that it fits into a QR code."""
 LOCAL: Final = FirstFactor.LOCAL
 MONITOR: Final = Mode.MONITOR
 
@@ -54,9 +54,9 @@ MONITOR: Final = Mode.MONITOR
 class Domain:
     """A domain as the login path sees it.
 
-    reverts_at, revert_set_at: when the mode is reverted, and when that was set, in microseconds; None: the mode stays.
-    disconnect_on_revoke: live sessions end when a user loses access. issuer_name: shown in authenticator apps; empty:
-    the domain's name. factor: the first factor as text, for events.
+    reverts_at: time in microseconds at which the mode is reverted; None: the mode stays. revert_set_at: time at which
+    reverts_at was set. disconnect_on_revoke: live sessions end when a user loses access. issuer_name: shown in
+    authenticator apps; empty: the domain's name. factor: the first factor as text, for events.
     """
 
     id: int
@@ -101,12 +101,12 @@ class DomainTable:
                 self._by_realm.setdefault((domain.tenant_id, fold(realm)), domain)
 
     def present(self, domain_id: int) -> Domain:
-        """Return a domain. NotFound: there is none, or it was removed after the caller has seen it."""
+        """Return a domain. NotFound: there is no domain with this id, or it was removed meanwhile."""
         found = self.by_id.get(domain_id)
         if found is None:
             raise NotFound("no such domain")
         return found
 
     def by_realm(self, tenant_id: int, realm: str) -> Domain | None:
-        """Return the tenant's domain with this name or realm, in upper or lower case."""
+        """Return the tenant's domain with this name or realm, ignoring case; None if there is none."""
         return self._by_realm.get((tenant_id, fold(realm)))

@@ -1,11 +1,14 @@
-"""Switching a domain between monitoring and enforcing with its impact known, and reverting unconfirmed changes.
+"""Switching a domain between monitoring and enforcing, with the impact on logins, and reverting unconfirmed changes.
 
 The deadline of a revert is in the store, so that a restart keeps it. While the process runs, the monotonic clock
 decides, so that a change of the wall clock neither advances nor delays a revert. After a restart only the wall clock is
 known: a change then stays for its own duration at most.
+
+Each of several nodes knows the deadlines by its own clock; the one with the lease reverts. A change that was confirmed
+meanwhile stays, whichever node reverts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -19,6 +22,7 @@ from sallyport.base.text import counted
 from sallyport.domains.bodies import Impact, Survey
 from sallyport.domains.domain import Domain, Effect, Fallback, Mode
 from sallyport.domains.service import Domains
+from sallyport.nodes.service import Cluster
 
 LOOK_S: Final = 1.0
 DEFAULT_DAYS: Final = 30
@@ -29,19 +33,19 @@ log = structlog.get_logger()
 
 
 class ImpactPreview(Protocol):
-    """Computes what enforcing would do."""
+    """The computation of the effect of enforcing."""
 
     async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
-        """Return the impact of enforcing on the logins of the last days. fallback: replaces the domain's own.
-        StoreError: it would take too long."""
+        """Return the impact of enforcing on the logins of the last days. fallback: used instead of the domain's own.
+        StoreError: the computation takes too long."""
 
     async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
         """Ask the provider about users whose enrolment is not known, for some seconds. again: ask about all users.
-        StoreError: it would take too long."""
+        StoreError: the search for the users takes too long."""
 
 
 class ProviderState(Protocol):
-    """The result of a check."""
+    """The result of the check of an MFA provider."""
 
     @property
     def problem(self) -> str:
@@ -49,7 +53,7 @@ class ProviderState(Protocol):
 
 
 class ProviderChecks(Protocol):
-    """Checks the MFA providers of domains."""
+    """The checks of the MFA providers of domains."""
 
     def has(self, domain_id: int) -> bool:
         """Return whether a domain has a provider."""
@@ -59,7 +63,7 @@ class ProviderChecks(Protocol):
 
 
 class ProviderFails(Conflict):
-    """A switch with requireClean was refused: the MFA provider does not work."""
+    """A switch with requireClean was refused: the MFA provider does not work, or the domain has none."""
 
 
 class NotClean(Conflict):
@@ -94,7 +98,8 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """The stored state. impact: of a switch to enforce; None if it could not be computed."""
+    """The stored state after a switch. impact: the impact of a switch to enforce; None for another change, or if it
+    could not be computed."""
 
     domain: Domain
     impact: Impact | None
@@ -110,10 +115,10 @@ class Enforcement:
         self._providers = providers
 
     async def switch(self, domain_id: int, switch: Switch) -> Switched:
-        """Switch a domain from the next request on. ProviderFails, NotClean: it would deny logins, and nothing was
-        switched.
+        """Switch a domain from the next request on. ProviderFails, NotClean: a condition of require_clean is not met,
+        and nothing was switched.
 
-        Without require_clean the impact is computed after the switch, which applies at once.
+        Without require_clean the switch applies at once, and the impact is computed after it.
         """
         enforces = switch.mode is Mode.ENFORCE
         impact = None
@@ -132,7 +137,7 @@ class Enforcement:
         return Switched(domain, impact, warnings)
 
     async def _clean_impact(self, domain_id: int, switch: Switch) -> Impact:
-        """Return the impact of enforcing if it denies no login. ProviderFails, NotClean, StoreError."""
+        """Return the impact of enforcing if it denies no login. Raises ProviderFails, NotClean, StoreError."""
         has_provider = self._providers.has(domain_id)
         if has_provider:
             problem = (await self._providers.check(domain_id)).problem
@@ -149,30 +154,46 @@ class Enforcement:
 
 
 class Reverts:
-    """Reverts changes of a mode that were not confirmed in time. clock: the wall's; monotonic: seconds."""
+    """Reverts changes of a mode that were not confirmed in time. clock: the wall clock. monotonic: the monotonic clock,
+    in seconds."""
 
     def __init__(
-        self, domains: Domains, clock: Clock = now_us, monotonic: Callable[[], float] = trio.current_time
+        self,
+        domains: Domains,
+        cluster: Cluster,
+        clock: Clock = now_us,
+        monotonic: Callable[[], float] = trio.current_time,
     ) -> None:
         self._domains = domains
+        self._cluster = cluster
         self._clock = clock
         self._monotonic = monotonic
         self._due: dict[tuple[int, int], float] = {}  # by domain and deadline in the store
 
     async def run(self) -> None:
         """Revert the mode of each domain at its time, until cancelled."""
-        await every(LOOK_S, self.revert_due, failure="domain_mode_revert_failed")
+        await every(LOOK_S, self._look, failure="domain_mode_revert_failed")
+
+    async def _look(self) -> None:
+        due = self._overdue()
+        if self._cluster.leads:
+            await self._revert(due)
 
     async def revert_due(self) -> int:
         """Revert the domains that are due; return their number. Raises StoreError."""
+        return await self._revert(self._overdue())
+
+    async def _revert(self, due: Sequence[tuple[int, int]]) -> int:
+        return sum([await self._domains.revert(*key) for key in due])
+
+    def _overdue(self) -> list[tuple[int, int]]:
         now = self._monotonic()
         waiting = [each for each in self._domains.table.by_id.values() if each.reverts_at is not None]
-        due = {_key(domain): self._due.get(_key(domain), now + self._left_s(domain)) for domain in waiting}
-        self._due = due
-        return sum([await self._domains.revert(*key) for key, deadline in due.items() if deadline <= now])
+        self._due = {_key(domain): self._due.get(_key(domain), now + self._left_s(domain)) for domain in waiting}
+        return [key for key, deadline in self._due.items() if deadline <= now]
 
     def _left_s(self, domain: Domain) -> float:
-        """Return the seconds until the revert of a domain that this process has not seen before."""
+        """Return the seconds until a revert is due whose deadline is not on this process's monotonic clock yet."""
         reverts_at, set_at = domain.reverts_at or 0, domain.revert_set_at or 0
         return max(0, min(reverts_at - self._clock(), reverts_at - set_at)) / SECOND
 

@@ -44,7 +44,7 @@ KINDS = ("local", "ldap", "radius", "none")
     "--timeout-seconds", type=int, metavar="N", help="Time limit of a login, in seconds, over all LDAP servers."
 )
 @click.option(
-    "--code-digits", type=click.Choice(["6", "8"]), help="Number of digits of a code that is typed after the password."
+    "--code-digits", type=click.Choice(["6", "8"]), help="Number of digits of a code that is appended to the password."
 )
 @click.option("--winbind/--no-winbind", default=None, help="Check MS-CHAP through the host's winbind.")
 @click.option(
@@ -181,7 +181,8 @@ def _shown(line: CommandLine, name: str) -> Row:
 
 
 def _without_pem(value: JSON) -> JSON:
-    """Return a value with each text of certificates replaced by their subjects, fingerprints and end times."""
+    """Return a value in which PEM texts are replaced by the subjects, fingerprints and end times of their
+    certificates."""
     if isinstance(value, dict):
         return {name: _without_pem(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -190,7 +191,7 @@ def _without_pem(value: JSON) -> JSON:
 
 
 def _certificates(text: str) -> list[JSON]:
-    # 30 ms of imports, of which other commands need nothing
+    # these imports take 30 ms, and other commands do not need them
     from cryptography import x509
 
     from sallyport.certs.authority import fingerprint
@@ -211,7 +212,8 @@ def _radius(servers: tuple[str, ...], secret: str | None, tls: Row | None) -> Ro
 
 
 def _tls(ours: Path | None, authority: Path | None, name: str | None) -> Row | None:
-    """Return the TLS fields; None without a client certificate. `cert issue` makes one, with its key beside it."""
+    """Return the TLS fields; None without a client certificate. `cert issue` creates a certificate, and its key in the
+    same directory."""
     if ours is None:
         if authority is not None or name is not None:
             raise click.UsageError("--radius-tls-ca and --radius-tls-name need --radius-tls")

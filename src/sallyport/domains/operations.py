@@ -27,8 +27,8 @@ from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
 async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> DomainAdded:
-    """Add a domain to a tenant. tenant: its internal id, or a function that creates it in the same transaction.
-    Conflict; StoreError."""
+    """Add a domain to a tenant. tenant: its internal id, or a function that creates it in the same transaction. Raises
+    Conflict, StoreError."""
     domain_id = await service.add(
         tenant,
         body.domainName,
@@ -98,9 +98,10 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
     async def remove_domain(body: RemoveDomain, caller: Caller) -> DomainRemoved:
         """Remove a domain with everything in it, which `deleted` lists. `dryRun` only lists it.
 
-        There is no undo. Logins, agents, wallets and DIDs of the domain stop before the answer is sent, and its name
-        and realms are free. Live sessions stay; the network devices end them. A background task then deletes the rows.
-        The audit trail stays. 409: the domain is the default of a RADIUS client, or an import is not done.
+        There is no undo. Logins, agents, wallets and DIDs of the domain stop working before the answer is sent, and the
+        name and realms can be used again. Live sessions stay; the network devices end them. A background task then
+        deletes the rows. The audit trail stays. 409: the domain is the default of a RADIUS client, or an import is
+        waiting or running.
         """
         domain, deleted = await removal.preview(body.domainId)
         if not body.dryRun:

@@ -23,6 +23,7 @@ from sallyport.base.periodic import every
 from sallyport.base.text import counted
 from sallyport.domains import repo
 from sallyport.domains.domain import Domain
+from sallyport.nodes.service import Cluster
 from sallyport.store import audit, erasure
 from sallyport.store.model import Tx
 from sallyport.store.slices import in_slices
@@ -33,16 +34,19 @@ GRACE_S: Final = 600.0
 """Seconds for which the row of a removed domain stays: longer than any login, batch of an import or request of the
 API."""
 NAMED: Final = 5
-"""Most clients that a refusal names."""
+"""Maximum number of clients that an error message names."""
 
 log = structlog.get_logger()
 
 
 class Removal:
-    """Removes domains. forget: empties the caches of tokens, keys and users."""
+    """The removal of domains. forget: a function that empties the caches of tokens, keys and users."""
 
-    def __init__(self, configuration: Configuration, clock: Clock = now_us, *, forget: Callable[[], None]) -> None:
+    def __init__(
+        self, configuration: Configuration, cluster: Cluster, clock: Clock = now_us, *, forget: Callable[[], None]
+    ) -> None:
         self._configuration = configuration
+        self._cluster = cluster
         self._store = configuration.store
         self._clock = clock
         self._forget = forget
@@ -63,7 +67,7 @@ class Removal:
 
     async def remove(self, domain_id: int) -> None:
         """Remove a domain from the next request on. Raises NotFound. Conflict: it is the default of a RADIUS client, or
-        an import is not done."""
+        an import is waiting or running."""
         at = self._clock()
 
         def work(tx: Tx) -> Domain:
@@ -93,15 +97,21 @@ class Removal:
             self._is_running = False
 
     async def finish(self) -> bool:
-        """Delete all remaining rows of removed domains, without a running service. False: the service deletes them."""
-        if not self._is_running:
-            await self.erase(grace_s=0)
-        return not self._is_running
+        """Delete all remaining rows of removed domains, without a running service. False: the service deletes them, at
+        this or another node."""
+        if self._is_running or await self._has_nodes():
+            return False
+        await self.erase(grace_s=0)
+        return True
+
+    async def _has_nodes(self) -> bool:
+        return self._cluster.is_shared and any(each.is_alive for each in await self._cluster.everyone())
 
     async def erase(self, *, grace_s: float = GRACE_S) -> None:
-        """Delete the rows of removed domains, and the domains that were removed longer ago than `grace_s`.
+        """Delete the rows of removed domains, and the rows of domains themselves if they were removed `grace_s` or
+        longer ago.
 
-        StoreError: the deletions up to the error stay.
+        StoreError: rows that were deleted before the error stay deleted.
         """
         for domain_id, removed_at in await self._store.read(repo.removed):
             is_last = self._clock() - removed_at >= grace_s * SECOND
@@ -139,5 +149,5 @@ def _removable(tx: Tx, domain_id: int) -> Domain:
             f"{', '.join(clients[:NAMED])}{more}; give each another default domain first, or remove it"
         )
     if repo.has_open_imports(tx, domain_id):
-        raise Conflict("an import of the domain is not done: wait for its end or cancel it first")
+        raise Conflict("an import of the domain is waiting or running: wait for its end or cancel it first")
     return domain

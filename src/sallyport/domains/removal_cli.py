@@ -1,4 +1,5 @@
-"""`sallyport domain remove`: lists the rows that are deleted with a domain, asks, and removes it."""
+"""`sallyport domain remove`: lists the rows that are deleted with a domain, asks for confirmation, and removes the
+domain."""
 
 import sys
 
@@ -18,10 +19,10 @@ PATH = "/ad/RemoveDomain"
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Remove a domain with everything in it, after a list and a question.
+    """Remove a domain with everything in it, after a list and a confirmation.
 
-    Logins, agents, wallets and DIDs of the domain stop at once, and its name is free again. Live sessions and the audit
-    trail stay. The command is refused while the domain is the default of a RADIUS client.
+    Logins, agents, wallets and DIDs of the domain stop working at once, and its name can be used again. Live sessions
+    and the audit trail stay. The command is refused while the domain is the default of a RADIUS client.
     """
     found = line.run(PATH, {"dryRun": True}, domain=name)
     label = f"domain {found['domainName']} ({found['domainId']})"

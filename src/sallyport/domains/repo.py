@@ -96,8 +96,8 @@ def add(
 
 
 def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, name: str, entry: str, realms: Sequence[str]) -> None:
-    """Raise Conflict if the name or a realm belongs to another domain of the tenant. entry: a realm by its number, in
-    words."""
+    """Raise Conflict if the name or a realm belongs to another domain of the tenant. entry: format of the message's
+    words for a realm, given its number."""
     table = load(tx)
     for place, realm in enumerate((name, *realms)):
         other = table.by_realm(tenant_id, realm)
@@ -108,7 +108,8 @@ def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, name: str, entry: str,
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A change of a domain's settings. None: unchanged. name: the former name becomes a realm."""
+    """A change of a domain's settings. A setting that is None stays unchanged. name: the former name becomes a
+    realm."""
 
     name: str | None = None
     directory_name: str | None = None
@@ -119,8 +120,8 @@ class Update:
 
 
 def update(tx: Tx, domain_id: int, change: Update) -> tuple[Domain, Domain]:
-    """Change a domain; return it before and after. Raises NotFound. Conflict: a name or realm is another domain's, or
-    there would be too many realms."""
+    """Change a domain; return the domain before and after the change. Raises NotFound. Conflict: a name or realm
+    belongs to another domain, or there would be too many realms."""
     before = find(tx, domain_id)
     if before is None:
         raise NotFound("no such domain")
@@ -171,9 +172,9 @@ class Change:
 
 
 def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None:
-    """Set the mode of some domains, and drop their state from before break-glass.
+    """Set the mode of some domains, and delete their stored state from before break-glass.
 
-    A second unconfirmed change reverts to the state before the first: a repeated request must not confirm a change.
+    A second unconfirmed change reverts to the state before the first change: a repeated request must not confirm it.
     """
     waiting = "reverts_at = null, revert_set_at = null, revert_mode = null, revert_fallback = null"
     if change.reverts_at is not None:
@@ -211,7 +212,8 @@ class State:
 
 
 def states(tx: Tx) -> dict[int, State]:
-    """Return the state of every domain. restore_mode, restore_fallback: only if they differ from the present ones."""
+    """Return the state of every domain. restore_mode, restore_fallback: None if they are equal to the present mode and
+    fallback."""
     rows = tx.all(
         State,
         "select id, tenant_id, name, enforcement_mode, fallback_action, reverts_at, "
@@ -231,7 +233,7 @@ def set_first_factor(tx: Tx, domain_id: int, factor: FirstFactor) -> None:
 def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
     """Revert an unconfirmed change; False if it was confirmed or changed again.
 
-    During break-glass a domain stays in monitor mode, and the state after break-glass is reverted.
+    During break-glass the domain stays in monitor mode, and the state to restore after break-glass is reverted instead.
     """
     changed = tx.execute(
         "update domains set "
@@ -261,7 +263,8 @@ def break_glass(tx: Tx, fallback: Fallback | None) -> int:
 
 
 def restore(tx: Tx) -> list[int]:
-    """Restore the state before break-glass, except for domains that were set since. Return the restored domains."""
+    """Restore the state before break-glass, except for domains whose mode was set since. Return the restored
+    domains."""
     remembered = tx.all(_id, "select id from domains where glass_mode is not null order by id")
     tx.execute(
         "update domains set enforcement_mode = glass_mode, fallback_action = glass_fallback, glass_mode = null, "
@@ -271,8 +274,8 @@ def restore(tx: Tx) -> list[int]:
 
 
 def clients_by_default(tx: Tx, domain: Domain) -> list[str]:
-    """Return the names of the RADIUS clients whose default domain this is: the first of their domains or, without
-    domains, the tenant's first."""
+    """Return the names of the RADIUS clients that have this default domain. The default is the first of a client's
+    domains, or the tenant's first domain if the client has all domains."""
     first = "select min(id) from domains where tenant_id = :t and removed_at is null"
     rows = tx.rows(
         "select c.name, c.id from radius_client_domains d join radius_clients c on c.id = d.client_id "
@@ -285,7 +288,7 @@ def clients_by_default(tx: Tx, domain: Domain) -> list[str]:
 
 
 def has_open_imports(tx: Tx, domain_id: int) -> bool:
-    """Return whether an import of the domain waits or runs."""
+    """Return whether an import of the domain is waiting or running."""
     sql = "select 1 from directory_jobs where domain_id = :d and state in ('QUEUED', 'RUNNING') limit 1"
     return tx.value(int, sql, d=domain_id) is not None
 
@@ -297,7 +300,7 @@ def mark_removed(tx: Tx, domain_id: int, at: int) -> None:
         "revert_set_at = null, revert_mode = null, revert_fallback = null, glass_mode = null, glass_fallback = null "
         "where id = :id",
         at=at,
-        key=f"\n{domain_id}",  # no name contains a line end
+        key=f"\n{domain_id}",  # a line end, since no name contains one
         id=domain_id,
     )
     for table in ("mfa_providers", "first_factors", "directory_schedules", "radius_client_domains"):
@@ -311,7 +314,7 @@ def removed(tx: Tx) -> list[tuple[int, int]]:
 
 
 def delete(tx: Tx, domain_id: int) -> None:
-    """Delete the row of a removed domain, on which no other row depends."""
+    """Delete the row of a removed domain. No other row may refer to it any more."""
     tx.execute("delete from domains where id = :id and removed_at is not null", id=domain_id)
 
 

@@ -27,7 +27,7 @@ log = structlog.get_logger()
 class Domains:
     """The domains of all tenants. Reads never wait. A change applies when its call returns.
 
-    has_provider: whether a domain has an MFA provider. snapshot: of the present domains, for the login path.
+    has_provider: whether a domain has an MFA provider. snapshot: the domains at present, for the login path.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Domains:
         return self.snapshot.value
 
     def tenant_of(self, domain_id: int) -> int | None:
-        """Return the tenant that a domain belongs to; None without such a domain."""
+        """Return the id of the tenant that a domain belongs to; None if there is no such domain."""
         domain = self.table.by_id.get(domain_id)
         return None if domain is None else domain.tenant_id
 
@@ -63,7 +63,8 @@ class Domains:
         return _one(self.of_tenant(tenant_id), name_or_id)
 
     def anywhere(self, name_or_id: str) -> Domain:
-        """Return the domain of the installation with this id or name. NotFound, also if several tenants have one."""
+        """Return the domain of the installation with this id or name. NotFound: there is none, or several tenants have
+        a domain of this name."""
         return _one(self.table.by_id.values(), name_or_id)
 
     async def add(
@@ -130,10 +131,10 @@ class Domains:
         *,
         revert_after_minutes: int | None = None,
     ) -> None:
-        """Switch domains from the next request on. None: unchanged.
+        """Switch domains from the next request on. mode, fallback: None means unchanged.
 
-        revert_after_minutes: revert the change unless it is confirmed; None: it stays, and an earlier change that waits
-        for its confirmation is confirmed.
+        revert_after_minutes: time after which the change is reverted unless it is confirmed. None: the change stays,
+        and an earlier unconfirmed change is confirmed.
         """
         at = self._clock()
         reverts_at = None if revert_after_minutes is None else at + revert_after_minutes * MINUTE
@@ -154,7 +155,8 @@ class Domains:
 
     async def update(self, domain_id: int, change: Update) -> Domain:
         """Change settings of a domain, from the next request on, and return it. A renamed domain keeps its former name
-        as a realm. Raises NotFound. Conflict: a name or realm is another domain's, or there are too many realms."""
+        as a realm. Raises NotFound. Conflict: a name or realm belongs to another domain, or there would be too many
+        realms."""
         at = self._clock()
 
         def work(tx: Tx) -> Domain:
@@ -175,7 +177,7 @@ class Domains:
         return await self._configuration.change(work)
 
     async def revert(self, domain_id: int, reverts_at: int) -> bool:
-        """Revert an unconfirmed change. False: it was confirmed or changed again."""
+        """Revert an unconfirmed change. Return False if it was confirmed or changed again."""
         if not await self._switch("domain.revert", lambda tx: repo.revert(tx, domain_id, reverts_at)):
             return False
         domain = self.table.by_id.get(domain_id)
@@ -195,14 +197,14 @@ class Domains:
         return list(self.table.by_id)
 
     async def restore(self) -> list[int]:
-        """Restore the state before break-glass, except for domains that an admin has set since. Return the restored
-        domains; empty if break-glass is inactive."""
+        """Restore the state before break-glass, except for domains whose mode an admin has set since. Return the
+        restored domains; empty if break-glass is inactive."""
         restored = await self._switch("domain.restore", repo.restore)
         log.warning("break_glass_restored", domains=len(restored))
         return restored
 
     async def _switch(self, action: str, work: Work[T]) -> T:
-        """Change modes, with an entry in the audit trail for each domain that changes."""
+        """Change the modes of domains, with an entry in the audit trail for each changed domain."""
         at = self._clock()
 
         def recorded(tx: Tx) -> T:
@@ -243,12 +245,13 @@ class Domains:
     def _names(self) -> dict[tuple[str, ...], float]:
         shown = islice(
             tuple(self.table.by_id.values()), MAX_NAMES
-        )  # the others share the label `other`, which has no name
+        )  # the other domains share the label `other`, without a name
         return {(domain.label, domain.name): 1.0 for domain in shown}
 
 
 def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
-    """Find a domain by id first, so that a domain with a number as its name hides no other domain."""
+    """Return the domain with this id, or else with this name. The id goes first: a domain whose name is a number must
+    not hide the domain with that id."""
     found = [each for each in domains if each.label == name_or_id]
     found = found or [each for each in domains if fold(each.name) == fold(name_or_id)]
     if len(found) > 1:

@@ -34,7 +34,7 @@ class ChangeSession(InDomain):
 
     sessionId: Id = Field(description=f"{SESSION_ID}.")
     replyAttributes: Annotated[Replies, Field(min_length=1)] = Field(
-        description="Attributes that the session gets, as login rules have them."
+        description="Attributes to set in the session, in the form of login rules."
     )
 
 

@@ -16,9 +16,8 @@ def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
 
     @sessions.post("/network_device/DisconnectSession", roles=OPERATORS)
     async def disconnect_session(body: DisconnectSession, caller: Caller) -> Plain[SessionResults]:
-        """Ask the network devices to end sessions: one session, or those of a user or a station, at most 100. The
-        answer has the result for each session. It takes up to half a minute if a device is silent.
-        """
+        """Ask the network devices to end sessions: one session, or at most 100 sessions of a user or a station. The
+        answer has the result for each session. It takes up to half a minute if a device is silent."""
         if body.sessionId is not None:
             asked = await service.disconnect(body.sessionId, body.domainId)
         elif body.userName:

@@ -10,7 +10,7 @@ from sallyport.store.model import Tx, Value, without_case
 @dataclass(frozen=True, slots=True)
 class Target:
     """A session and its device. newest: 0 if a later session has the same Acct-Session-Id. ip_address: the source of
-    its packets; client_ip: the NAS's own address from the packet."""
+    its packets; client_ip: the NAS-IP-Address or NAS-IPv6-Address in the packets, else the source."""
 
     id: int
     domain_id: int
@@ -39,15 +39,15 @@ def one(tx: Tx, session_id: int) -> Target | None:
 
 
 def of_user(tx: Tx, domain_id: int, names: Sequence[str], *, after: int = 0, limit: int) -> list[Target]:
-    """Return the live sessions of a domain's devices with one of these user names, ordered by id. Case does not
-    matter."""
+    """Return live sessions at the devices of a domain, ordered by id: those whose user has one of these names, ignoring
+    case."""
     columns: dict[str, list[str]] = {}
     parameters: dict[str, Value] = {"d": domain_id, "after": after, "limit": limit}
     for number, name in enumerate(names):
         column, parameters[f"n{number}"] = without_case("s.user_name", name)
         columns.setdefault(column, []).append(f":n{number}")
     found = " or ".join(f"{column} in ({', '.join(given)})" for column, given in columns.items())
-    # For ASCII names the index of users is better than the index of states, which `coalesce` excludes.
+    # For ASCII names the index on users is faster than the index on states; `coalesce` prevents the use of the latter.
     state = "coalesce(s.state, '')" if all(map(str.isascii, names)) else "s.state"
     return tx.all(
         Target,
@@ -61,8 +61,10 @@ _PLAIN_STATION = "replace(replace(replace(replace(lower(s.station), '-', ''), ':
 
 
 def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: int) -> list[Target]:
-    """Return the live sessions of a domain's devices with this station, ordered by id. Case does not matter. mac: the
-    12 digits of a MAC address, which match any notation; None: the station has another form."""
+    """Return live sessions at the devices of a domain, ordered by id: those with this station, ignoring case.
+
+    mac: the 12 hex digits of a MAC address, which match any notation; None if the station is not a MAC address.
+    """
     column, text = without_case("s.station", station)
     return tx.all(
         Target,
@@ -78,7 +80,7 @@ def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: 
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """A user of a domain whose access was revoked. reason: in words."""
+    """A user of a domain whose access was revoked. reason: text for the audit trail."""
 
     id: int
     domain_id: int
@@ -87,13 +89,13 @@ class Revocation:
 
 
 def add_revocations(tx: Tx, domain_id: int, user_names: Sequence[str], reason: str, at: int) -> None:
-    """Note that the sessions of these users have to end."""
+    """Store that the sessions of these users must end."""
     same: dict[str, Value] = {"domain_id": domain_id, "reason": reason, "at": at}
     tx.insert("revocations", ("user_name",), [(name,) for name in user_names], same=same)
 
 
 def revoked_domains(tx: Tx) -> list[int]:
-    """Return the domains with revocations that are not done."""
+    """Return the ids of the domains with unfinished revocations."""
     return tx.all(_domain_id, "select distinct domain_id from revocations")
 
 
@@ -102,7 +104,7 @@ def _domain_id(*, domain_id: int) -> int:
 
 
 def revocations(tx: Tx, domain_id: int, after: int, limit: int) -> list[Revocation]:
-    """Return a domain's revocations that are not done, ordered by id."""
+    """Return a domain's unfinished revocations with ids above `after`, ordered by id."""
     return tx.all(
         Revocation,
         "select id, domain_id, user_name, reason from revocations where domain_id = :d and id > :after "
@@ -114,5 +116,5 @@ def revocations(tx: Tx, domain_id: int, after: int, limit: int) -> list[Revocati
 
 
 def delete_revocation(tx: Tx, revocation_id: int) -> None:
-    """Delete a revocation that is done."""
+    """Delete a finished revocation."""
     tx.execute("delete from revocations where id = :id", id=revocation_id)

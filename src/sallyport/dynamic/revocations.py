@@ -1,13 +1,19 @@
-"""Revoked access ends live sessions, in domains with `disconnectOnRevoke`.
+"""Ending the live sessions of users whose access is revoked, in domains with `disconnectOnRevoke`.
 
 The transaction that revokes the access stores the revocation, and the sessions end right after it. A crash between the
 two loses nothing. A second search some seconds later finds sessions of logins that were accepted just before, and whose
 accounting had not started. A NAS that does not answer within the RFC's timers is reported and not asked again. A domain
 in monitor mode blocks no user by its rules, so a lost group ends no session there.
+
+Of several nodes, the one with the lease ends the sessions, and any node continues with the stored revocations. If the
+leader dies before all sessions of a user are done, the next one asks for those that are still live; a NAS that has
+ended one says so. The ids of revocations are in the order of their commits: only transactions of `Store.write` store
+them, and of those one runs at a time.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -15,7 +21,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import StoreError
+from sallyport.base.errors import LeaseLost, StoreError
 from sallyport.base.periodic import every
 from sallyport.base.text import fold
 from sallyport.domains.domain import Mode
@@ -24,6 +30,8 @@ from sallyport.dynamic import repo
 from sallyport.dynamic.repo import Revocation
 from sallyport.dynamic.service import MOST, DynamicAuthorization, qualified
 from sallyport.login.identity import bearers
+from sallyport.nodes.periodic import store_of_leader
+from sallyport.nodes.service import Cluster
 from sallyport.policy.rules.service import LoginRules
 from sallyport.store.model import Store, Tx
 
@@ -36,11 +44,12 @@ log = structlog.get_logger()
 
 
 class Revocations:
-    """The revocations of all domains, which end sessions; `run` must run."""
+    """The revocations of all domains. `run` must run: it ends the sessions."""
 
     def __init__(
         self,
         store: Store,
+        cluster: Cluster,
         dynamic: DynamicAuthorization,
         domains: Domains,
         rules: LoginRules,
@@ -50,37 +59,38 @@ class Revocations:
     ) -> None:
         self._late_s = late_s
         self._store = store
+        self._leader_store = store_of_leader(store, cluster)
         self._dynamic = dynamic
         self._domains = domains
         self._rules = rules
         self._clock = clock
-        self._begun: dict[int, int] = {}  # the last started revocation of each domain
+        self._begun: dict[int, int] = {}  # by domain: id of the last started revocation
         self._seen = -1  # the store's `changes` at the last complete search
         self._waiting = Counter[int]()  # by tenant
 
     # --- in the transaction of a change -------------------------------------------------------------------------
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Store that users of a domain have lost their access. reason: in words."""
+        """Store that users of a domain have lost their access. reason: text for the audit trail."""
         domain = self._domains.table.by_id.get(domain_id)
         if domain is not None and domain.disconnect_on_revoke:
             repo.add_revocations(tx, domain_id, names, reason, self._clock())
 
     async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
-        """End the sessions of client certificates that were revoked. names: each with the tenant that it was issued
-        for, None for all tenants. Raises StoreError."""
+        """End the sessions of logins with client certificates that were revoked. names: a tuple for each certificate:
+        its name, and the tenant that it was issued for (None: all tenants). Raises StoreError."""
         table = self._domains.table
         bearing = {each for name, tenant_id in names for each in bearers(name, table, tenant_id)}
 
         def work(tx: Tx) -> None:
-            for domain_id, user in sorted(bearing):  # the device of a computer may send the outer identity
+            for domain_id, user in sorted(bearing):  # a computer's accounting may have the outer identity host/NAME
                 self.revoke(tx, domain_id, [user, f"host/{user}"], "the client certificate was revoked")
 
         await self._store.write(work)
 
     def group_matters(self, domain_id: int, group: str) -> bool:
-        """Return whether losing a group revokes access: an enabled login rule names the group, and the domain enforces
-        its rules and disconnects."""
+        """Return whether the loss of a group revokes access: an enabled login rule names the group, and the domain
+        enforces its rules and has `disconnectOnRevoke`."""
         domain = self._domains.table.by_id.get(domain_id)
         if domain is None or not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
             return False
@@ -90,23 +100,24 @@ class Revocations:
     # --- after it -----------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Start all stored revocations again: the store was replaced."""
+        """Start all stored revocations again, since the store was replaced."""
         self._begun.clear()
         self._seen = -1
 
     async def run(self) -> None:
-        """End the sessions of revoked users, until cancelled."""
+        """End the sessions of revoked users, until cancelled. One node does it for all."""
+        self.forget()  # another node may have ended some meanwhile
         async with trio.open_nursery() as nursery:
             await every(LOOK_S, partial(self._look, nursery), failure="revocations_not_read")
 
     async def _look(self, nursery: trio.Nursery) -> None:
-        changes = self._store.changes
+        changes = self._leader_store.changes
         if changes != self._seen and await self._begin(nursery):
             self._seen = changes
 
     async def _begin(self, nursery: trio.Nursery) -> bool:
         """Start the waiting revocations, up to a limit for each tenant. Return whether all were started. Raises
-        StoreError. A tenant with many revocations and silent devices does not delay those of others."""
+        StoreError. With this limit, a tenant with many revocations and silent devices does not delay other tenants."""
         is_all = True
         for domain_id in await self._store.read(repo.revoked_domains):
             domain = self._domains.table.by_id.get(domain_id)
@@ -122,39 +133,43 @@ class Revocations:
         return is_all
 
     async def _end_sessions(self, revocation: Revocation, tenant_id: int) -> None:
-        try:
-            last = await self._retry_disconnect(revocation)
-        finally:
-            self._waiting[tenant_id] -= 1
-        await trio.sleep(self._late_s)
-        await self._retry_disconnect(revocation, after=last)
+        with suppress(LeaseLost):  # the other node ends the sessions
+            try:
+                last = await self._retry_disconnect(revocation)
+            finally:
+                self._waiting[tenant_id] -= 1
+            await trio.sleep(self._late_s)
+            await self._retry_disconnect(revocation, after=last)
 
     async def _retry_disconnect(self, revocation: Revocation, *, after: int = 0) -> int:
-        """Run `_disconnect` until the store accepts it."""
+        """Run `_disconnect` until the store accepts it. Raises LeaseLost."""
         while True:
             try:
                 return await self._disconnect(revocation, after)
+            except LeaseLost:
+                raise
             except StoreError as error:
                 log.warning("revocation_retried", revocation=revocation.id, error=str(error))
                 await trio.sleep(AGAIN_S)
 
     async def _disconnect(self, revocation: Revocation, after: int) -> int:
-        """End a user's sessions of higher ids at all devices of the tenant, and return the highest id. StoreError: the
-        revocation stays, and is done again."""
+        """End the user's sessions with ids above `after` at all devices of the tenant, and delete the revocation.
+        Return the highest id. StoreError: the revocation stays, and is repeated."""
         domain = self._domains.table.by_id.get(revocation.domain_id)
         last = after
         if domain is not None:
             user, elsewhere = revocation.user_name, qualified(revocation.user_name, domain)
             for place in self._domains.of_tenant(
                 domain.tenant_id
-            ):  # a name without a realm belongs to the domain of the device
+            ):  # a name without a realm is a user of the device's domain
                 names = [user, *elsewhere] if place.id == domain.id else elsewhere
                 last = max(last, await self._disconnect_at(place.id, names, revocation.reason, after))
-        await self._store.write(partial(repo.delete_revocation, revocation_id=revocation.id))
+        await self._leader_store.write(partial(repo.delete_revocation, revocation_id=revocation.id))
         return last
 
     async def _disconnect_at(self, domain_id: int, names: Sequence[str], reason: str, after: int) -> int:
-        """End the sessions at a domain's devices that have one of these names."""
+        """End the sessions at the devices of a domain whose user has one of these names. Return the highest session
+        id."""
         last = after
         while targets := await self._store.search(
             partial(repo.of_user, domain_id=domain_id, names=names, after=last, limit=MOST)

@@ -1,7 +1,7 @@
-"""One request to a NAS and its answer, over UDP, repeated by the timers of RFC 5080 section 2.2.1.
+"""One request to a NAS and its answer, over UDP, with the retransmission timers of RFC 5080 section 2.2.1.
 
-Each request has its own socket, so that identifiers never run out. Few requests to one NAS run at a time. If one of
-them gets no answer, the requests that wait behind it are not sent: otherwise a silent NAS would delay a hundred
+Each request has its own socket, so that identifiers never run out. Only a few requests to one NAS run at a time. If one
+of them gets no answer, the requests that are waiting are not sent: otherwise a silent NAS would delay a hundred
 sessions by half a minute each.
 """
 
@@ -40,7 +40,7 @@ class RequestOutcome(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a request. error_cause: RFC 5176 section 3.5. problem: the reason why there is no answer, in words.
-    latency_s: from the first transmission to the answer."""
+    latency_s: time from the first transmission to the answer."""
 
     outcome: RequestOutcome
     error_cause: int | None = None
@@ -50,7 +50,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Nas:
-    """The destination of a request. address: an IP address in text."""
+    """The destination of a request. address: an IP address as text."""
 
     address: str
     port: int
@@ -58,8 +58,8 @@ class Nas:
 
 
 class _Queue:
-    """The requests to one NAS. callers: requests that run or wait. silent_at: time of the last timeout, unless an
-    answer has come since."""
+    """The requests to one NAS. callers: number of requests that run or wait. silent_at: time of the last timeout; -inf
+    if a later request did not time out."""
 
     __slots__ = ("callers", "limiter", "silent_at")
 
@@ -79,7 +79,7 @@ class Sender:
         self._queues: dict[tuple[str, int], _Queue] = {}
 
     async def ask(self, nas: Nas, kind: Kind, attributes: bytes) -> Answer:
-        """Send a request, and repeat it until it is answered or times out. attributes: up to radius.dynamic.ROOM
+        """Send a request, and retransmit it until it is answered or times out. attributes: up to radius.dynamic.ROOM
         octets."""
         try:
             self._egress.check(nas.address, [nas.address])
@@ -117,7 +117,8 @@ class Sender:
             return Answer(RequestOutcome.UNREACHABLE, problem=error.strerror or type(error).__name__)
 
     async def _converse(self, udp: trio.socket.SocketType, packet: bytes, secret: SharedSecret) -> Answer:
-        """Send and repeat the packet on a socket until it is answered. OSError: there is no route to the NAS."""
+        """Send the packet on a socket, and retransmit it until it is answered. OSError: there is no route to the
+        NAS."""
         begun, problem = trio.current_time(), "no answer"
         trying = Retransmission(begun, self._timers)
         while not trying.is_over(now := trio.current_time()):
@@ -127,9 +128,9 @@ class Sender:
             with trio.move_on_at(trying.next_at):
                 try:
                     reply = decode(await udp.recv(MAX_LENGTH + 1), packet, secret)
-                except ConnectionRefusedError:  # it may be restarting
+                except ConnectionRefusedError:  # the NAS may be restarting
                     problem = "no program listens there"
-                except PacketError as error:  # perhaps forged: the authentic answer may still come
+                except PacketError as error:  # perhaps forged; the authentic answer may still arrive
                     problem = f"the answer is not authentic: {error}; check the secret"
                 else:
                     outcome = RequestOutcome.ACK if reply.acknowledged else RequestOutcome.NAK
@@ -138,7 +139,8 @@ class Sender:
 
 
 async def _send(udp: trio.socket.SocketType, packet: bytes) -> None:
-    """Send a packet. If the socket reports the error of an earlier packet, this one was not sent: send it again."""
+    """Send a packet. If the socket reports the error of an earlier packet, this packet was not sent, so send it
+    again."""
     for _ in range(2):
         with suppress(ConnectionRefusedError):
             await udp.send(packet)

@@ -1,5 +1,5 @@
-"""Ends and changes sessions: finds the NAS, identifies the session to it (RFC 5176 section 3), and records the
-result."""
+"""The service that ends and changes sessions. It finds the NAS, identifies the session to the NAS (RFC 5176 section 3),
+and records the result."""
 
 import ipaddress
 import re
@@ -45,14 +45,14 @@ from sallyport.store.model import Store, Tx
 
 MOST: Final = 100
 """Sessions in one call."""
-AT_ONCE: Final = 128  # for each tenant, so that its silent NASes delay no other tenant
+AT_ONCE: Final = 128  # by tenant, so that silent NASes of one tenant delay no other tenant
 NO_SESSION: Final = "session not found"
 NO_CLIENT: Final = "no RADIUS client that takes requests has its address: they go there by UDP, not back over RadSec"
 OVER_TLS: Final = "sent by UDP with the client's secret, since requests do not go back over its RadSec connection"
 MAX_VALUE = 253
 NAMING = frozenset({USER_NAME, FRAMED_IP_ADDRESS, CHARGEABLE_USER_IDENTITY, FRAMED_INTERFACE_ID, FRAMED_IPV6_PREFIX})
-"""Attributes that only identify the session in a CoA-Request, unlike in an Access-Accept (RFC 5176 section 3.6, note
-1)."""
+"""Attributes that identify the session in a CoA-Request and therefore cannot change it, unlike in an Access-Accept (RFC
+5176 section 3.6, note 1)."""
 _MAC: Final = re.compile("[0-9a-f]{12}")
 
 log = structlog.get_logger()
@@ -76,9 +76,10 @@ class Results:
 
 
 class DynamicAuthorization:
-    """Ends and changes sessions of all domains.
+    """The service that ends and changes sessions of all domains.
 
-    domains: as they are now. find_client: the RADIUS client of a source address. error_name: of an Error-Cause.
+    domains: a function that returns the present domains. find_client: returns the RADIUS client of a source address.
+    error_name: returns the name of an Error-Cause.
     """
 
     def __init__(
@@ -104,16 +105,17 @@ class DynamicAuthorization:
         self._turns: dict[int, trio.CapacityLimiter] = {}
 
     async def disconnect(self, session_id: int, domain_id: int | None = None) -> Results:
-        """End one session, of any domain or of this one. NotFound, Conflict: it is over."""
+        """End one session. domain_id: the session must belong to this domain; None for any domain. Raises NotFound.
+        Conflict: the session is over."""
         return Results(await self._ask(Kind.DISCONNECT, [await self._find(session_id, domain_id)]))
 
     async def disconnect_user(self, domain_id: int, user: str) -> Results:
-        """End a user's sessions at a domain's devices, whichever form of the user's name they send."""
+        """End a user's sessions at a domain's devices, whether they send the plain or the qualified user name."""
         names = [user, *qualified(user, self._domains().present(domain_id))]
         return await self._disconnect(partial(repo.of_user, domain_id=domain_id, names=names, limit=MOST + 1))
 
     async def disconnect_station(self, domain_id: int, station: str) -> Results:
-        """End a station's sessions at a domain's devices; a MAC address may be written in any way."""
+        """End a station's sessions at a domain's devices; a MAC address may have any notation."""
         key = station_key(station)
         mac = key if _MAC.fullmatch(key) else None
         find = partial(repo.of_station, domain_id=domain_id, station=station.strip(), mac=mac, limit=MOST + 1)
@@ -128,8 +130,8 @@ class DynamicAuthorization:
         await self._ask(Kind.DISCONNECT, targets, changes={"reason": [None, reason]})
 
     async def change(self, session_id: int, attributes: Sequence[Reply], domain_id: int | None = None) -> Results:
-        """Give one session, of any domain or of this one, other attributes. NotFound, Conflict: it is over. Invalid:
-        names the entry."""
+        """Change the attributes of one session. domain_id: see `disconnect`. Raises NotFound. Conflict: the session is
+        over. Invalid: an entry of `attributes` is not accepted."""
         octets = self._translation.replies("", attributes)
         for place, (kind, _) in enumerate(pull_attributes(octets)):
             if kind in NAMING:
@@ -143,8 +145,8 @@ class DynamicAuthorization:
         return Results(await self._ask(Kind.CHANGE, [target], octets, changes))
 
     async def _find(self, session_id: int, domain_id: int | None) -> Target:
-        """Return a live session that its NAS can still identify. Raises NotFound. Conflict: it is over, or a later
-        session has its Acct-Session-Id."""
+        """Return a session that its NAS can still identify. Raises NotFound. Conflict: the device reported its end, or
+        a later session has its Acct-Session-Id."""
         target = await self._store.read(lambda tx: repo.one(tx, session_id))
         if target is None or domain_id not in (None, target.domain_id) or target.domain_id not in self._domains().by_id:
             raise NotFound(NO_SESSION)
@@ -159,8 +161,10 @@ class DynamicAuthorization:
         attributes: bytes = b"",
         changes: dict[str, JSON] | None = None,
     ) -> list[Result]:
-        """Send a request for each session and record the results, even if cancelled meanwhile. Sessions of a removed
-        domain are left to the devices. If a domain is removed meanwhile, its requests continue.
+        """Send a request for each session, and record the results even if the call is cancelled.
+
+        For a session of a removed domain no request is sent. If a domain is removed during the call, its requests
+        continue.
         """
         domains = self._domains().by_id
         targets = [each for each in targets if each.domain_id in domains]
@@ -208,7 +212,7 @@ class DynamicAuthorization:
     async def _record(
         self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON], domains: Mapping[int, Domain]
     ) -> None:
-        """Record results in the metrics, in the log and, in one transaction, in the audit trail. Raises StoreError."""
+        """Record results in the metrics, in the log, and in the audit trail (in one transaction). Raises StoreError."""
         name, at = kind.name.lower(), self._clock()
         for each in results:
             self._metrics.requests.cell(name, each.answer.outcome).count += 1
@@ -236,8 +240,9 @@ class DynamicAuthorization:
 def identify(target: Target) -> bytes:
     """Return the attributes of a session and of its NAS, in octets (RFC 5176 section 3).
 
-    Few attributes are sent: a NAS refuses unknown attributes, as hostapd refuses NAS-Port, and values that differ from
-    its own. An Acct-Session-Id is always sent. A session without a station is also identified by its port and address.
+    Only a few attributes are sent: a NAS refuses a request with an attribute that it does not support (such as NAS-Port
+    with hostapd) or with a value that differs from its own. An Acct-Session-Id is always sent. A session without a
+    station is also identified by its port and address.
     """
     user = (target.user_name or "").encode()
     pairs = [*_nas_names(target), (USER_NAME, user), (ACCT_SESSION_ID, target.acct_session_id)]
@@ -250,8 +255,8 @@ def identify(target: Target) -> bytes:
 
 
 def _nas_names(target: Target) -> list[tuple[int, bytes]]:
-    """Return the attributes that identify the NAS. If its address equals the source of its packets, the NAS may not
-    have sent it, and has then sent another identifier (RFC 2866 section 4.1)."""
+    """Return the attributes that identify the NAS. If the stored address equals the source of the packets, the NAS may
+    not have sent NAS-IP-Address. It has then sent NAS-Identifier (RFC 2866 section 4.1), which is used alone."""
     name = target.nas_identifier.encode()
     if name and target.client_ip == target.ip_address:
         return [(NAS_IDENTIFIER, name)]
@@ -261,7 +266,7 @@ def _nas_names(target: Target) -> list[tuple[int, bytes]]:
 
 
 def qualified(user: str, domain: Domain) -> Sequence[str]:
-    r"""Return the qualified names of a domain's user, `user@realm` and `REALM\user`, as devices of the whole tenant
-    send them."""
+    r"""Return the qualified names of a domain's user, `user@realm` and `REALM\user`, which devices of all domains of
+    the tenant may send."""
     realms = (domain.name, *domain.realms)
     return [*(f"{user}@{realm}" for realm in realms), *(f"{realm}\\{user}" for realm in realms)]

@@ -1,4 +1,4 @@
-"""Fields and answers that instances, groups and users share."""
+"""Fields and answers that are common to instances, groups and users."""
 
 from typing import Annotated
 
@@ -12,8 +12,8 @@ from sallyport.store.search import Minimum
 from sallyport.web.scope import OfDomain, Text
 
 MAX_ENTRIES = 200
-"""Maximum number of users, groups or credentials that one request changes. Logins wait for its transaction, up to 0.6
-ms for each entry."""
+"""Maximum number of users, groups or credentials that one request changes. Logins wait for the transaction of the
+request, which takes up to 0.6 ms for each entry."""
 METHODS = {"ssh": "SSH", "did": "DID", "password": "Password"}
 """Authentication methods of an endpoint by their lower-case names."""
 _FLAGS = {"true", "yes", "1", "false", "no", "0"}
@@ -45,19 +45,19 @@ def _flag_text(value: object) -> object:
 
 
 AnyAction = Annotated[
-    Action, BeforeValidator(_action), Field(description="add assigns, remove takes the assignment away.")
+    Action, BeforeValidator(_action), Field(description="add: assign; remove: remove the assignment.")
 ]
 Methods = Annotated[
     Text,
     BeforeValidator(_methods),
     Field(description="Authentication methods: SSH, DID and Password, separated by commas; empty: all."),
 ]
-"""Authentication methods, separated by commas, each once and in the interface's spelling; empty for all."""
+"""Authentication methods, separated by commas, without duplicates and in the spelling of METHODS; empty for all."""
 FlagText = Annotated[Text, BeforeValidator(_flag_text)]
-"""A flag that the interface sends as a string. It is stored as sent; empty: not given."""
+"""A flag that is sent and stored as text; empty: not given."""
 Privileged = Annotated[
     FlagText,
-    Field(description="true, yes or 1 gives root's rights on instances; false, no, 0 or empty gives none."),
+    Field(description="true, yes or 1: root privileges on instances; false, no, 0 or empty: no privileges."),
 ]
 
 
@@ -70,7 +70,7 @@ class Assignment(OfDomain):
 class StatusAnswer(Model):
     """An answer with status and message."""
 
-    status: str = Field(default="Success", description="Success; an error has Failure.")
+    status: str = Field(default="Success", description="Success; Failure in the answer of an error.")
     message: str = Field(description="Result in words.")
 
 
@@ -82,5 +82,5 @@ class CodeAnswer(Model):
 
 
 def totals(total: int) -> dict[str, JSON]:
-    """Return the fields totalCount and totalIsMinimum of a search's answer."""
+    """Return the fields totalCount and totalIsMinimum for the answer of a search."""
     return {"totalCount": total, "totalIsMinimum": True} if isinstance(total, Minimum) else {"totalCount": total}

@@ -1,4 +1,4 @@
-"""The commands for instances and users without an HTTP operation: instance.import, instance.remove, user.import,
+"""The commands for instances and users that have no HTTP operation: instance.import, instance.remove, user.import,
 user.export, user.totp.remove."""
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from sallyport.endpoints.users.service import Users
 from sallyport.store.model import Store
 
 FindDomain = Callable[[str], int]
-"""A function that returns the id of a domain with a given name or id. NotFound."""
+"""A function that returns the id of a domain, given its name or id. It raises NotFound."""
 PAGE = 200
 
 
@@ -27,7 +27,7 @@ class OneName(Arguments):
 
 
 class ExportUsers(Arguments):
-    """Arguments of user.export. after: the number of users to skip, since the command reads page by page."""
+    """Arguments of user.export. after: number of users to skip, since the command line reads the users page by page."""
 
     domain: str
     after: int = Field(default=0, ge=0)
@@ -36,7 +36,7 @@ class ExportUsers(Arguments):
 def commands(
     store: Store, instances: Instances, users: Users, seeds: OneTimeSeeds, find_domain: FindDomain
 ) -> dict[str, Command]:
-    """Return the commands of this area by name."""
+    """Return the commands of this package by name."""
 
     async def remove_instance(wanted: OneName) -> JSON:
         await instances.remove(find_domain(wanted.domain), wanted.name)

@@ -1,9 +1,10 @@
-"""Parts that the commands of endpoints share: options, ids by name, and files of instances and users.
+"""Code that is common to the commands of endpoints: options, look-ups of ids by name, and import files.
 
 A file is CSV with a header line, or a JSON array of objects.
 
-Column names are accepted in any case, with or without underscores. An export writes an apostrophe before a cell that a
-spreadsheet would run as a formula. An import removes the apostrophe, except from secrets, which are never exported.
+Column names are case-insensitive and may contain underscores. An export writes an apostrophe before a cell that a
+spreadsheet would interpret as a formula. An import removes this apostrophe, except from secrets, which are never
+exported.
 """
 
 import csv
@@ -24,7 +25,7 @@ INSTANCES = ("/api/v1/instances/list", "instances")
 GROUPS = ("/api/v1/instanceGroup/listEndpointGroup", "groups")
 USERS = ("/api/v1/endpointUsers/listAllEpmUsers", "epmUsers")
 BATCH = 500
-"""Number of rows in one transaction, which other writes wait for."""
+"""Number of rows that are imported in one transaction. Other writes wait for this transaction."""
 PLAN = ("line", "action", "name", "what")
 _SECRETS = {"password", "motp"}
 _NOTHING: tuple[JSON, ...] = ("", None, [])
@@ -32,7 +33,10 @@ _FORMULA = tuple("=+-@\t\r\n")
 
 
 def read(path: Path, columns: Sequence[str]) -> list[Row]:
-    """Return the rows of a file, each with its `line`, without empty values. StartError: it cannot be read."""
+    """Return the rows of a file without empty values, each with its line number in the key `line`.
+
+    StartError: the file cannot be read or is invalid.
+    """
     known = {_key(column): column for column in columns}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -74,7 +78,7 @@ def _objects(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:
 
 
 def _names(given: Sequence[str], known: dict[str, str], where: str) -> list[str]:
-    """Return the canonical names of columns. ValueError: a column is unknown, or given twice."""
+    """Return the canonical names of columns. ValueError: a column is unknown or a duplicate."""
     for index, name in enumerate(given):
         if _key(name) not in known:
             raise ValueError(f"{where}: unknown column {name}; there are {', '.join(known.values())}")
@@ -97,8 +101,11 @@ def import_rows(
     skip_refused: bool,
     as_json: bool,
 ) -> None:
-    """Show the plan of an import, and execute it unless a row is refused; with `skip_refused`, import the other rows.
-    Each transaction imports BATCH rows, all or none."""
+    """Show the plan of an import, and execute it unless a row is refused.
+
+    skip_refused: import the other rows if some are refused. dry_run: only show the plan. Each transaction imports up to
+    BATCH rows, all or none.
+    """
     fresh, steps = _each_once(rows)
     steps += _run(line, command, domain, fresh, apply=False)
     refused = sum(step["action"] == "refused" for step in steps)
@@ -122,7 +129,7 @@ def import_rows(
 
 
 def _each_once(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the first row of each name, and a refusal for each repeated name."""
+    """Return the first row of each name, and a refusal for each further row of the same name."""
     fresh, refused, seen = list[Row](), list[Row](), set[str]()
     for row in rows:
         name = str(row.get("userName", row.get("instanceName", "")))
@@ -163,11 +170,11 @@ def user_id(line: CommandLine, domain: str, name: str) -> JSON:
     return named(rows, "userName", name, "user")["userId"]
 
 
-domain = click.option("--domain", required=True, help="The domain's name or domainId.")
+domain = click.option("--domain", required=True, help="Name or domainId of the domain.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
-dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+dry_run = click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
 skip_refused = click.option(
-    "--skip-refused", is_flag=True, help="Skip rows that cannot be imported, and import the others."
+    "--skip-refused", is_flag=True, help="Skip the rows that cannot be imported, and import the other rows."
 )
 source = click.argument("file", type=InputFile())

@@ -1,7 +1,8 @@
-"""The import of instances and users from rows of a file: the plan for each row, and its execution, all or none.
+"""The import of instances and users from the rows of a file. Each row is planned first; then all plans are executed in
+one transaction.
 
-A row is matched by its name in the domain. An absent value keeps the old value; assignments are added to the present
-ones.
+A row changes the instance or user with its name, or adds a new one. An absent value keeps the old value. Assignments
+are added to the existing assignments.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,11 +41,11 @@ from sallyport.store.model import Store, Tx
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MAX_ROWS = 1000
-"""Maximum number of rows in one command, since other writes wait for its transaction."""
+"""Maximum number of rows in one command. Other writes wait for the transaction of the command."""
 
 
 class Outcome(StrEnum):
-    """The outcome of a row."""
+    """The result of a row."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -55,7 +56,7 @@ class Outcome(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The plan for a row. changes: the names of the fields that differ. do: executes the plan in a transaction; None:
-    nothing to do."""
+    there is nothing to do. reason: why the row is refused."""
 
     outcome: Outcome
     name: str
@@ -64,7 +65,7 @@ class Planned:
     reason: str = ""
 
     def row(self) -> Row:
-        """Return the plan as the command line shows it."""
+        """Return the plan in the form of the command's answer."""
         return {
             "action": self.outcome.value,
             "name": self.name,
@@ -74,11 +75,11 @@ class Planned:
 
 
 Plan = Callable[[Tx, Mapping[str, object]], Planned]
-"""A function that plans a row. Refused: the row cannot be imported."""
+"""A function that plans a row. It raises Refused if the row cannot be imported."""
 
 
 class ImportRows(Arguments):
-    """Rows to import into a domain. apply: execute the plan if no row is refused."""
+    """Rows to import into a domain. apply: execute the plans; otherwise only return them."""
 
     domain: str
     rows: list[dict[str, object]] = Field(max_length=MAX_ROWS)
@@ -86,8 +87,11 @@ class ImportRows(Arguments):
 
 
 async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object]], *, apply: bool) -> list[Planned]:
-    """Plan each row, and with `apply` execute the plans in one transaction; return the plans in order. Conflict: a row
-    is refused, and nothing is changed."""
+    """Plan each row; return the plans in the order of the rows.
+
+    apply: also execute the plans in one transaction. Conflict: a row is refused while `apply` is set; then nothing is
+    changed.
+    """
 
     def work(tx: Tx) -> list[Planned]:
         planned = [_planned(tx, plan, row) for row in rows]
@@ -124,7 +128,7 @@ def _planned(tx: Tx, plan: Plan, row: Mapping[str, object]) -> Planned:
 
 
 def _is_column(wrong: FieldError) -> bool:
-    """Return whether a wrong field is a column of the file, not a rule that a password does not meet."""
+    """Return whether an error is about a column of the file, and not about a rule for passwords."""
     column = wrong.field.partition(".")[0]
     return column in ImportedUser.model_fields or column in ImportedInstance.model_fields
 
@@ -132,7 +136,7 @@ def _is_column(wrong: FieldError) -> bool:
 async def import_instances(
     store: Store, instances: Instances, domain_id: int, rows: Sequence[Mapping[str, object]], *, apply: bool
 ) -> list[Planned]:
-    """Plan the import of instances, and with `apply` execute it, all or none. Conflict: a row is refused."""
+    """Plan the import of instances, and execute it if `apply` is set; see `carry_out`. Raises Conflict."""
 
     def plan(tx: Tx, row: Mapping[str, object]) -> Planned:
         wanted = parsed(ImportedInstance, row)
@@ -150,19 +154,20 @@ async def import_instances(
 
 @dataclass(frozen=True, slots=True)
 class _Assignments:
-    """The ids of the instances and groups of a row."""
+    """The ids of the instances and groups in a row."""
 
     instances: Sequence[int]
     groups: Sequence[int]
 
     def demands(self, tx: Tx) -> Demands:
-        """Return the policies that a password must meet: those of the instances, of the groups' instances, and of the
-        groups."""
+        """Return the policies that a user's password must meet: those of the instances, of the groups, and of the
+        groups' instances."""
         machines = [*self.instances, *(each for group in self.groups for each in _instances_of(tx, group))]
         return Demands(machines, membership.policies_of(tx, self.groups))
 
     def new_to(self, tx: Tx, user_id: int) -> dict[str, list[int]]:
-        """Return the ids, by kind, of the instances and groups that the user is not assigned to yet."""
+        """Return the ids of the instances and groups to which the user is not assigned yet, by `instances` and
+        `groups`."""
         held = {
             "instances": {*self.instances} - {*membership.holders_of(tx, USERS_OF_INSTANCE, user_id)},
             "groups": {*self.groups} - {*membership.holders_of(tx, USERS_OF_GROUP, user_id)},
@@ -177,14 +182,14 @@ def _instances_of(tx: Tx, group_id: int) -> list[int]:
 async def import_users(
     store: Store, users: Users, domain_id: int, rows: Sequence[Mapping[str, object]], *, apply: bool
 ) -> list[Planned]:
-    """Plan the import of users, and with `apply` execute it, all or none. Conflict: a row is refused."""
+    """Plan the import of users, and execute it if `apply` is set; see `carry_out`. Raises Conflict."""
     importer = _UserImport(users, domain_id)
     with users.changing(domain_id, importer.names):
         return await carry_out(store, importer.plan, rows, apply=apply)
 
 
 class _UserImport:
-    """The import of users. names: names of the users of the planned rows."""
+    """The import of users. names: user names of the rows planned so far, for `Users.changing`."""
 
     def __init__(self, users: Users, domain_id: int) -> None:
         self._users = users
@@ -192,7 +197,7 @@ class _UserImport:
         self.names: list[str] = []
 
     def plan(self, tx: Tx, row: Mapping[str, object]) -> Planned:
-        """Plan a row. Invalid, NotFound: no such instance or group."""
+        """Plan a row. Raises Invalid. NotFound: no such instance or group."""
         wanted = parsed(ImportedUser, row)
         self.names.append(wanted.userName)
         assigned = self._find(tx, wanted)

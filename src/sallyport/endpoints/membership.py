@@ -1,7 +1,7 @@
 """The SQL of assignments: of users and groups to instances, and of users to groups.
 
-Each row that shows a total stores it; the transaction of an assignment updates it. A repeated assignment or removal
-changes nothing.
+The number of assignments is stored with each instance and group, and is updated in the transaction of an assignment. A
+repeated assignment or removal changes nothing.
 """
 
 from collections import Counter
@@ -18,9 +18,10 @@ from sallyport.store.slices import SLICE
 INSTANCES, GROUPS, USERS = "endpoint_instances", "endpoint_groups", "endpoint_users"
 NOT_FOUND = {INSTANCES: "instance not found", GROUPS: "group not found", USERS: NO_USER}
 ASSIGNED = "endpoint_users/assigned"
-"""The counter of a domain's users that are assigned to any instance."""
+"""Name of the counter of a domain's users that are assigned to at least one instance."""
 MAX_PAIRS = 2_000
-"""Maximum number of assignments in one request. Logins wait for its transaction, up to 50 µs for each assignment."""
+"""Maximum number of assignments in one request. Logins wait for the transaction of the request, which takes up to 50 µs
+for each assignment."""
 
 
 class Action(StrEnum):
@@ -32,8 +33,11 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A table of assignments. holder, held: the two columns of the table. holders, holds: the tables that these columns
-    refer to. total: the column in the table `holders` that counts a holder's assignments."""
+    """A table of assignments, each of which assigns a user or group (held) to an instance or group (holder).
+
+    holder, held: names of the table's two columns. holders, holds: names of the tables to which `holder` and `held`
+    refer. total: name of the column in the table `holders` that counts the assignments of a holder.
+    """
 
     table: str
     holder: str
@@ -44,27 +48,27 @@ class Link:
 
 
 Pair = tuple[int, int]
-"""An assignment: the ids of holder and held."""
+"""An assignment: (id of the holder, id of the held)."""
 USERS_OF_INSTANCE = Link("endpoint_instance_users", "instance_id", "user_id", INSTANCES, USERS, "total_users")
 GROUPS_OF_INSTANCE = Link("endpoint_instance_groups", "instance_id", "group_id", INSTANCES, GROUPS, "total_groups")
 USERS_OF_GROUP = Link("endpoint_group_users", "group_id", "user_id", GROUPS, USERS, "users_count")
 
 
 def check_size(holders: Sequence[int], held: Sequence[int]) -> None:
-    """Raise Invalid if one request would change too many assignments."""
+    """Check the number of assignments that one request changes. Raises Invalid."""
     if len(holders) * len(held) > MAX_PAIRS:
         raise Invalid(f"one request changes at most {MAX_PAIRS} assignments: send several requests")
 
 
 def must_exist(tx: Tx, table: str, domain_id: int, ids: Sequence[int]) -> None:
-    """Raise NotFound if the domain does not have one of the ids."""
+    """Check that all ids exist in a table and belong to the domain. Raises NotFound."""
     sql = f"select count(*) from {table} where domain_id = :d and id in {LISTED}"  # noqa: S608
     if tx.value(int, sql, ids=listed(ids), d=domain_id) != len(set(ids)):
         raise NotFound(NOT_FOUND[table])
 
 
 def users(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[UserRef]:
-    """Return the users of a domain with these ids. NotFound: the domain does not have one of them."""
+    """Return the users of a domain with these ids. NotFound: an id is not that of a user of the domain."""
     sql = f"select id, domain_id, name from endpoint_users where domain_id = :d and id in {LISTED}"  # noqa: S608
     found = {user.id: user for user in tx.all(UserRef, sql, ids=listed(user_ids), d=domain_id)}
     if len(found) < len(set(user_ids)):
@@ -73,8 +77,8 @@ def users(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[UserRef]:
 
 
 def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Sequence[int]) -> list[Pair]:
-    """Assign each of `held` to each of `holders`, or remove these assignments; return the changed ones. All ids must
-    exist."""
+    """Assign each of `held` to each of `holders`, or remove these assignments; return the changed assignments. All ids
+    must exist."""
     holder_ids, held_ids = LISTED.replace(":ids", ":holders"), LISTED.replace(":ids", ":held")
     sql = (
         f"insert into {link.table} ({link.holder}, {link.held}) select h.id, o.id from {link.holders} h, "  # noqa: S608
@@ -87,19 +91,19 @@ def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Seq
 
 
 def held_by(tx: Tx, link: Link, holder: int, after: int) -> list[int]:
-    """Return up to SLICE ids that are assigned to a holder, in order. after: return only greater ids."""
+    """Return up to SLICE ids that are assigned to a holder, in ascending order. after: only ids greater than this."""
     sql = f"select {link.held} as id from {link.table} where {link.holder} = :holder and {link.held} > :after"  # noqa: S608
     return tx.all(_id, f"{sql} order by id limit {SLICE}", holder=holder, after=after)
 
 
 def holders_of(tx: Tx, link: Link, held: int) -> list[int]:
-    """Return the ids of the holders that a user or group is assigned to, in order."""
+    """Return the ids of the holders to which a user or group is assigned, in ascending order."""
     sql = f"select {link.holder} as id from {link.table} where {link.held} = :held order by id"  # noqa: S608
     return tx.all(_id, sql, held=held)
 
 
 def instances_of(tx: Tx, user_id: int) -> list[int]:
-    """Return the ids of a user's instances: its own, and those of its groups."""
+    """Return the ids of the instances to which a user is assigned, directly or through a group."""
     return tx.all(
         _id,
         "select instance_id as id from endpoint_instance_users where user_id = :user union "
@@ -111,36 +115,40 @@ def instances_of(tx: Tx, user_id: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The password policies that a password must meet: those of the instances, and those that groups name."""
+    """The password policies that a password must meet.
+
+    instance_ids: instances; all their policies apply. policy_ids: policies from the credential policies of groups.
+    """
 
     instance_ids: Sequence[int]
     policy_ids: Sequence[int] = ()
 
 
 def demands_on(tx: Tx, user_id: int) -> Demands:
-    """Return the policies that a user's password must meet. Those of inactive groups are included, since a group may
-    become active."""
+    """Return the policies that a user's password must meet. The policies of inactive groups are included, since a group
+    may become active later."""
     return Demands(instances_of(tx, user_id), policies_of(tx, holders_of(tx, USERS_OF_GROUP, user_id)))
 
 
 def policies_of(tx: Tx, group_ids: Sequence[int]) -> list[int]:
-    """Return the ids of the password policies that the credential policies of these groups name."""
+    """Return the ids of the password policies in the credential policies of these groups."""
     sql = "select policy_id as id from endpoint_credential_policies where group_id = :group and policy_id is not null"
     return [policy for each in group_ids for policy in tx.all(_id, sql, group=each)]
 
 
 def forget_holders(tx: Tx, link: Link, holders: Sequence[int]) -> list[Pair]:
-    """Delete up to SLICE assignments to holders, before the holders are deleted; return the assignments."""
+    """Delete up to SLICE assignments to holders, before the holders are deleted; return the deleted assignments."""
     return _slice(tx, link, link.holder, holders)
 
 
 def forget_held(tx: Tx, link: Link, held: Sequence[int]) -> int:
-    """Delete up to SLICE assignments of users or groups, before these are deleted; return the number."""
+    """Delete up to SLICE assignments of users or groups, before the users or groups are deleted; return their
+    number."""
     return len(_slice(tx, link, link.held, held))
 
 
 def forget_other_holders(tx: Tx, link: Link, held: int, staying: Sequence[int]) -> int:
-    """Delete up to SLICE assignments of a user or group to holders other than `staying`; return the number."""
+    """Delete up to SLICE assignments of a user or group to holders that are not in `staying`; return their number."""
     others = f"{link.holder} not in {LISTED.replace(':ids', ':staying')}"
     return len(_slice(tx, link, link.held, [held], others, staying=listed(staying)))
 
@@ -153,8 +161,10 @@ def _slice(tx: Tx, link: Link, column: str, ids: Sequence[int], only: str = "tru
 
 
 def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list[Pair]:
-    """Run SQL that adds or deletes assignments, and update the totals of holders and of assigned users; return the
-    changed assignments."""
+    """Run SQL that adds or deletes assignments; return the changed assignments.
+
+    Also update the totals of the holders, and the counter of assigned users. sign: 1 if the SQL adds, -1 if it deletes.
+    """
     changed = tx.rows(f"{sql} returning {link.holder}, {link.held}", **parameters)
     rows = [(int(holder or 0), int(held or 0)) for holder, held in changed]
     by_change = dict[int, list[Value]]()
@@ -169,7 +179,7 @@ def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list
 
 
 def _mark_assigned(tx: Tx, user_ids: Sequence[Value]) -> None:
-    """Store whether users are assigned to any instance, and update the counter of assigned users."""
+    """Update the column `assigned` of users, and the counter of assigned users."""
     has_any = "exists (select 1 from endpoint_instance_users where user_id = endpoint_users.id)"
     differing = f"assigned <> case when {has_any} then 1 else 0 end"
     sql = f"update endpoint_users set assigned = 1 - assigned where id in {LISTED} and {differing} "  # noqa: S608

@@ -1,7 +1,7 @@
-"""The page that the link of an enrolment opens: the QR code, and a field for the first code.
+"""The page behind the link of an enrolment: the QR code of the new seed, and a field for the first code.
 
-The page shows the names of user and domain and the new seed, and nothing else. The link can be opened again. After a
-right code, or the fifth wrong one, the link behaves like an unknown one.
+The page shows only the names of user and domain and the new seed. The link can be opened several times. After a correct
+code or the fifth wrong code, the link is answered like an unknown link.
 """
 
 import re
@@ -27,7 +27,7 @@ _DONE = Page("Done", "<p>Your app is set up. Use its codes when you log in. You 
 
 
 def routes(seeds: OneTimeSeeds) -> list[BaseRoute]:
-    """Return the pages of this area."""
+    """Return the routes of the page."""
     page = _EnrolmentPage(seeds)
     return [link_route(f"{PATH}{{token}}", show=page.show, submit=page.submit)]
 

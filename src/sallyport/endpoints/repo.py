@@ -1,7 +1,8 @@
 """The SQL of endpoint users for logins, and of their passwords and seeds.
 
-The secrets are sealed under these identities: `endpoint_users/ID/password`, `endpoint_users/ID/motp` for a confirmed
-one-time-password seed, `totp_enrolments/ID/seed` for the seed of a pending enrolment.
+The vault seals the secrets under these identities: `endpoint_users/ID/password` for a password,
+`endpoint_users/ID/motp` for a confirmed one-time-password seed, `totp_enrolments/ID/seed` for the seed of a pending
+enrolment.
 """
 
 from collections.abc import Sequence
@@ -25,20 +26,20 @@ class _Sealed:
 
 @dataclass(frozen=True, slots=True)
 class SealedSeed:
-    """A user's confirmed seed. Each sealing returns different octets, so `sealed` also distinguishes a seed from the
-    next one."""
+    """A user's confirmed seed. The vault never returns the same octets twice, so `sealed` shows whether the seed was
+    replaced."""
 
     user_id: int
     sealed: bytes
 
     def open(self, vault: Vault) -> str:
-        """Return the seed, base32. Raises SecretError."""
+        """Return the seed in base32. Raises SecretError."""
         return vault.open(self.sealed, _motp(self.user_id)).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A stored enrolment."""
+    """A stored pending enrolment. seed: the sealed seed."""
 
     user_id: int
     domain_id: int
@@ -53,7 +54,7 @@ class Pending:
         return UserRef(self.user_id, self.domain_id, self.name)
 
     def open(self, vault: Vault) -> str:
-        """Return the seed, base32. Raises SecretError."""
+        """Return the seed in base32. Raises SecretError."""
         return vault.open(self.seed, _pending(self.user_id)).decode()
 
 
@@ -64,7 +65,7 @@ _PENDING = (
 
 
 def password_identity(user_id: int) -> str:
-    """Return the identity that a user's password is sealed under."""
+    """Return the identity under which the vault seals a user's password."""
     return f"endpoint_users/{user_id}/password"
 
 
@@ -77,7 +78,7 @@ def _pending(user_id: int) -> str:
 
 
 def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
-    """Return a user with its password opened, or None. Raises SecretError."""
+    """Return a user with its decrypted password, or None. key: the name as `name_key`. Raises SecretError."""
     row = tx.one(
         _Sealed,
         "select id, name, password, motp from endpoint_users where domain_id = :d and name_key = :key",
@@ -94,13 +95,13 @@ def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
         password,
         has_totp=row.motp is not None,
         groups=folded(name for name, _ in groups),
-        stamp=sha256(row.password or b"").hexdigest()[:16],  # of the sealed octets, which differ after each change
+        stamp=sha256(row.password or b"").hexdigest()[:16],  # the sealed octets differ after each change
         session_s=min((seconds for _, ttl in groups if (seconds := ttl_seconds(ttl)) is not None), default=None),
     )
 
 
 def _groups(tx: Tx, user_id: int) -> list[tuple[str, str]]:
-    """Return the names of a user's active groups, each with its time to live."""
+    """Return (name, time to live) of each active group of a user."""
     return tx.all(
         _group,
         "select g.name, coalesce(p.ttl_user, '') as ttl from endpoint_group_users m "
@@ -115,8 +116,8 @@ def _group(*, name: str, ttl: str) -> tuple[str, str]:
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that one password and one seed open, if there are any. SecretError: the store was sealed under another
-    master key."""
+    """Check that the vault can open one password and one seed, if there are any. SecretError: the store was sealed with
+    another master key."""
     sql = "select id, name, password, motp from endpoint_users where password is not null order by id limit 1"
     row = tx.one(_Sealed, sql)
     if row is not None and row.password is not None:
@@ -138,7 +139,7 @@ def set_password(tx: Tx, vault: Vault, user_id: int, password: bytes, at: int) -
 
 
 def secrets(tx: Tx, vault: Vault, user_id: int) -> tuple[bytes | None, str | None]:
-    """Return a user's password, and the confirmed seed in base32; None for a missing one. Raises SecretError."""
+    """Return (password, confirmed seed in base32) of a user; None for a missing secret. Raises SecretError."""
     row = tx.one(_Sealed, "select id, name, password, motp from endpoint_users where id = :id", id=user_id)
     if row is None:
         return None, None
@@ -155,7 +156,7 @@ def locate(tx: Tx, domain_id: int, which: UserKey) -> UserRef | None:
 
 
 def seed(tx: Tx, domain_id: int, key: str) -> SealedSeed | None:
-    """Return the confirmed seed of the user with this name key, or None."""
+    """Return the confirmed seed of a user, or None. key: the name as `name_key`."""
     sql = (
         "select id as user_id, motp as sealed from endpoint_users "
         "where domain_id = :d and name_key = :key and motp is not null"
@@ -164,14 +165,16 @@ def seed(tx: Tx, domain_id: int, key: str) -> SealedSeed | None:
 
 
 def spend(tx: Tx, seed: SealedSeed, step: int) -> bool:
-    """Store the time step of an accepted code; return False if this step or a later one is spent, or the seed was
-    replaced."""
+    """Store the time step of an accepted code.
+
+    Return False if a code of this step or of a later one was accepted before, or if the seed was replaced.
+    """
     sql = "update endpoint_users set motp_step = :step where id = :id and motp = :sealed and motp_step < :step"
     return tx.execute(sql, step=step, id=seed.user_id, sealed=seed.sealed) > 0
 
 
 def set_seed(tx: Tx, vault: Vault, user_id: int, seed: str, step: int, at: int) -> None:
-    """Store a user's seed in place of the old one. step: the time step up to which its codes are spent."""
+    """Store a user's seed, which replaces the old one. step: codes up to this time step are not accepted any more."""
     tx.execute(
         "update endpoint_users set motp = :motp, motp_step = :step, updated_at = :at where id = :id",
         motp=vault.seal(seed.encode(), _motp(user_id)),
@@ -182,7 +185,7 @@ def set_seed(tx: Tx, vault: Vault, user_id: int, seed: str, step: int, at: int) 
 
 
 def clear_seed(tx: Tx, user_id: int, at: int) -> bool:
-    """Delete a user's seed and a pending enrolment; return whether there was either."""
+    """Delete a user's seed and pending enrolment; return whether there was a seed or an enrolment."""
     sql = "update endpoint_users set motp = null, motp_step = -1, updated_at = :at where id = :id and motp is not null"
     had_seed = tx.execute(sql, at=at, id=user_id) > 0
     return end_enrolment(tx, user_id) or had_seed
@@ -197,7 +200,7 @@ def clear_all(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def begin_enrolment(tx: Tx, vault: Vault, user_id: int, seed: str, *, link_hash: str, at: int, expires_at: int) -> None:
-    """Store a pending enrolment in place of the user's earlier one; delete the expired enrolments of all users."""
+    """Store a pending enrolment, which replaces the user's earlier one. Delete the expired enrolments of all users."""
     tx.execute("delete from totp_enrolments where expires_at <= :at or user_id = :id", at=at, id=user_id)
     tx.execute(
         "insert into totp_enrolments (user_id, seed, link_hash, wrong_codes, expires_at) "
@@ -225,19 +228,24 @@ def end_enrolment(tx: Tx, user_id: int) -> bool:
 
 
 def count_wrong_code(tx: Tx, user_id: int) -> None:
-    """Count a wrong code of a user's pending enrolment."""
+    """Count a wrong code in a user's pending enrolment."""
     tx.execute("update totp_enrolments set wrong_codes = wrong_codes + 1 where user_id = :id", id=user_id)
 
 
 def void_codes(tx: Tx, step: int) -> None:
-    """Void all codes up to a time step, and delete all pending enrolments. After a restore this is needed, since the
-    codes may have been spent after the backup."""
+    """Refuse all codes up to a time step from now on, and delete all pending enrolments.
+
+    This is necessary after a restore, since codes may have been used after the backup was made.
+    """
     tx.execute("delete from totp_enrolments")
     tx.execute("update endpoint_users set motp_step = :step where motp is not null and motp_step < :step", step=step)
 
 
 def active_groups(tx: Tx, domain_id: int, key: str) -> frozenset[str]:
-    """Return the names of a user's active groups, without case; empty if the domain has no user of that name."""
+    """Return the names of a user's active groups, folded for case-insensitive comparison.
+
+    key: the name as `name_key`. The result is empty if the domain has no such user.
+    """
     user_id = tx.value(
         int, "select id from endpoint_users where domain_id = :d and name_key = :key", d=domain_id, key=key
     )

@@ -1,4 +1,4 @@
-"""The cache of endpoint users for logins, and the steps that add and delete users."""
+"""The cache of endpoint users for logins, and the functions that add and delete users."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -20,11 +20,11 @@ from sallyport.store.vault import Vault
 
 MAX_CACHED = 65_536
 MAX_DROPPED = 32
-"""Maximum number of names that `drop` folds on the event loop, up to 0.2 ms each."""
+"""Maximum number of names that `drop` processes on the event loop. A name takes up to 0.2 ms."""
 
 
 class Missing(Enum):
-    """The result of `EndpointUsers.cached` for a user that is not in memory; `load` reads it."""
+    """The result of `EndpointUsers.cached` for a user that is not in memory. `load` then reads the user."""
 
     MISSING = "missing"
 
@@ -33,10 +33,10 @@ MISSING: Final = Missing.MISSING
 
 
 class Revocations(Protocol):
-    """The revocation of access. It ends the sessions of users after the transaction that takes their access away."""
+    """The revocation of access. It ends the sessions of users after the transaction in which they lose access."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Record that users of a domain lose their access. reason: text for people."""
+        """Record that users of a domain lose their access. reason: readable text."""
 
     def group_matters(self, domain_id: int, group: str) -> bool:
         """Return whether a user who loses the group loses access."""
@@ -54,12 +54,12 @@ class NoRevocations:
 
 
 class EndpointUsers:
-    """The users of all domains.
+    """The cache of the users of all domains.
 
-    changed: called with domain and name of each changed user; with None as name after many changes in the domain.
-    max_cached: maximum number of users in memory, and of names without a user; each tenant has a share. deleted: called
-    with user ids, in slices, before the users are deleted. renamed: called in the same way, before other users can take
-    the names. revocations: receives each user that loses access.
+    changed: called with the domain id and the name of each changed user, or with None as name after many changes in the
+    domain. max_cached: maximum number of cached users, and of cached names without a user; each tenant has a share.
+    deleted: slice that is called with user ids before the users are deleted. renamed: slice that is called with user
+    ids before other users can get the names. revocations: receives each user that loses access.
     """
 
     def __init__(
@@ -78,7 +78,8 @@ class EndpointUsers:
         self._changed = changed
         self.renamed = renamed
         self.slices: Sequence[Slice[Sequence[Account]]] = (
-            _by_ids(repo.clear_all),  # first, so that a user cannot log in once a group that blocks it is removed
+            # First, so that a user cannot log in after a group that blocks the user is removed.
+            _by_ids(repo.clear_all),
             _by_ids(deleted),
             _by_ids(_take_from_instances),
             _by_ids(_take_from_groups),
@@ -92,7 +93,7 @@ class EndpointUsers:
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> User | Missing | None:
-        """Return a user, None if the domain has no such user, or MISSING. Never waits."""
+        """Return a user, or None if the domain has no such user, or MISSING if this is not known. Never waits."""
         key = (domain_id, name_key(name))
         user = self._users.get(key)
         if user is None and key not in self._absent:
@@ -100,7 +101,7 @@ class EndpointUsers:
         return user
 
     async def load(self, domain_id: int, name: str) -> User | None:
-        """Read a user from the store, and keep it in memory unless it changed meanwhile. Raises StoreError,
+        """Read a user from the store, and cache it unless a user has changed in the meantime. Raises StoreError,
         SecretError."""
         key, changes = name_key(name), self._changes
 
@@ -108,7 +109,7 @@ class EndpointUsers:
             return repo.find(tx, self._vault, domain_id, key), audit.share_of(tx, domain_id)
 
         user, tenant_id = await self._store.read(work)
-        if changes == self._changes:  # unknown names have a cache of their own, so that guesses displace no user
+        if changes == self._changes:  # unknown names have their own cache, so that guesses displace no user
             if user is None:
                 self._absent.put((domain_id, key), None, tenant_id)
             else:
@@ -118,8 +119,8 @@ class EndpointUsers:
     def add_in(
         self, tx: Tx, domain_id: int, new: UserChange, instance_ids: Sequence[int] = (), *, source: str = LOCAL
     ) -> int:
-        """Add a user in a transaction; return its id. The instances must exist. The caller must `drop` the user after
-        the transaction. Raises Conflict."""
+        """Add a user in a transaction; return its id. The instances must exist. After the transaction the caller must
+        call `drop` for the name. Raises Conflict."""
         at = self._clock()
         user_id = accounts.add(tx, self._vault, domain_id, new, at, source)
         fields = new.audited()
@@ -130,31 +131,32 @@ class EndpointUsers:
         return user_id
 
     def delete_found(self, tx: Tx, account: Account) -> None:
-        """Delete a user with the source `discovered` in a single transaction: such a user has few assignments."""
+        """Delete a user with the source `discovered` in one transaction. Such a user has only few assignments."""
         for delete in self.slices:
             while delete(tx, [account]):
                 pass
         self.delete_in(tx, [account], account.domain_id)
 
     def delete_in(self, tx: Tx, gone: Sequence[Account], domain_id: int) -> None:
-        """Delete users in a transaction in which all `slices` have returned 0. The caller must `drop` the users
-        afterwards."""
+        """Delete users in a transaction in which all `slices` have returned 0. Afterwards the caller must call
+        `drop`."""
         accounts.delete(tx, domain_id, gone)
         self.revocations.revoke(tx, domain_id, [account.name for account in gone], "the user was deleted")
         record_all_in(tx, "user.delete", domain_id, [f"user {each.id} {each.name}" for each in gone], at=self._clock())
 
     def check_key(self, tx: Tx) -> None:
-        """Check that a password opens in a store that is to replace the present one. Raises SecretError."""
+        """Check that the vault can open the secrets in the store that will replace the present one. Raises
+        SecretError."""
         repo.check_key(tx, self._vault)
 
     def forget(self) -> None:
-        """Drop all users from memory, since the store was replaced."""
+        """Empty the cache after the store was replaced."""
         self._changes += 1
         self._users.clear()
         self._absent.clear()
 
     def forget_domain(self, domain_id: int) -> None:
-        """Drop the users of a domain from memory."""
+        """Drop the users of a domain from the cache."""
         self._changes += 1
         for key in [key for key in self._users if key[0] == domain_id]:
             self._users.pop(key)
@@ -162,7 +164,7 @@ class EndpointUsers:
             self._absent.pop(key)
 
     def drop(self, domain_id: int, *names: str) -> None:
-        """Drop changed users from memory; for more than MAX_DROPPED names, drop all users of the domain."""
+        """Drop changed users from the cache. For more than MAX_DROPPED names, drop all users of the domain."""
         if len(names) > MAX_DROPPED:
             self.forget_domain(domain_id)
             self._changed(domain_id, None)

@@ -1,4 +1,4 @@
-"""Access targets: an instance or a group that a user requests access to, by name."""
+"""Access targets: the instances and groups to which a user can request access by name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ _GROUP = (
 
 @dataclass(frozen=True, slots=True)
 class AccessTarget:
-    """An instance or a group. methods: the accepted authentication methods as stored; empty for any. is_active: False
-    for a group that gives its users nothing. session_s: session limit in seconds from the credential policy; None: no
-    limit."""
+    """An instance or a group. methods: the accepted authentication methods, separated by commas; empty for all.
+    is_active: False for a group that does not give its users access. session_s: session limit in seconds from the
+    credential policy; None: no limit."""
 
     id: int
     domain_id: int
@@ -36,11 +36,12 @@ class AccessTarget:
     session_s: int | None
 
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
-        """Return whether a user may authenticate by a method here. names: names of the user; empty: any user.
+        """Return whether a user may use an authentication method for this target. names: names of the user; empty: any
+        user.
 
-        A user with several assignments to an instance may use each method that both the instance and one of the
-        assignments allow. For a user without an assignment only the instance decides, since accounts can be made there
-        by others.
+        A user with several assignments to an instance may use each method that the instance and at least one of the
+        assignments allow. For a user without an assignment only the methods of the instance count, since the user's
+        account on the machine may be created by others.
         """
         if not allows(self.methods, method):
             return False
@@ -57,8 +58,11 @@ class AccessTargets:
     """The instances and groups of all tenants."""
 
     def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
-        """Return the tenant's instance or group with this name, without case, or with this id. An instance precedes a
-        group, a name an id, and a target of the domain those of other domains. group: only groups."""
+        """Return the tenant's instance or group with this name (case-insensitive) or id, or None.
+
+        If several match, instances are preferred to groups, then names to ids, then targets of the domain to those of
+        other domains. group: search only groups.
+        """
         kinds = (_GROUP,) if group else (_INSTANCE, _GROUP)
         number = int(name) if name.isascii() and name.isdecimal() and len(name) < 19 else 0
         for select in kinds:

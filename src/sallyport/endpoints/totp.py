@@ -1,8 +1,8 @@
 """One-time-password seeds of endpoint users (RFC 6238: SHA-1, 6 digits, 30 s), and their enrolment.
 
-A new seed is pending until its first right code shows that an app has it. The former seed stays valid until then. The
-admin who enrolled the user sends the first code, or the user types it on the page that the enrolment's link opens. The
-enrolment ends with a right code, with five wrong codes, after an hour, or with the next enrolment.
+A new seed is pending until a correct code proves that an authenticator app has it. Until then the former seed remains
+valid. The admin who enrolled the user sends the code, or the user types it on the page behind the enrolment's link. The
+enrolment ends after a correct code, after five wrong codes, after an hour, or when the next enrolment begins.
 """
 
 import io
@@ -39,7 +39,7 @@ LIFE_S = 3600
 BORDER = 4
 """Width of the quiet zone around a QR code, in modules (ISO/IEC 18004 section 9.1)."""
 MAX_WRONG_CODES = 5
-# Octets in UTF-8. A QR code holds 2,300 octets; a URI with quoted names of this length is far shorter.
+# In octets of UTF-8. With percent-encoded names of this length the URI is far below the 2,300 octets of a QR code.
 LONGEST_ISSUER, LONGEST_ACCOUNT = 64, 128
 
 NOTHING_WAITS = "no enrolment waits for a code: start one first"
@@ -47,16 +47,16 @@ NOTHING_WAITS = "no enrolment waits for a code: start one first"
 _CODE = re.compile(r"[0-9]{6}", re.ASCII)
 
 IssuerOf = Callable[[int], str]
-"""A function that returns the issuer that authenticator apps show for an existing domain."""
+"""A function that returns the issuer of a domain, which authenticator apps display. The domain must exist."""
 LinkTo = Callable[[str], str]
-"""A function that returns the URL of an enrolment's link from its secret part."""
+"""A function that returns the URL of an enrolment's page, given the secret part of the link."""
 
 
 class OneTimeSeeds:
-    """The seeds of all users. Satisfies `mfa.host.Seeds`.
+    """The seeds of all users. Implements `mfa.host.Seeds`.
 
-    The seed that `seed` last returned for a user stays in memory, sealed. `spend` refers to it, and stores nothing once
-    another seed has replaced it in the store.
+    The sealed seed that `seed` last returned for a user stays in memory. `spend` compares it with the store, and stores
+    nothing if the seed was replaced in the meantime.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class OneTimeSeeds:
         self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
 
     async def seed(self, domain_id: int, user: str) -> str | None:
-        """Return the user's confirmed seed, base32; None without one. Raises StoreError, SecretError."""
+        """Return the user's confirmed seed in base32, or None. Raises StoreError, SecretError."""
         key = (domain_id, name_key(user))
 
         def work(tx: Tx) -> tuple[SealedSeed | None, int]:
@@ -91,8 +91,11 @@ class OneTimeSeeds:
         return found.open(self._vault)
 
     async def spend(self, domain_id: int, user: str, step: int) -> bool:
-        """Store the time step of an accepted code. Return False if this step or a later one is spent, or if the seed
-        that `seed` returned is no longer the user's. Raises StoreError."""
+        """Store the time step of an accepted code.
+
+        Return False if a code of this step or of a later one was accepted before, or if the user's seed is no longer
+        the one that `seed` returned. Raises StoreError.
+        """
         key = (domain_id, name_key(user))
         given = self._given.get(key)
 
@@ -103,7 +106,7 @@ class OneTimeSeeds:
         return await self._store.write(work)
 
     async def enrol(self, domain_id: int, which: UserKey) -> tuple[Enrolment, str]:
-        """Begin an enrolment with a new seed; return it and the secret part of its link. Raises NotFound."""
+        """Begin an enrolment with a new seed; return (enrolment, secret part of its link). Raises NotFound."""
         seed = b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
         link = secrets.token_urlsafe(LINK_OCTETS)
         at = self._clock()
@@ -121,8 +124,11 @@ class OneTimeSeeds:
         return self._enrolment(user, seed, MAX_WRONG_CODES, expires_at), link
 
     async def confirm(self, domain_id: int, which: UserKey, code: str) -> CodeCheck:
-        """Confirm the pending seed if the code is right. NotFound: no such user, or no pending seed. Invalid: the code
-        is not six digits; it does not count as a wrong code."""
+        """Confirm the pending seed of a user if the code is correct.
+
+        NotFound: no such user, or no pending seed. Invalid: the code is not six digits; this does not count as a wrong
+        code.
+        """
 
         def find(tx: Tx, at: int) -> Pending | None:
             return repo.pending(tx, _located(tx, domain_id, which).id, at)
@@ -130,7 +136,7 @@ class OneTimeSeeds:
         return await self._confirm(find, code)
 
     async def remove(self, domain_id: int, which: UserKey) -> bool:
-        """Delete the user's seed and a pending one; return whether there was either. Raises NotFound."""
+        """Delete the user's confirmed and pending seeds; return whether there was a seed. Raises NotFound."""
         at, touched = self._clock(), list[UserRef]()
 
         def work(tx: Tx) -> bool:
@@ -144,7 +150,8 @@ class OneTimeSeeds:
         return await self._change(work, touched)
 
     async def behind(self, link: str) -> Enrolment | None:
-        """Return the enrolment of a link; None for an unknown, used or expired link. Raises StoreError, SecretError."""
+        """Return the enrolment of a link; None if the link is unknown, used or expired. Raises StoreError,
+        SecretError."""
         at = self._clock()
         found = await self._store.read(lambda tx: repo.pending_by_link(tx, token_hash(link), at))
         if found is None:
@@ -157,7 +164,7 @@ class OneTimeSeeds:
         return await self._confirm(lambda tx, at: repo.pending_by_link(tx, token_hash(link), at), code)
 
     async def _confirm(self, find: Callable[[Tx, int], Pending | None], code: str) -> CodeCheck:
-        """Confirm in one transaction, so that the second of two confirmations finds nothing, and every wrong code is
+        """Confirm a pending seed in one transaction, so that it cannot be confirmed twice and every wrong code is
         counted."""
         digits, at, touched = _digits(code), self._clock(), list[UserRef]()
 
@@ -171,7 +178,7 @@ class OneTimeSeeds:
         return await self._change(work, touched)
 
     async def _change(self, work: Work[T], touched: Sequence[UserRef]) -> T:
-        """Run a write transaction, and drop the touched users from memory, also after an error."""
+        """Run a write transaction. Then drop the users in `touched` from the cache, even after an error."""
         try:
             return await self._store.write(work)
         finally:
@@ -204,14 +211,14 @@ class OneTimeSeeds:
 
 
 class QrImages:
-    """A renderer of QR codes. It draws one image at a time in a worker thread: an image takes 10 to 60 ms, and no login
-    waits."""
+    """A renderer of QR codes. It renders one image at a time in a worker thread, so that logins do not wait: an image
+    takes 10 to 60 ms."""
 
     def __init__(self) -> None:
         self._one_at_a_time = trio.CapacityLimiter(1)
 
     async def data_uri(self, text: str) -> str:
-        """Return the QR code of a text: an SVG image, black on white, as a data URI."""
+        """Return the QR code of a text as a data URI of an SVG image, black on white."""
         return await trio.to_thread.run_sync(_data_uri, text, limiter=self._one_at_a_time)
 
 
@@ -222,8 +229,8 @@ def _data_uri(text: str) -> str:
 
 
 def qr_blocks(text: str) -> str:
-    """Return the QR code of a text in lines of half blocks. The light modules are drawn, for a dark terminal; scanners
-    also read the inverted code of a light terminal."""
+    """Return the QR code of a text in lines of half-block characters, for a terminal with a dark background. On a light
+    background the code is inverted, but scanners can read it."""
     import segno
 
     out = io.StringIO()
@@ -232,9 +239,9 @@ def qr_blocks(text: str) -> str:
 
 
 def matching_step(seed: str, digits: str, at: int) -> int | None:
-    """Return the time step of a code, at most one step from a time in microseconds, or None (RFC 6238 section 5.2).
+    """Return the time step to which a code belongs, or None if the code is wrong (RFC 6238 section 5.2).
 
-    seed: base32. The present step is checked first, then the previous one, then the next.
+    seed: base32. at: time in microseconds. The step of this time is tried first, then the previous step, then the next.
     """
     present, codes = at // (STEP_S * SECOND), HOTP(seed)
     for step in (present, present - 1, present + 1):
@@ -244,7 +251,8 @@ def matching_step(seed: str, digits: str, at: int) -> int | None:
 
 
 def otpauth(seed: str, *, issuer: str, account: str) -> str:
-    """Return the URI for authenticator apps (Google's Key URI format); long names are cut to fit a QR code."""
+    """Return the URI for authenticator apps (Google's Key URI format). Long names are truncated to fit into a QR
+    code."""
     issuer, account = quote(_cut(issuer, LONGEST_ISSUER), safe=""), quote(_cut(account, LONGEST_ACCOUNT), safe="")
     return f"otpauth://totp/{issuer}:{account}?secret={seed}&issuer={issuer}&algorithm=SHA1&digits=6&period={STEP_S}"
 
@@ -254,7 +262,8 @@ def _cut(text: str, octets: int) -> str:
 
 
 def _digits(code: str) -> str:
-    """Return the six digits of a code without blanks, since apps show two groups. Raises Invalid."""
+    """Return the six digits of a code. Blanks are removed, since apps display the code in two groups. Raises
+    Invalid."""
     digits = "".join(code.split())
     if not _CODE.fullmatch(digits):
         raise Invalid.about("a code is six digits", "code")

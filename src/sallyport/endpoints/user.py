@@ -1,4 +1,4 @@
-"""An endpoint user as logins see it, and the enrolment of its one-time-password seed."""
+"""An endpoint user as a login uses it, and the enrolment of its one-time-password seed."""
 
 from dataclasses import dataclass
 
@@ -9,22 +9,22 @@ MAX_NAME = 253
 MAX_PASSWORD = 128
 NO_USER = "user not found"
 USER_NAME = f"1 to {MAX_NAME} octets, all of them printable, without blanks at the ends"
-"""The rule for user names, in words."""
+"""The rule for user names, for error messages."""
 
 UserKey = int | str
-"""A user of a domain by id, or by name."""
+"""The id or the name of a user within a domain."""
 
 name_key = fold
-"""A function that returns the form in which names of users are compared."""
+"""A function that returns the case-folded form of a user name. User names are compared in this form."""
 
 
 class User:
-    """A user as the login path sees it.
+    """A user as a login uses it.
 
-    passwords: the accepted octets, as given and in Latin-1, which some devices send; empty if the user has no password.
-    has_totp: whether the user has a confirmed one-time-password seed. groups: the names of the user's active groups,
-    without case. session_s: session limit in seconds, if a group sets one. stamp: text that differs after each change
-    of the password.
+    passwords: the accepted encodings of the password: as stored, and in Latin-1, which some devices send; empty if the
+    user has no password. has_totp: whether the user has a confirmed one-time-password seed. groups: the case-folded
+    names of the user's active groups. session_s: session limit in seconds, or None. stamp: text that differs after each
+    change of the password.
     """
 
     __slots__ = ("_nt_key", "groups", "has_totp", "id", "name", "passwords", "session_s", "stamp")
@@ -51,9 +51,9 @@ class User:
 
     @property
     def nt_key(self) -> NtKey | None:
-        """The key with which MS-CHAP verifies the password, made on first use; None for a user without a password."""
+        """The key with which MS-CHAP verifies the password, computed at the first use; None without a password."""
         if self._nt_key is None and self.passwords:
-            self._nt_key = NtKey(nt_hash(self.passwords[0]))  # the UTF-8 octets: MS-CHAP hashes characters
+            self._nt_key = NtKey(nt_hash(self.passwords[0]))  # the UTF-8 form, since MS-CHAP hashes characters
         return self._nt_key
 
 
@@ -68,10 +68,10 @@ class UserRef:
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """A pending enrolment: a seed that waits for its first right code.
+    """A pending enrolment: a seed that is valid after its first correct code.
 
-    seed: base32. otpauth: the URI for an authenticator app. tries_left: number of wrong codes that end the enrolment.
-    expires_at: microseconds, UTC.
+    seed: base32. otpauth: the URI for an authenticator app. tries_left: number of further wrong codes after which the
+    enrolment ends. expires_at: microseconds, UTC.
     """
 
     user: UserRef
@@ -83,14 +83,15 @@ class Enrolment:
 
 @dataclass(frozen=True, slots=True)
 class CodeCheck:
-    """The result of the check of a code. tries_left: number of wrong codes that end the enrolment; 0: it has ended."""
+    """The result of the check of a code. tries_left: number of further wrong codes after which the enrolment ends; 0:
+    it has ended."""
 
     right: bool
     tries_left: int = 0
 
 
 def is_user_name(name: str) -> bool:
-    """Return whether RADIUS can carry the name, and a person can distinguish it from others: see USER_NAME."""
+    """Return whether a name meets the rule USER_NAME: it fits into a RADIUS attribute and is readable for people."""
     return 1 <= len(name.encode(errors="surrogatepass")) <= MAX_NAME and name.isprintable() and name == name.strip()
 
 

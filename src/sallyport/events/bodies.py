@@ -42,6 +42,7 @@ class EventEntry(Model):
     wouldHaveBeen: Verdict | Literal[""] = Field(description="Decision of enforce mode; empty in enforce mode.")
     reason: str = Field(description="Reason of the decision, in words; empty for a plain accept.")
     latencyMs: float = Field(description="Time from receipt to decision, in milliseconds.")
+    node: str = Field(description="Name of the node that decided; empty if that node was removed.")
 
 
 class EventList(Model):

@@ -32,6 +32,7 @@ ALL_COLUMNS = (
     "wouldHaveBeen",
     "reason",
     "latencyMs",
+    "node",
 )
 PAGE = 200
 

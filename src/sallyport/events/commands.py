@@ -19,8 +19,8 @@ PAGE = 200
 class ExportEvents(Arguments):
     """Arguments of event.export. domain: name or domainId. since, until: range of times; `until` is exclusive.
 
-    cursor: cursor in the answer with the previous page. last_id: last_id in the answer with the first page, so that all
-    pages have the same events.
+    cursor: the cursor in the previous answer. last_id: the `last_id` in the first answer, so that all pages belong to
+    the same set of events.
     """
 
     domain: str
@@ -39,6 +39,7 @@ def commands(service: Events, domain: Callable[[str], Domain]) -> dict[str, Comm
         last_id = await service.last_id() if wanted.last_id is None else wanted.last_id
         stretch = Stretch(of.id, last_id, wanted.since, wanted.until, parse_cursor(wanted.cursor), wanted.limit)
         rows, cursor = await service.oldest(stretch)
-        return {"events": [entry(row, of.name) for row in rows], "cursor": cursor, "last_id": last_id}
+        nodes = await service.nodes()
+        return {"events": [entry(row, of.name, nodes) for row in rows], "cursor": cursor, "last_id": last_id}
 
     return {"event.export": command(ExportEvents, export)}

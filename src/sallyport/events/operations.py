@@ -1,5 +1,7 @@
 """HTTP operation of logins: /ad/GetAuthLog."""
 
+from collections.abc import Mapping
+
 from sallyport.base.clock import iso
 from sallyport.base.validation import moment
 from sallyport.base.wire import JSON
@@ -34,14 +36,14 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
             limit=page.size,
         )
         rows, cursor, total = await service.walk(query)
-        name = domains.table.present(body.domainId).name
-        return Plain({"events": [entry(row, name) for row in rows], "totalCount": total, "cursor": cursor})
+        nodes, name = await service.nodes(), domains.table.present(body.domainId).name
+        return Plain({"events": [entry(row, name, nodes) for row in rows], "totalCount": total, "cursor": cursor})
 
     return logins
 
 
-def entry(row: EventRow, domain: str) -> dict[str, JSON]:
-    """Return an event in the form of `EventEntry`. domain: name of its domain."""
+def entry(row: EventRow, domain: str, nodes: Mapping[int, str]) -> dict[str, JSON]:
+    """Return an event in the form of `EventEntry`. domain: name of its domain. nodes: names of nodes by id."""
     return {
         "eventId": row.id,
         "time": iso(row.at),
@@ -58,4 +60,5 @@ def entry(row: EventRow, domain: str) -> dict[str, JSON]:
         "wouldHaveBeen": row.would_have_been,
         "reason": row.reason,
         "latencyMs": row.latency_us / 1000,
+        "node": nodes.get(row.node_id, ""),
     }

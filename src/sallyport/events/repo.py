@@ -17,7 +17,7 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event of a login. Times are in microseconds."""
+    """An event of a login. Times are in microseconds. node_id: the node that decided; 0 on an embedded database."""
 
     id: int
     at: int
@@ -34,6 +34,7 @@ class EventRow:
     would_have_been: str
     reason: str
     latency_us: int
+    node_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +135,6 @@ def oldest(tx: Tx, stretch: Stretch) -> list[EventRow]:
         last_id=stretch.last_id,
         limit=stretch.limit,
     )
-
-
-def last_id(tx: Tx) -> int:
-    """Return the id of the newest event; 0 if there is none."""
-    return tx.value(int, "select max(id) from events") or 0
 
 
 @dataclass(frozen=True, slots=True)

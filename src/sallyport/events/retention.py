@@ -3,7 +3,7 @@ space.
 
 No request waits for a purge as a whole, but all use the same writer. A purge deletes a few hundred rows in one
 transaction, which delays a login by one or two milliseconds, and then pauses for a tenth of a second. That is five
-thousand rows a second, ten times the traffic of a large site. At four times that rate the p99 of a commit doubles,
+thousand rows a second, ten times the traffic of a large site. At four times that rate the p99 of a commit would double,
 because the write-ahead log is checkpointed more often. Each transaction updates the counters too, so that a crash loses
 nothing and the next start continues. The database reuses the space of deleted rows; the file does not shrink. Both
 purges find a domain's oldest rows by the index that pages use, so that rows need no further index.
@@ -36,12 +36,12 @@ DAY = 86_400 * SECOND
 EVERY_S = 60.0
 CHUNK = 500  # rows in a transaction: 0.4 ms of work, and one or two milliseconds for the sync to disk
 PAUSE_S = 0.1
-PAUSE_FACTOR = 9.0  # the purge occupies the writer for at most a tenth of the time, also on a slow disk
+PAUSE_FACTOR = 9.0  # the purge uses the writer for at most a tenth of the time, even on a slow disk
 CALM = 0.9  # share of the limit below which the next excess is logged as a new warning
 
 
 class Retention:
-    """The deletion of expired rows. days: retention time. limit: maximum octets of all rows."""
+    """The purge of expired rows. days: the retention time in days. limit: the maximum octets of all rows together."""
 
     def __init__(
         self,

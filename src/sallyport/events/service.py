@@ -5,15 +5,21 @@ from dataclasses import replace
 
 from sallyport.base.errors import invalid_field
 from sallyport.events import repo
-from sallyport.events.repo import FOREVER, EventQuery, EventRow, Stretch
+from sallyport.events.repo import EVENTS, FOREVER, EventQuery, EventRow, Stretch
+from sallyport.nodes.service import Cluster
 from sallyport.store.model import Store
 
 
 class Events:
-    """The service for reading events."""
+    """The service for reading events. cluster: knows the names of the nodes."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, cluster: Cluster | None = None) -> None:
         self._store = store
+        self._cluster = cluster
+
+    async def nodes(self) -> dict[int, str]:
+        """Return the names of the nodes by their ids."""
+        return {} if self._cluster is None else {each.id: each.name for each in await self._cluster.everyone()}
 
     async def page(self, query: EventQuery) -> tuple[list[EventRow], int]:
         """Return one page of a domain's events, newest first, and the number of all matches."""
@@ -26,7 +32,7 @@ class Events:
 
     async def last_id(self) -> int:
         """Return the id of the newest event, up to which an export contains events."""
-        return await self._store.read(repo.last_id)
+        return await self._store.settled(EVENTS.name)
 
     async def oldest(self, stretch: Stretch) -> tuple[list[EventRow], str]:
         """Return one page of a domain's events, oldest first, and the cursor of the next page (empty on the last

@@ -1,7 +1,7 @@
-"""Why a sender gets no answer: a verdict for each cause, and what an admin can do about it.
+"""The causes why a sender gets no answer: a verdict and a remedy for each.
 
-`client unknown`, `doctor`, `check radius` and the log say it in the same words. The verdict uses the reason of the
-discard, the RADIUS client as it is now, and the last datagram, of which nothing is proven.
+`client unknown`, `doctor`, `check radius` and the log use the same texts. The verdict depends on the reason for the
+discard, the present state of the RADIUS client, and the last datagram, which is not authenticated.
 """
 
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from sallyport.radius.attributes import EAP_MESSAGE
 from sallyport.radius.packet import STATUS_SERVER, Request
 
 GARBLED: Final = "garbled_password"
-"""The reason of an unsigned login whose password was hidden under another secret, as it seems."""
+"""The discard reason for an unsigned login whose password was probably encrypted with another secret."""
 UNKNOWN: Final = "unknown_client"
 UNPROVEN: Final = "unverified"
-"""The reason of an unsigned login that failed."""
+"""The discard reason for an unsigned login that failed."""
 
 STRANGER: Final = "no RADIUS client has this address"
 WRONG_SECRET: Final = "wrong secret"  # noqa: S105  a verdict
@@ -43,20 +43,21 @@ _SETTINGS: Final = {
     "MikroTik RouterOS": "require-message-auth=yes-for-request-resp under /radius (7.15)",
     "pam_radius": "require_message_authenticator in pam_radius_auth.conf; version 2.0.0 cannot sign",
 }
-"""Where products switch Message-Authenticator on."""
+"""The setting of each product that turns on Message-Authenticator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """verdict: why a sender gets no answer. remedy: what to do about it; empty if there is nothing to do."""
+    """The cause why a sender gets no answer. verdict: the cause in words. remedy: what an admin can do; empty if there
+    is nothing to do."""
 
     verdict: str
     remedy: str = ""
 
 
 def cause_of(reason: str, host: str, client: Client | None, request: Request | None, product: str) -> Cause:
-    """Return why the packets of an address were dropped. reason: label of the discard. request: the last datagram; None
-    if it is no RADIUS request. product: of the sender, empty if not known."""
+    """Return the cause why packets from an address were dropped. reason: the discard reason. request: the last
+    datagram; None if it is not a RADIUS request. product: the sender's product; empty if not known."""
     if reason == "handshake":
         return Cause(HANDSHAKE, "see radsec_refused in the log: the peer needs a certificate of this authority")
     if reason not in {*_WRONG_SECRET, GARBLED, UNPROVEN} and request is None:
@@ -94,7 +95,7 @@ def _of_unsigned(client: Client, name: str, request: Request | None, product: st
     if request is not None and (request.code == STATUS_SERVER or EAP_MESSAGE in request.first):
         return Cause(NEVER_UNSIGNED, f"{_sign(product)}: these need it always (RFC 3579, RFC 5997)")
     if not client.signature_required:
-        return Cause(UNSIGNED, f"nothing to do: unsigned requests of {name} are let through by now")
+        return Cause(UNSIGNED, f"nothing to do: unsigned requests of {name} are accepted by now")
     if client.require_message_authenticator is Signatures.AUTO:
         return Cause(
             UNSIGNED, f"it has signed before: {_sign(product)}; if it cannot sign, sallyport client unlatch {name}"

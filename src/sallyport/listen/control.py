@@ -1,10 +1,11 @@
-"""The command line's socket: one JSON object in a line for each request and each answer.
+"""The Unix socket for the command line. Each request and each answer is one line with a JSON object.
 
     {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
     {"result": {...}}    or    {"error": "no domain corp", "status": 404}
 
-The socket is in the data directory with mode 0600. The peer must be the service's own user or root (SO_PEERCRED): a
-user that may open the store may also ask. Messages are bounded. A peer that is silent or does not read is disconnected.
+The socket is in the data directory with mode 0600. The peer must be the service's own user or root (SO_PEERCRED), since
+these users can open the store anyway. The length of messages is limited. A peer that sends nothing or does not read is
+disconnected.
 """
 
 import json
@@ -26,24 +27,26 @@ from sallyport.base.secret import new_error_id
 
 MAX_MESSAGE = 16 << 20
 MAX_OPERATION = 2 << 20
-"""Octets of a message with an operation. The API takes bodies of 1 MiB; text that is not ASCII is longer here."""
+"""Maximum length in octets of a message with an API operation. The API accepts bodies of 1 MiB, but here text that is
+not ASCII is escaped and therefore longer."""
 MAX_VALUES = 500_000
-"""Commas and brackets in a message. 50,000 clients of a file have 400,000. Five million empty objects held the event
-loop for 5 s."""
+"""Maximum number of commas and opening brackets in a message. An import of 50,000 clients has 400,000. Without the
+limit, five million empty objects blocked the event loop for 5 s."""
 LARGE = 64 << 10
-"""Octets of a message that is parsed in a thread."""
+"""Minimum length in octets of a message that is parsed in a thread."""
 SILENCE_S = 60.0
 MOST_WAITING = 128
-"""Connections that wait to be accepted; a command that finds no place fails at once."""
+"""Maximum number of connections that wait to be accepted; a further connection fails at once."""
 
 Run: TypeAlias = Callable[[Mapping[str, object], str], Awaitable[bytes]]
-"""Run a request for a user of this machine; its result in JSON. SallyportError."""
+"""A function that runs a request for a user of this machine, and returns the result in JSON. It raises
+SallyportError."""
 
 log = structlog.get_logger()
 
 
 async def serve_control(path: Path, run: Run, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Answer requests until cancelled. StartError: the socket cannot be made."""
+    """Answer requests until cancelled. StartError: the socket cannot be created."""
     listener = trio.SocketListener(_listen(path))
     try:
         async with trio.open_nursery() as nursery:
@@ -63,7 +66,7 @@ def _listen(path: Path) -> trio.socket.SocketType:
     try:
         path.unlink(
             missing_ok=True
-        )  # left by a killed process; the lock of the data directory proves that no other process runs
+        )  # left by a killed process; the lock of the data directory proves that no other process is running
         _bind(sock, path)
     except OSError as error:
         sock.close()
@@ -78,7 +81,7 @@ def _listen(path: Path) -> trio.socket.SocketType:
 
 
 def _bind(sock: trio.socket.SocketType, path: Path) -> None:
-    """Bind the socket, even to a path longer than the 107 octets of a socket address."""
+    """Bind the socket, even if the path is longer than the 107 octets of a socket address."""
     raw = socket.socket(fileno=os.dup(sock.fileno()))
     directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
@@ -89,7 +92,8 @@ def _bind(sock: trio.socket.SocketType, path: Path) -> None:
 
 
 async def _converse(stream: trio.SocketStream, run: Run) -> None:
-    """Answer a peer's requests without a time limit. A silent peer, or one that does not read, is closed."""
+    """Answer a peer's requests. A request may take any time, but a peer that sends nothing or does not read is
+    disconnected."""
     with suppress(trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
         async with stream:
             user = _peer(stream)
@@ -115,12 +119,13 @@ def _peer(stream: trio.SocketStream) -> int:
 
 
 async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:
-    """Return the next line. Of a line that is too long, return its first MAX_MESSAGE octets and at least one more."""
+    """Return the next line; None at the end of the stream. A line that is too long is truncated to more than
+    MAX_MESSAGE octets."""
     while (end := pending.find(b"\n")) < 0:
         received = await stream.receive_some()
         if not received:
             return None
-        if len(pending) > MAX_MESSAGE:  # the peer reads no answer before it has sent the whole line
+        if len(pending) > MAX_MESSAGE:  # read on, since the peer reads no answer before it has sent the whole line
             del pending[MAX_MESSAGE + 1 :]
         pending += received
     line = bytes(pending[:end])

@@ -1,4 +1,4 @@
-"""The metrics of one socket's exchange. Labels are looked up once."""
+"""The metrics of one exchange. The cells of labels are looked up once."""
 
 from enum import Enum
 
@@ -17,14 +17,15 @@ from sallyport.radius.packet import (
 
 
 class Kind(Enum):
-    """The service of a socket; the value is its label in metrics."""
+    """The kind of RADIUS service at a socket; the value is its label in metrics."""
 
     AUTHENTICATION = "auth"
     ACCOUNTING = "acct"
 
 
 class Counts:
-    """requests, responses: by code. label: of the listener; empty: that of its kind."""
+    """The counters of one exchange. requests, responses: the counters by packet code. label: the label of the listener;
+    empty: the label of its kind."""
 
     def __init__(self, kind: Kind, label: str, radius: RadiusMetrics, logins: LoginMetrics) -> None:
         self._label = label = label or kind.value
@@ -42,7 +43,7 @@ class Counts:
         self._decisions: dict[tuple[int, Decision], Cell] = {}
 
     def discarded(self, reason: str, client: str) -> None:
-        """Count a datagram without an answer. client: its name; empty if unknown."""
+        """Count a datagram that gets no answer. client: the name of the RADIUS client; empty if unknown."""
         self._radius.discards.cell(self._label, reason).count += 1
         if client:
             self._radius.clients.cell(client, reason).count += 1
@@ -56,7 +57,7 @@ class Counts:
         cell.count += 1
 
     def answered(self, client: str, code: int, seconds: float) -> None:
-        """Count the first answer to a request, and its time."""
+        """Count the first answer to a request, and record its duration."""
         of_answer = self._answers.get(code)
         if of_answer is None:
             name = CODE_NAMES[code]

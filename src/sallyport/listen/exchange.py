@@ -1,9 +1,9 @@
-"""From a datagram to its answer: find the client, verify the packet, drop duplicates, decide, and answer once the
-decision is on disk. Each socket has an exchange of its own, since identifiers are counted by socket (RFC 5080 section
-2.2.2).
+"""The processing of a datagram up to its answer: find the RADIUS client, verify the packet, detect duplicates, decide,
+and answer after the decision is on disk. Each socket has its own exchange, since identifiers are unique only for each
+socket (RFC 5080 section 2.2.2).
 
-All code here runs on the event loop by plain calls. Only a login that must wait becomes a task, under a limit that all
-exchanges share.
+All code here runs on the event loop by plain calls. Only a login that must wait gets a task. All exchanges share one
+limit of pending requests.
 """
 
 import time
@@ -58,7 +58,7 @@ _SUCCESSES = (ACCESS_ACCEPT, ACCOUNTING_RESPONSE)
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The parts that all exchanges share. ready: whether the store accepts writes."""
+    """The parts of the service that all exchanges share. ready: returns whether the store accepts writes."""
 
     find_client: Callable[[Source], Client | None]
     domains: Domains
@@ -76,8 +76,8 @@ class Services:
 
 
 class Exchange:
-    """One socket's requests and answers. number: identifies the socket in the stored answers. label: in metrics, if it
-    differs from the kind's. delayed: the rejects that wait for their delay."""
+    """The requests and answers of one socket. number: identifies the socket in stored answers. label: the label in
+    metrics; empty: the label of the kind. delayed: the rejects that are delayed."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Exchange:
         self._send = send
         self._duplicates = Duplicates(duplicate_window_s)
         self.in_flight = 0
-        self.handed_over = 0  # given to a first factor that needs no task for a login
+        self.handed_over = 0  # logins at a first factor that needs no task for each login
         self.delayed = Delayed(reject_delay_s, self._reply)
         self._undecided = Undecided(nursery, self._decide_later)
         self._round_budget = RoundBudget()
@@ -110,7 +110,7 @@ class Exchange:
         self._counts = Counts(kind, label, services.radius_metrics, services.login_metrics)
 
     def restore(self, answers: list[KeptAnswer]) -> None:
-        """Load the answers that were not sent before a restart."""
+        """Load the answers that were stored before a restart, for retransmissions."""
         now = time.monotonic()
         for kept in answers:
             if kept.listener == self.number:
@@ -124,14 +124,14 @@ class Exchange:
     # --- in ---------------------------------------------------------------------------------------------------
 
     def refuse(self, datagram: bytes, source: Source, at: int) -> None:
-        """Count a datagram that is dropped unread, because its tenant has its share of the waiting ones."""
+        """Count a datagram that is dropped unread, since its tenant has reached its share of the queue."""
         self._discard("overload", source, at, self._find_client(source), datagram)
 
     def receive(self, datagrams: Iterable[Datagram]) -> None:
         """Process the datagrams of one wake-up. Never raises.
 
-        All are parsed, then all are decided, then all are answered: the code and data of one step fit into the
-        processor's caches, those of a whole login do not. That saves a tenth of a login's time.
+        All datagrams are parsed, then all are decided, then all are answered. The code and data of one step fit into
+        the processor's caches, while those of a whole login do not. This saves a tenth of a login's time.
         """
         opened = [each for datagram in datagrams if (each := self._open(*datagram)) is not None]
         for request, client, source, at, now in opened:
@@ -144,7 +144,7 @@ class Exchange:
             try:
                 self._answer(login)
             except Exception as error:
-                self._counts.requests[ACCESS_REQUEST].count -= 1  # it counts as a discard
+                self._counts.requests[ACCESS_REQUEST].count -= 1  # counted as a discard instead
                 self._fail(login, error)
 
     def _open(self, datagram: bytes, source: Source, at: int, now: float) -> _Opened | None:
@@ -161,7 +161,7 @@ class Exchange:
     def _refuse(self, error: Exception, client: Client, source: Source, at: int, datagram: bytes) -> None:
         reason = error.reason if isinstance(error, PacketError) else "internal_error"
         self._discard(reason, source, at, client, datagram)
-        if isinstance(error, StoreError):  # the store has logged its cause
+        if isinstance(error, StoreError):  # the store has logged the cause
             log.error("radius_request_failed", client=client.name, error=str(error))
         elif not isinstance(error, PacketError):
             log.error("radius_request_failed", client=client.name, exc_info=error)
@@ -206,14 +206,14 @@ class Exchange:
             else:
                 self._account(AccountingRecord(request, client, source, at, self, known))
         except BaseException:
-            self._counts.requests[request.code].count -= 1  # it counts as a discard
+            self._counts.requests[request.code].count -= 1  # counted as a discard instead
             self._done(request, client)
             self._duplicates.forget(known)
             raise
 
     def _answer_status(self, request: Request, client: Client, source: Source) -> None:
-        """Answer Status-Server (RFC 5997), without a record or duplicate detection. While the store fails there is no
-        answer, so that a proxy fails over: logins get no answer either."""
+        """Answer Status-Server (RFC 5997), without an event or duplicate detection. While the store fails, logins get
+        no answer. Then Status-Server gets none either, so that a proxy fails over."""
         if not self._services.ready():
             raise PacketError("the store does not take writes", "internal_error")
         self._counts.requests[STATUS_SERVER].count += 1
@@ -239,7 +239,7 @@ class Exchange:
         return self._undecided.put(login)
 
     def _handed_back(self, login: Login, say: Callable[[], Decision | None]) -> None:
-        """Continue with a login whose first factor has answered. say: returns the result of `Pipeline.check`."""
+        """Continue with a login after its first factor's result. say: returns the result of `Pipeline.check`."""
         self.handed_over -= 1
         try:
             decision = say()
@@ -255,7 +255,7 @@ class Exchange:
             decision = await self._pipeline.check(login)
             if decision is None:
                 if login.request.signed or login.proven:
-                    self._pipeline.note(login)  # now: a device that is deleted meanwhile must not return by this login
+                    self._pipeline.note(login)  # not after the wait, as it would re-add a device deleted meanwhile
                 else:
                     show_unproven(login)
                 began = self._clock()
@@ -264,7 +264,7 @@ class Exchange:
                 if login.noted:
                     login.device.posture.measure(login.known, time.monotonic())
                     self._sightings.touch(login.device)
-            if decision is None:  # another request of this login has its answer; duplicates of this one are dropped
+            if decision is None:  # a newer request gets the answer; duplicates of this one are dropped
                 self._done(login.request, login.client)
             else:
                 self._conclude(login, decision)
@@ -286,8 +286,8 @@ class Exchange:
         self._refuse(error, login.client, login.source, login.at, login.request.data)
 
     def _go_on(self, login: Login) -> None:
-        """Answer a round of the first factor's conversation, without a write, since it decides nothing. Write first if
-        its device or station is new, or if it is the last round."""
+        """Answer a round of the first factor's conversation. A round decides nothing, so there is no write before the
+        answer, unless the device or station is new, or it is the last round."""
         found, request, client = login.found, login.request, login.client
         code, attributes = (
             (ACCESS_REJECT, found.refuse) if found.challenge is None else (ACCESS_CHALLENGE, found.challenge)
@@ -306,19 +306,21 @@ class Exchange:
         return self.committed(login, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
-        """Store the decision, and learn from it whether the client signs: the next request is checked against that."""
+        """Set the login's decision, and learn from an authentic request whether the client signs, since the next
+        request is checked against this."""
         login.decision, request, client = decision, login.request, login.client
-        # A right password proves that the sender has the secret if the secret hid it. CHAP needs no secret.
+        # A correct PAP password proves that the sender has the shared secret, since it was encrypted with it. CHAP does
+        # not use the secret.
         authentic = request.signed or (login.proven and login.method == Method.PAP)
         if authentic and (client.learns_signature or client.learns_limit):
             self._learn(request, client)
 
     def _answer(self, login: Login) -> None:
-        """Make the answer of a decision, and give it to the journal. PacketError: the answer is too long."""
+        """Encode the answer for a decision, and add the login to the journal. PacketError: the answer is too long."""
         decision = login.decision
         code = _REPLIES[decision.applied]
         attributes = refusal(login, decision.reason) if code == ACCESS_REJECT else login.attributes
-        # EAP sends the reason of a failure in a request of its own before it ends.
+        # An EAP method may send the reason for a failure in one more request before it ends.
         if code == ACCESS_REJECT and login.found.challenge is not None:
             code, attributes = ACCESS_CHALLENGE, login.found.challenge
         login.reply = encode_reply(code, login.request, login.client.secret, attributes)
@@ -330,7 +332,7 @@ class Exchange:
         self._journal.add(login)
 
     def _note(self, login: Login) -> None:
-        """Report a login to the inventory, or, if its sender is unknown, to the table of strangers."""
+        """Count a login in the inventory, or if its sender is not proven, in the table of senders."""
         request = login.request
         if request.signed or login.proven:
             self._pipeline.note(login)
@@ -341,8 +343,8 @@ class Exchange:
                 self._services.senders.refused(login.source[0], reason, login.at, login.client, request.data)
 
     def _learn(self, request: Request, client: Client) -> None:
-        """Learn from an authentic request of a single address whether its client signs. A request of `sallyport check`
-        does not count: it says nothing about the device, which may never have signed."""
+        """Learn from an authentic request whether its client signs; only for clients with a single address. A request
+        of `sallyport check` does not count, since it does not come from the device, which may never have signed."""
         if request.first.get(NAS_IDENTIFIER) == CHECK:
             return
         if client.learns_signature and request.signed and EAP_MESSAGE not in request.first:
@@ -366,14 +368,14 @@ class Exchange:
     # --- out --------------------------------------------------------------------------------------------------
 
     def committed(self, entry: Answered, now: int) -> None:
-        """Answer an entry that is on disk; a reject after its delay. now: microseconds."""
+        """Answer an entry that is on disk; a reject is sent after its delay. now: microseconds."""
         if entry.reply[0] == ACCESS_REJECT:
             self.delayed.hold(entry, now)
         else:
             self._reply(entry, now)
 
     def abandoned(self, entry: Answered) -> None:
-        """Drop the request, since the store failed: no answer; a retransmission is decided again."""
+        """Drop a request because the store failed. It gets no answer, and its retransmission is decided again."""
         if isinstance(entry, Login):
             self._pipeline.abandoned(entry)
         self._drop(entry)
@@ -388,8 +390,8 @@ class Exchange:
         (self._signed_room if request.signed else self._unsigned_room).leave(client.id, client.tenant_id)
 
     def _reply(self, entry: Answered, now: int) -> None:
-        """Send a reply. now: the time at which it was ready: the metric excludes the time of a person and the delay of
-        a reject."""
+        """Send a reply. now: the time at which it was ready. The metric excludes the time of the second factor and the
+        delay of a reject."""
         reply, known, client = entry.reply, entry.known, entry.client
         if reply[0] in _SUCCESSES:
             self._services.senders.answered(entry.source[0], entry.request.code)

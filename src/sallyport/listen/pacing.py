@@ -1,5 +1,5 @@
-"""Work that is put off: rejects until their delay has passed, logins that cannot be decided while their request is
-read, and the rounds of EAP beyond the time of a wake-up."""
+"""Postponed work: rejects during their delay, logins that cannot be decided at once, and rounds of EAP that exceed the
+time of a wake-up."""
 
 import math
 import time
@@ -15,8 +15,8 @@ from sallyport.radius.duplicates import Source
 
 
 class Delayed:
-    """Answers that leave a fixed time after their decision was on disk. release: gets each, with the microsecond at
-    which it was ready."""
+    """Answers that are sent a fixed time after their decision was on disk. release: called with each answer and the
+    time at which it was ready, in microseconds."""
 
     def __init__(self, seconds: float, release: Callable[[Answered, int], None]) -> None:
         self._seconds = seconds
@@ -25,7 +25,7 @@ class Delayed:
         self._some = trio.Event()
 
     def __len__(self) -> int:
-        """How many are held back."""
+        """Return the number of delayed answers."""
         return len(self._held)
 
     def hold(self, entry: Answered, now: int) -> None:
@@ -54,16 +54,17 @@ class Delayed:
 
 
 BEGIN_AT_ONCE: Final = 8
-"""Logins of a turn of the event loop that begin to wait for something: each costs a tenth of a millisecond."""
+"""Maximum number of logins whose tasks start in one pass of the event loop. Each start takes a tenth of a
+millisecond."""
 AT_ONCE_S: Final = 0.004
-"""Processor time in which rounds of EAP are answered as they come, in a wake-up. One of ten is a signature that takes a
-millisecond; what is left after that becomes tasks, so that the plain logins behind it need not wait. When another
-program has the processor they wait either way."""
+"""CPU time in seconds in which one wake-up processes rounds of EAP at once. One of ten rounds needs a signature that
+takes a millisecond. Further rounds get tasks, so that plain logins after them need not wait. CPU time is measured,
+since time in which other programs use the processor must not count."""
 
 
 class Undecided:
-    """Logins that become a task each, a few in each pass of the event loop, each tenant and source in turn. Otherwise a
-    thousand simultaneous logins would delay the plain ones behind them. decide: the task."""
+    """Logins that get a task each. A few tasks start in each pass of the event loop; tenants and sources take turns.
+    Otherwise a thousand simultaneous logins would delay the plain logins after them. decide: runs in the task."""
 
     def __init__(self, nursery: trio.Nursery, decide: Callable[[Login], Awaitable[None]]) -> None:
         self._nursery = nursery
@@ -72,7 +73,7 @@ class Undecided:
         self._begins = False
 
     def put(self, login: Login) -> None:
-        """Run the login's task when its turn comes."""
+        """Add a login, whose task starts when its turn comes."""
         self._waiting.put(login.client.tenant_id, login.source, login)
         if not self._begins:
             self._begins = True
@@ -87,14 +88,14 @@ class Undecided:
 
 
 class RoundBudget:
-    """The CPU time of a wake-up in which rounds of EAP are processed as they arrive."""
+    """The CPU time in which a wake-up processes rounds of EAP at once."""
 
     def __init__(self) -> None:
         self._came = self._until = -math.inf
 
     def has_time(self, came: float) -> bool:
-        """Return whether time is left. came: in seconds of the monotonic clock, the same for all datagrams of one
-        wake-up; a datagram that was read before its turn has an older one."""
+        """Return whether time is left. came: the time at which the datagram was read, in seconds of the monotonic
+        clock. It is equal for all datagrams of one wake-up, and lower for a datagram that waited in the queue."""
         now = time.thread_time()
         if came > self._came:
             self._came, self._until = came, now + AT_ONCE_S

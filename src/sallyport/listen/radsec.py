@@ -1,13 +1,13 @@
-"""RADIUS over TLS (RFC 6614): a certificate identifies the peer, and its packets are handled like those of UDP.
+"""RADIUS over TLS (RFC 6614). A certificate identifies the peer, and its packets are processed like those over UDP.
 
-All connections share two exchanges, one for authentication and one for accounting. The source of a packet contains its
-connection, so duplicates of two connections are distinct. The end of a connection ends no login: one that waits for a
-second factor continues, and the peer's retransmission on another connection joins it.
+All connections share two exchanges, one for authentication and one for accounting. The source of a packet includes the
+connection, so packets of two connections are never duplicates of each other. The end of a connection does not end a
+login: a login that waits for a second factor continues, and the peer's retransmission on another connection joins it.
 
-`Limits` bounds the cost of a peer. Strangers, which have not yet shown a certificate, have a limit of their own; at the
-limit, the oldest stranger of the network with the most of them is closed. Tenants share the connections as they share
-the slots of waiting requests (`Room`). One handshake continues in each pass of the event loop, since each takes a
-signature of a millisecond or more.
+`Limits` bounds the resources of a peer. Connections without a verified certificate ("strangers") have a separate limit.
+If it is reached, the oldest stranger of the network with the most strangers is closed. Tenants share the connections
+like the slots for pending requests (`Room`). In each pass of the event loop only one handshake continues, since a
+handshake needs a signature of a millisecond or more.
 """
 
 import ipaddress
@@ -45,7 +45,7 @@ from sallyport.radius.packet import ACCOUNTING_REQUEST, MAX_LENGTH, MIN_LENGTH, 
 LABEL: Final = "radsec"
 BACKLOG = 256
 CHUNK = 8192
-AT_ONCE = 64  # packets of one connection before the next connection has its turn
+AT_ONCE = 64  # maximum packets of one connection before other connections have their turn
 WATCH_S = 2.0
 
 log = structlog.get_logger()
@@ -53,8 +53,9 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most connections, of one address (IPv6: a /64) and of strangers; the seconds that a peer may take; and the
-    octets of answers that may wait for a peer that does not read."""
+    """The limits of RadSec. connections, per_address, strangers: the maximum numbers of all connections, of connections
+    from one address (IPv6: one /64), and of connections without a verified certificate. The fields with _s: the maximum
+    times in seconds. unread: the maximum octets of answers that wait for a peer that does not read."""
 
     connections: int = 1000
     per_address: int = 100
@@ -69,8 +70,8 @@ class Limits:
 
 
 class _Connection:
-    """A connected peer. network: of its address, as `Limits` counts. who: the fingerprint of its certificate, after the
-    handshake."""
+    """A connected peer. network: the peer's address, or its /64 for IPv6, see `Limits`. who: the identity in its
+    certificate; None before the end of the handshake."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -85,15 +86,16 @@ class _Connection:
 
 
 def _network(host: str) -> str:
-    """Return an IPv4 address, or the /64 of an IPv6 address, all of which one peer may have."""
+    """Return an IPv4 address unchanged; for an IPv6 address return its /64, since one peer may have all addresses in
+    it."""
     return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
 
 
 class RadSec:
-    """The connections. credentials: the present files. table: the RADIUS clients. flush: is called after packets were
-    taken.
+    """The RadSec server. credentials: returns the present certificate files. table: returns the present RADIUS clients.
+    flush: called after packets were received.
 
-    Its exchanges are made with `find_client` and `send`, and passed to `run`.
+    The exchanges use its methods `find_client` and `send`, and are passed to `run`.
     """
 
     def __init__(
@@ -128,14 +130,15 @@ class RadSec:
     # --- for its exchanges --------------------------------------------------------------------------------------
 
     def find_client(self, source: Source) -> Client | None:
-        """Return the client whose certificate a connection has shown, by the present table."""
+        """Return the RADIUS client that a connection's certificate identifies, by the present table; None if there is
+        none."""
         connection = self._known.get(source)
         if connection is None or connection.who is None:
             return None
         return self._table().certified(connection.who.fingerprint, connection.who.names)
 
     def send(self, reply: bytes, to: Source) -> None:
-        """Send a reply without waiting. It is lost if the connection has ended; a peer that does not read is
+        """Queue a reply without waiting. It is lost if the connection has ended. A peer that does not read is
         disconnected."""
         connection = self._known.get(to)
         if connection is None or connection.scope.cancel_called:
@@ -156,8 +159,8 @@ class RadSec:
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept connections until `stop`, and serve them until cancelled. No peer can make it raise. Without sockets
-        it returns at once. StartError: there is no certificate. ConfigError: it cannot be used."""
+        """Accept connections until `stop`, and serve them until cancelled. Errors of peers are not raised. Without
+        sockets it returns at once. StartError: there is no certificate. ConfigError: the certificate cannot be used."""
         if not sockets:
             task_status.started()
             return
@@ -174,7 +177,7 @@ class RadSec:
                 await trio.serve_listeners(serve, listeners, handler_nursery=nursery)
 
     def stop(self) -> None:
-        """Accept no connections and read no packets; answers to waiting requests are still sent."""
+        """Stop accepting connections and reading packets. Answers to pending requests are still sent."""
         self._accepting.cancel()
         for stranger in self._strangers.values():
             stranger.scope.cancel()
@@ -182,7 +185,7 @@ class RadSec:
             connection.reading.cancel()
 
     async def sent(self) -> None:
-        """Return once no answer waits to be sent."""
+        """Wait until all answers are sent."""
         while any(each.unsent or each.sending for each in self._known.values()):
             await trio.sleep(0.005)
 
@@ -195,8 +198,8 @@ class RadSec:
         self._context, self._files = server_context(files), files
 
     async def _watch(self) -> None:
-        """Close all connections when the certificates, the authority or its revocation list change: peers reconnect and
-        are verified again."""
+        """Reload the certificates, the authority and its revocation list after a change, and close all connections, so
+        that peers reconnect and are verified again."""
         reported: Credentials | None = None
         while True:
             await trio.sleep(WATCH_S)
@@ -221,7 +224,7 @@ class RadSec:
             try:
                 host, port = stream.socket.getpeername()[:2]
             except OSError:
-                return  # it has gone already
+                return  # the peer has already disconnected
             connection = _Connection((host, port, next(self._serial).to_bytes(8)))
             self._of_network[connection.network] += 1
             try:
@@ -280,10 +283,10 @@ class RadSec:
             with connection.reading:
                 with suppress(trio.BrokenResourceError):
                     await self._receive(connection, tls, auth, acct)
-                nursery.cancel_scope.cancel()  # not while the service stops: waiting requests are still answered
+                nursery.cancel_scope.cancel()  # not when the service stops: pending requests are still answered
 
     async def _receive(self, connection: _Connection, tls: TlsStream, auth: Exchange, acct: Exchange) -> None:
-        """Read packets until the peer closes, is too slow or sends a malformed packet."""
+        """Process packets until the peer closes the connection, is too slow, or sends a malformed packet."""
         limits, pending = self._limits, connection.pending
         deadline = trio.current_time() + limits.first_packet_s
         while True:
@@ -308,12 +311,12 @@ class RadSec:
                 return self._refuse(connection, "unknown_client")
 
     def _pull(self, connection: _Connection) -> bytes | None:
-        """Return the next whole packet, by its Length field (RFC 6613 section 2.6.3); None if there is none yet."""
+        """Return the next complete packet, by its Length field (RFC 6613 section 2.6.3); None if there is none yet."""
         pending = connection.pending
         if len(pending) < 4 or connection.scope.cancel_called:
             return None
         length = pending[2] << 8 | pending[3]
-        if not MIN_LENGTH <= length <= MAX_LENGTH:  # the start of the next packet is unknown
+        if not MIN_LENGTH <= length <= MAX_LENGTH:  # the start of the next packet cannot be found
             self._refuse(connection, "malformed")
             return None
         if len(pending) < length:
@@ -323,7 +326,7 @@ class RadSec:
         return packet
 
     async def _send(self, connection: _Connection, tls: TlsStream) -> None:
-        """Send the waiting answers until cancelled, or until the peer does not accept them."""
+        """Send queued answers until cancelled, or until the peer does not accept them in time."""
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while True:
                 await connection.some_unsent.wait()
@@ -339,7 +342,7 @@ class RadSec:
         connection.scope.cancel()
 
     def _refuse(self, connection: _Connection, reason: str, why: str = "") -> None:
-        """Close a connection because of an error of its peer."""
+        """Close a connection because of its peer, and count and log the reason."""
         if connection.scope.cancel_called:
             return
         host = connection.source[0]
@@ -351,7 +354,8 @@ class RadSec:
 
 
 def decode_proven(packet: bytes, secret: SharedSecret) -> Request:
-    """Parse a packet that arrived over TLS, which proves its sender as a signature does. Raises PacketError."""
+    """Parse and verify a packet that arrived over TLS. It counts as signed, since TLS has authenticated the sender.
+    Raises PacketError."""
     request = decode(packet, secret)
     request.signed = True
     return request

@@ -1,7 +1,8 @@
 """Unknown and unproven senders of datagrams, counted by address in a table of bounded size.
 
-The last datagram of each is kept unparsed until an admin asks for it, so a flood costs only its entry in the table. Its
-attributes are not authentic: they help an admin to recognise a device, and no decision uses them.
+The last datagram of each sender is stored, and parsed only when an admin lists the senders, so a flood costs no more
+than an entry in the table. The attributes of the datagram are not authentic: they help an admin to recognize a device,
+but no decision uses them.
 """
 
 from collections.abc import Callable
@@ -24,16 +25,16 @@ log = structlog.get_logger()
 
 MAX_SENDERS = 1024
 STRANGERS: Final = 0
-"""The owner of the addresses that no RADIUS client has."""
+"""The owner of addresses that belong to no RADIUS client."""
 LOG_INTERVAL_US: Final = SECOND
-"""Between two log lines about the senders of one tenant."""
+"""Minimum time between two log lines about the senders of one tenant, in microseconds."""
 
 
 @dataclass(slots=True)
 class Sender:
-    """An address that sent. Times in microseconds. reason: why its last datagram was of no use. client: the RADIUS
-    client that sent it; None for none. datagram: the last one, as it came. logged: the reason that the log has.
-    is_over: whether a later request of the same kind had success.
+    """A source address. Times are in microseconds. reason: the discard reason of its last datagram. client: the RADIUS
+    client of that datagram; None if there is none. datagram: the last datagram as received. logged: the reason that was
+    logged last. is_over: whether a later request of the same kind was successful.
     """
 
     host: str
@@ -47,7 +48,7 @@ class Sender:
     is_over: bool = False
 
     def request(self) -> Request | None:
-        """Return the last datagram as a request; None if it is none."""
+        """Return the last datagram as a request; None if it is not a RADIUS request."""
         try:
             return peek(self.datagram)
         except PacketError:
@@ -56,7 +57,8 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a sender's last datagram says about it. product: the likely product; empty if unknown."""
+    """A description of a sender by its last datagram. packet: the name of the packet type. product: the likely product;
+    empty if unknown."""
 
     packet: str = ""
     nas_identifier: str = ""
@@ -75,8 +77,9 @@ def sent_by(sender: Sender) -> Sent:
 
 
 class Senders:
-    """The addresses. The RADIUS clients of each tenant have a share of the table, and all unknown addresses together
-    have one. If the table is full, the address of the largest share that has been silent longest is removed."""
+    """The bounded table of senders. The RADIUS clients of each tenant have a share of the table, and all unknown
+    addresses together have one share. If the table is full, the longest silent address in the largest share is
+    removed."""
 
     def __init__(self, *, max_senders: int = MAX_SENDERS) -> None:
         self._senders = BoundedMap[str, Sender](max_senders)
@@ -85,9 +88,9 @@ class Senders:
     def note(
         self, host: str, reason: str, at: int, *, client: Client | None = None, datagram: bytes = b""
     ) -> Sender | None:
-        """Count a datagram. client: the RADIUS client that sent it. Return the sender if the log should have a line
-        about it: its address or its reason is new there, it is no failed login, and the last line about its tenant is a
-        second old."""
+        """Count a datagram without an answer. client: the RADIUS client that sent it. Return the sender if it must be
+        logged, else None. It must be logged if its address or reason is new, if it is not a failed login, and if the
+        last log line about this tenant is at least a second old."""
         sender, tenant_id = self._senders.get(host), STRANGERS if client is None else client.tenant_id
         if sender is None:
             sender = Sender(host, 0, at, at, reason)
@@ -111,9 +114,9 @@ class Senders:
             log.warning("radius_sender_refused", source=host, client=name, **words)
 
     def answered(self, host: str, code: int) -> None:
-        """Record a success of a request of this code: the cause of an earlier refusal is over.
+        """Record a successful request. If the last refused datagram has the same packet code, its cause is over.
 
-        If several devices share the address, the next refusal brings the sender back, with all its packets.
+        If several devices share the address, the next refusal lists the sender again, with all its packets.
         """
         sender = self._senders.get(host)
         if sender is not None and sender.datagram[:1] == bytes((code,)):
@@ -124,13 +127,13 @@ class Senders:
         self._senders.pop(host)
 
     def all(self) -> list[Sender]:
-        """Return the senders whose cause is not over, the latest first."""
+        """Return the senders whose cause is not over, the most recent first."""
         return [each for each in self._senders.values()[::-1] if not each.is_over]
 
 
 def listed(senders: Senders, find_client: Callable[[str], Client | None]) -> list[Row]:
-    """Return the senders for the command line. find_client: the RADIUS client that has an address by now; its packets
-    as a stranger are forgotten."""
+    """Return the senders for the command line. find_client: returns the RADIUS client that an address belongs to now.
+    If it does, its packets as an unknown address are removed."""
     for each in senders.all():
         if each.reason == UNKNOWN and find_client(each.host) is not None:
             senders.forget(each.host)
@@ -144,7 +147,7 @@ def cause(sender: Sender, client: Client | None) -> Cause:
 
 def _row(sender: Sender, present: Client | None) -> Row:
     """Return a sender for the command line. present: the RADIUS client that now has its address."""
-    client = sender.client  # over RadSec, no client has the address
+    client = sender.client  # a RadSec client is not identified by its address
     if present is not None and (client is None or present.id == client.id):
         client = present
     sent, why = sent_by(sender), cause(sender, client)

@@ -1,4 +1,4 @@
-"""TLS of RadSec: 1.2 or newer, with a certificate of the peer (RFC 6614 section 2.3)."""
+"""The TLS context of RadSec: TLS 1.2 or newer, with a client certificate (RFC 6614 section 2.3)."""
 
 import ssl
 
@@ -9,10 +9,10 @@ _LIST = "-----BEGIN X509 CRL-----"
 
 
 def server_context(files: Credentials) -> ssl.SSLContext:
-    """Return the context of a server that accepts the certificates of an authority unless they are revoked.
-    Raises ConfigError.
+    """Return a server context that accepts client certificates of the authority unless they are revoked. Raises
+    ConfigError.
 
-    Tickets resume no session: otherwise a certificate that was revoked meanwhile would be accepted.
+    Sessions cannot be resumed, since a certificate that was revoked meanwhile would then be accepted.
     """
     if files.ca_file is None:
         raise ConfigError("RadSec has no authority for its peers' certificates: set eap_ca, or sallyport cert init")
@@ -35,5 +35,5 @@ def server_context(files: Credentials) -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    """OpenSSL would ask for a passphrase on the terminal."""
+    """Return no passphrase, since OpenSSL would otherwise ask for one on the terminal."""
     return ""

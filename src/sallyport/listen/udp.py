@@ -1,14 +1,16 @@
 """RADIUS over UDP.
 
 A readable socket is drained by non-blocking calls, up to 64 datagrams for each wake-up, since a task or an awaited call
-for each datagram would cost more than the whole decision. All are read before the first is processed: otherwise the
-kernel's code and ours would displace each other from the processor's caches. Further datagrams are read into a queue.
-Tenants are served in turn, and so are the sources of each: a thousand logins of one do not delay those of another. All
-senders without a RADIUS client count as one tenant. The kernel's buffer has no such order, so it is emptied at each
-wake-up, and datagrams above the limit are dropped here.
+for each datagram would cost more than the whole decision. All 64 are read before the first is processed; otherwise the
+code of the kernel and of the service would displace each other from the processor's caches.
 
-A socket on all addresses of a machine asks the kernel for the destination address of each datagram (RFC 3542 section 6,
-and Linux ip(7) for IPv4), and answers from it: a NAS drops an answer from another address.
+Further datagrams are read into a queue, from which tenants are served in turn, and the sources of a tenant in turn. So
+a thousand logins of one tenant do not delay those of another. All senders without a RADIUS client count as one tenant.
+The kernel's buffer is first in, first out. Therefore it is emptied at each wake-up, and datagrams above the limit of
+the queue are dropped here.
+
+A socket on all addresses of a machine gets the destination address of each datagram from the kernel (RFC 3542 section
+6; for IPv4 Linux ip(7)). The answer is sent from this address, since a NAS drops an answer from another address.
 """
 
 import os
@@ -29,18 +31,19 @@ from sallyport.radius.duplicates import Source
 
 DRAIN = 64
 AHEAD = 8192
-RECEIVE_BUFFER = 4 << 20  # the kernel's default loses bursts
-# One octet more than a packet may have, so that a longer one is detected and not cut to size.
+RECEIVE_BUFFER = 4 << 20  # with the kernel's default, bursts are lost
+# One octet more than the maximum length of a packet, so that a longer packet is detected instead of truncated.
 DATAGRAM = 4097
 
-# RFC 3542 and Linux's ip(7): constants that the socket module does not have.
+# Constants of RFC 3542 and Linux ip(7) that the socket module does not define.
 IP_PKTINFO: Final = 8
 IPV6_RECVPKTINFO: Final = 49
 IPV6_PKTINFO: Final = 50
 ANCILLARY: Final = socket.CMSG_SPACE(20)
 
 Datagram = tuple[bytes, Source, int, float]
-"""Octets, where they came from, and when: in microseconds of the wall clock, and in seconds of the monotonic one."""
+"""The octets of a datagram, its source, and its time of arrival twice: in microseconds of the wall clock, and in
+seconds of the monotonic clock."""
 
 
 def bind(address: Address, setting: str) -> socket.socket:
@@ -54,7 +57,7 @@ def bind(address: Address, setting: str) -> socket.socket:
         else:
             sock.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, _is_wildcard(address.host))
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-        with suppress(OSError):  # past the system's limit, if the process may
+        with suppress(OSError):  # exceeds the system's limit, if the process has the privilege
             sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_RCVBUFFORCE", 33), RECEIVE_BUFFER)
         sock.bind(tuple(address))
     except OSError as error:
@@ -64,7 +67,8 @@ def bind(address: Address, setting: str) -> socket.socket:
 
 
 def sender(sock: socket.socket) -> Callable[[bytes, Source], None]:
-    """Send a reply without waiting. If the kernel does not take it, it is lost, and a retransmission gets it again."""
+    """Return a function that sends a reply without waiting. If the kernel does not accept the reply, it is lost, and a
+    retransmission gets it again."""
 
     sendto, sendmsg = sock.sendto, sock.sendmsg
     control = (socket.IPPROTO_IPV6, IPV6_PKTINFO) if sock.family == socket.AF_INET6 else (socket.IPPROTO_IP, IP_PKTINFO)
@@ -96,9 +100,9 @@ async def receive(
 ) -> None:
     """Pass the datagrams of each wake-up to `take`, and call `taken` after it, until cancelled.
 
-    owner: the tenant of a source, 0 for none. refuse: gets a datagram that is dropped. ahead: the most datagrams that
-    are read before their turn; beyond it, datagrams of an owner that has its share are refused. A source is an address
-    with its port: a proxy may forward the requests of many NASes, with a port for each.
+    owner: returns the tenant of a source; 0 for none. refuse: called with a datagram that is dropped. ahead: the
+    maximum number of datagrams in the queue; if it is full, datagrams of an owner that has its share are refused. A
+    source is an address with its port, since a proxy may use a port for each NAS.
     """
     pull = _puller(sock)
     behind: FairShares[int, Source, Datagram] = FairShares(ahead)
@@ -114,7 +118,7 @@ async def receive(
         await (trio.lowlevel.checkpoint() if was_ahead else trio.lowlevel.wait_readable(sock))
         at, now = clock(), time.monotonic()
         came: list[Datagram] = []
-        with suppress(OSError):  # the last one: nothing more to read, or an ICMP error of an earlier reply
+        with suppress(OSError):  # no more datagrams, or an ICMP error about an earlier reply
             if not was_ahead:
                 for _ in range(DRAIN):
                     octets, source = pull()
@@ -127,7 +131,7 @@ async def receive(
 
 
 def _puller(sock: socket.socket) -> Callable[[], tuple[bytes, Source]]:
-    """Read a datagram and its source."""
+    """Return a function that reads a datagram and its source."""
     recvfrom, recvmsg = sock.recvfrom, sock.recvmsg
     is_ipv6 = sock.family == socket.AF_INET6
 
@@ -144,11 +148,11 @@ def _puller(sock: socket.socket) -> Callable[[], tuple[bytes, Source]]:
 
 
 def own_address(control: bytes) -> bytes:
-    """Return the kernel's control message with the destination address of a datagram, in the form that sends an answer
-    from it.
+    """Convert the control message with a datagram's destination address to the control message that sends the answer
+    from this address.
 
-    control: struct in_pktinfo or in6_pktinfo. Routing selects the interface, except for link-local addresses, which
-    need one.
+    control: a struct in_pktinfo or in6_pktinfo. The interface is removed, so that routing selects it, except for
+    link-local addresses, which require an interface.
     """
     if len(control) == 12:
         return bytes(4) + control[4:8] + bytes(4)

@@ -1,26 +1,27 @@
-"""The limit of waiting requests of all exchanges, with a fair share for each RADIUS client and each tenant.
+"""The limit of pending requests of all exchanges, with a fair share for each RADIUS client and each tenant.
 
-A request waits for I/O, the store, its second factor, or the delay of its reject. A client may hold as many slots as
-are still free: the dynamic threshold by which switches share their buffers.
+A pending request waits for I/O, the store, its second factor, or the delay of its reject. A client may hold at most as
+many slots as are free (dynamic threshold, as in the shared buffers of switches).
 
-    one client that floods        holds a half at most, a half stays free
-    k clients that flood          hold 1/(k+1) each, once their first requests have ended; as much stays free
+    one client that floods        holds at most a half; a half remains free
+    k clients that flood          hold 1/(k+1) each, after their first requests have ended; 1/(k+1) remains free
     a client that holds nothing   is refused only if no slot is free
 
-So no client depends on the number of others, and a single client may still use half of all slots.
+So the other clients always find free slots, although a single client may use half of all slots.
 
-A tenant has as many clients as it likes. All of them together may hold seven times the free slots: seven eighths if no
-other tenant needs any, and an eighth stays free, however many of its clients flood.
+A tenant can create any number of clients. Therefore all of them together may hold at most seven times the number of
+free slots. This is seven eighths of all slots if no other tenant needs any, and one eighth remains free however many of
+its clients flood.
 """
 
 from typing import Final
 
 OF_A_TENANT: Final = 7
-"""Slots that a tenant may hold for each free one."""
+"""Maximum ratio of a tenant's slots to the free slots."""
 
 
 class Room:
-    """A number of slots. free: the number of free slots."""
+    """A limited number of slots, shared by the dynamic threshold. free: the number of free slots."""
 
     __slots__ = ("_held", "_held_by_tenant", "free", "limit")
 
@@ -28,7 +29,7 @@ class Room:
         self.limit = self.free = limit
         self._held: dict[
             int, int
-        ] = {}  # only clients that hold a slot: a tenant may add and delete clients without end
+        ] = {}  # only clients that hold a slot, since a tenant may add and delete any number of clients
         self._held_by_tenant: dict[int, int] = {}
 
     @property
@@ -37,8 +38,8 @@ class Room:
         return len(self._held)
 
     def take(self, client_id: int, tenant_id: int) -> bool:
-        """Take a slot for a request of a tenant's client, until `leave`. False: the client or its tenant has its share,
-        or no slot is free."""
+        """Take a slot for a request, until `leave`. False: the client or its tenant has reached its share, or no slot
+        is free."""
         free = self.free
         held, held_by_tenant = self._held.get(client_id, 0), self._held_by_tenant.get(tenant_id, 0)
         if held >= free or held_by_tenant >= OF_A_TENANT * free:
@@ -58,8 +59,8 @@ class Room:
 
 
 class Waiting:
-    """The slots of all exchanges. Unsigned requests can be spoofed, so they have a quarter of the slots for themselves:
-    a flood of them delays no signed request."""
+    """The slots of all exchanges. Unsigned requests can be spoofed, so they have a separate quarter of the slots, and a
+    flood of them does not delay signed requests."""
 
     def __init__(self, limit: int) -> None:
         self.unproven = Room(max(1, limit // 4))
@@ -67,5 +68,5 @@ class Waiting:
 
     @property
     def now(self) -> int:
-        """Return the number of waiting requests."""
+        """Return the number of pending requests."""
         return sum(room.limit - room.free for room in (self.proven, self.unproven))

@@ -2,9 +2,9 @@
 
 `decide` is the one decision function of live logins, monitoring and the impact preview:
 
-first factor   wrong: reject, in both modes
+first factor   failed: reject, in both modes
 rules          allow: accept; block: reject; mfa_required: the result of the second factor
-second factor  approved: accept; asked for: challenge; cannot be asked: the domain's fallback; all other results: reject
+second factor  approved: accept; requested: challenge; cannot be asked: the domain's fallback; other results: reject
 mode           enforce applies that verdict; monitor accepts each login that passed the first factor, and records it
 """
 
@@ -21,18 +21,19 @@ from sallyport.radius.mschap_reply import ErrorCode, push_error
 from sallyport.radius.password import Method
 
 CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
-"""The second factor is being asked for, or would be."""
+"""The reasons for which a challenge is sent, or would be sent in enforce mode."""
 CANNOT_ASK: Final = frozenset(
     {
         *(Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.CIRCUIT_OPEN, Reason.UNREADABLE),
         Reason.STOPPED,
     }
 )
-"""The second factor cannot be asked: the only reasons that fallbackAction covers."""
+"""The reasons why the second factor cannot be asked. Only for these does fallbackAction decide."""
 
 ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
-"""No decision, but a round of the first factor's own conversation: `login.found.challenge` is the answer; in the end of
-one that was refused before, `login.found.refuse`."""
+"""A placeholder for a round of the first factor's own conversation, in which nothing is decided. The answer has the
+attributes in `login.found.challenge`, or at the end of a conversation that was refused before, those in
+`login.found.refuse`."""
 
 EAP_FAILURE: Final = 4  # RFC 3748 section 4.2
 _CODES: Final = {
@@ -52,8 +53,8 @@ _MAY_RETRY: Final = frozenset({Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER})
 def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: Fallback) -> Decision:
     """Return the decision on a login.
 
-    first: the result of the first factor, NONE if right. action: of the rules. second: the result of the second factor,
-    NONE if approved; it counts only if the first factor is right and the action is mfa_required.
+    first: the result of the first factor; NONE: passed. action: the action of the login rules. second: the result of
+    the second factor; NONE: approved. It counts only if the first factor has passed and the action is mfa_required.
     """
     verdict, reason = _verdict(first, action, second, fallback)
     monitored = mode is Mode.MONITOR
@@ -63,7 +64,7 @@ def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: 
 
 
 def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
-    """Return the decision on a login that did not pass its first factor: the same in both modes."""
+    """Return the decision on a login that did not pass its first factor. It is refused in both modes."""
     mode = Mode.MONITOR if domain is None else domain.mode
     return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)
 
@@ -82,7 +83,7 @@ def _verdict(first: Reason, action: Action, second: Reason, fallback: Fallback) 
 
 
 def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
-    """Return the label of sallyport_mfa_decisions_total; empty for a decision that is not final."""
+    """Return the label value for sallyport_mfa_decisions_total; empty if the decision is not final."""
     if applied is Verdict.CHALLENGE:
         return ""
     if reason in CANNOT_ASK and verdict is Verdict.ACCEPT:
@@ -95,8 +96,8 @@ def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
 
 
 def refusal(login: Login, reason: Reason) -> bytes:
-    """Return the attributes of a login's Access-Reject, in octets: those of the first factor, or those that the login's
-    method requires. reason: the reason of the refusal."""
+    """Return the attributes of a login's Access-Reject in octets: those from the first factor, or else those that the
+    authentication method requires. reason: the reason for the refusal."""
     if login.found.refuse:
         return login.found.refuse
     if EAP_MESSAGE in login.request.first:
@@ -110,5 +111,5 @@ def refusal(login: Login, reason: Reason) -> bytes:
 
 
 def mschap_error(reason: Reason) -> ErrorCode:
-    """Return the error code of MS-CHAP for a reason."""
+    """Return the MS-CHAP error code for a reason."""
     return _CODES.get(reason, ErrorCode.AUTHENTICATION_FAILURE)

@@ -22,8 +22,8 @@ from sallyport.vendors import medium
 
 
 def default_domain(client: Client, domains: DomainTable) -> Domain | None:
-    """Return the domain of a client's devices and of names without a realm: the client's first domain, or its tenant's
-    first."""
+    """Return the domain of a RADIUS client's devices, which is also the domain of names without a realm: the client's
+    first domain, or else its tenant's first domain."""
     if client.domain_ids:
         return domains.by_id.get(client.domain_ids[0])
     own = domains.by_tenant.get(client.tenant_id)
@@ -31,8 +31,8 @@ def default_domain(client: Client, domains: DomainTable) -> Domain | None:
 
 
 def split_realm(name: str) -> tuple[str, str]:
-    r"""Split a User-Name with a separator into (user, realm): `REALM\user`, or `user@realm`, where the last @
-    counts."""
+    r"""Split a User-Name into (user, realm). It has the form `REALM\user`, or `user@realm`, where the last @ is the
+    separator."""
     if "\\" in name:
         realm, _, user = name.partition("\\")
     else:
@@ -41,7 +41,8 @@ def split_realm(name: str) -> tuple[str, str]:
 
 
 def who(login: Login, domains: DomainTable) -> Reason:
-    """Find a login's domain and principal. A realm selects one of the client's domains and is removed from the name."""
+    """Set a login's domain and user, and return the reason for a refusal, or PASSED. A realm selects one of the RADIUS
+    client's domains and is removed from the name."""
     octets = login.request.first.get(USER_NAME)
     login.home = login.domain = default_domain(login.client, domains)
     if login.home is None:
@@ -60,15 +61,16 @@ def who(login: Login, domains: DomainTable) -> Reason:
 
 
 def host_realm(name: str) -> str:
-    """Return the realm of a host's name: the labels after the first one."""
+    """Return the realm of a host name: the labels after the first one."""
     return name.partition(".")[2]
 
 
 def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes, named_by: NamedBy | None) -> str:
-    """Return a name that came inside EAP without its realm; empty if the realm is not one of the login's domain.
+    """Return an inner name of EAP without its realm; empty if the realm is not one of the login's domain.
 
-    named_by: where a certificate has the name; None: it is not from a certificate. All domains trust the same
-    authorities, so if there are several, a certificate's name without a realm would be valid in each.
+    named_by: the field of the certificate that contains the name; None if the name is not from a certificate. All
+    domains trust the same authorities. Therefore, if there are several domains, a certificate's name must have a realm:
+    without one it would be valid in each domain.
     """
     name = as_name(octets)
     if "@" in name or "\\" in name:
@@ -82,8 +84,9 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
 
 
 def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tuple[int, str]]:
-    """Return the users that a certificate of this name admits, as domain and name without realm, as `principal` has
-    them. tenant_id: the tenant that it was issued for; None if it is not recorded, so that it is accepted in all."""
+    """Return the users that a certificate with this name admits, as (domain id, name without realm), like `principal`.
+    tenant_id: the tenant for which it was issued; None if no tenant is recorded: all tenants accept such a
+    certificate."""
     tenants = domains.by_tenant if tenant_id is None else domains.by_tenant.keys() & {tenant_id}
     user, realm = split_realm(name) if "@" in name or "\\" in name else (name, host_realm(name))
     if user == name and len(domains.by_id) == 1:
@@ -93,8 +96,9 @@ def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tupl
 
 
 def in_full(login: Login, name: bytes) -> bytes:
-    """Return a name from inside EAP in a form that is unique at the login's device. There, a name without a realm
-    belongs to the device's own domain, so a user of another domain gets the realm of the outer identity."""
+    """Return an inner name of EAP in a form that is unique on the login's device. There, a name without a realm belongs
+    to the device's own domain. Therefore the realm of the outer identity is added to the name of a user of another
+    domain."""
     if login.domain is login.home or b"@" in name or b"\\" in name:
         return name
     _, realm = split_realm(as_name(login.request.first[USER_NAME]))
@@ -104,8 +108,8 @@ def in_full(login: Login, name: bytes) -> bytes:
 def kind(login: Login) -> Kind:
     """Return the kind of principal: user, computer or station.
 
-    A certificate shows a computer by the field that holds its name, whatever the outer name is. A certificate with a
-    common name alone belongs to a computer if the outer name is `host/NAME`.
+    A certificate belongs to a computer if its name is a DNS name, whatever the outer identity is. A certificate with
+    only a common name belongs to a computer if the outer identity is `host/NAME`.
     """
     if login.method == Method.MAB:
         return Kind.STATION
@@ -119,7 +123,7 @@ def _calls_itself_host(login: Login) -> bool:
 
 
 def facts_of(login: Login) -> Facts:
-    """Return the facts of a login that has passed its first factor, and whose sender the inventory knows."""
+    """Return the facts for the login rules. The login has passed its first factor, and has its device."""
     device, imported = login.device, login.imported or NOBODY
     return Facts(
         user=login.user,
@@ -140,16 +144,16 @@ def facts_of(login: Login) -> Facts:
 
 
 def both(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:
-    """Return the groups of the first factor and of the directories, without a new set if only one has groups. None:
-    unknown."""
+    """Return the groups from the first factor together with those from the directories; None if the latter are unknown.
+    It avoids a new set if only one of them has groups."""
     if not found or imported is None:
         return imported
     return found | imported if imported else found
 
 
 def kept(tx: Tx, domain: Domain, name: str) -> Membership:
-    """Return the stored groups and units of a name without its realm, as a login of that name would bring them now. A
-    directory that is asked at each login, and not imported, is not asked here: its answer is unclear."""
+    """Return the groups and units that a login of this name would have now, as far as they are stored. name: without
+    its realm. For a directory that is asked at each login, and not imported, the result is `UNCLEAR`."""
     imported = membership(tx, domain.id, name, (domain.name, *domain.realms))
     if domain.first_factor is FirstFactor.LDAP and imported is NOBODY:
         return UNCLEAR

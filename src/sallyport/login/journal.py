@@ -1,11 +1,11 @@
-"""Nothing is answered before it is on disk: the journal writes decided logins and then sends their answers.
+"""The journal stores decided logins, and only then has their answers sent.
 
-Entries that arrive while a transaction runs gather for the next one, so a busy service writes hundreds of logins with
-one synchronization and an idle one writes a single login at once. Each login is written with the first sighting of its
-device and station, and with the answer's octets: after a restart a retransmission gets the same answer.
+Entries that arrive while a transaction runs are collected for the next one. So a busy service writes hundreds of logins
+with one sync to disk, and an idle one writes a single login at once. Each login is stored with the first sighting of
+its device and station, and with its answer in octets, so that a retransmission after a restart gets the same answer.
 
-Tenants take turns in each transaction, and a transaction is short: a tenant whose requests wait by the thousand delays
-another one's by two transactions.
+Tenants take turns in each transaction, and a transaction is short: thousands of waiting requests of one tenant delay
+those of another tenant by at most two transactions.
 """
 
 from collections import Counter, defaultdict
@@ -28,6 +28,7 @@ from sallyport.inventory.sessions.report import OF_DEVICE
 from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.login.identity import kind
 from sallyport.login.login import AccountingRecord, Answered, Login
+from sallyport.nodes.service import Cluster
 from sallyport.policy.rules.rule import Kind
 from sallyport.radius.attributes import ACCT_SESSION_ID, SERVICE_TYPE
 from sallyport.radius.duplicates import Source
@@ -38,10 +39,12 @@ from sallyport.store.model import Store, Tx, Value
 log = structlog.get_logger()
 
 MOST: Final = 1000
-"""Entries of a transaction; each device or station that the store does not know yet, and each record that ends all
-sessions of its device, counts as `LONG` of them."""
+"""Maximum number of entries in a transaction. Each device or station that the store does not know yet, and each record
+that ends all sessions of its device, counts as `LONG` further entries."""
 LONG: Final = 16
 PURGE_S = 5.0
+SKEW_US: Final = 180 * SECOND
+"""Most by which the clocks of two nodes may differ, so that no node deletes answers that another one still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
 ACCOUNTING_COLUMNS = (
@@ -51,7 +54,8 @@ ACCOUNTING_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer that was not sent before a restart. listener: the exchange's number. signed: of the request."""
+    """An answer that was stored before a restart. listener: the number of the exchange. signed: whether the request was
+    signed."""
 
     listener: int
     source: Source
@@ -65,7 +69,7 @@ class Journal:
     """Writes decided logins and accounting records.
 
     on_sightings, on_accounted: called after a commit with the devices that got their row, and those beyond a limit, and
-    with the number of accounting records of each Acct-Status-Type.
+    with the number of accounting records of each Acct-Status-Type. cluster: this node; None for a journal alone.
     """
 
     def __init__(
@@ -76,24 +80,26 @@ class Journal:
         *,
         keep_answers_s: float,
         clock: Clock = now_us,
+        cluster: Cluster | None = None,
     ) -> None:
         self._store = store
         self._on_sightings = on_sightings
         self._on_accounted = on_accounted
         self._keep_us = int(keep_answers_s * SECOND)
         self._clock = clock
+        self._cluster = cluster
         self._entries: FairQueue[int, Answered] = FairQueue()
         self._gathers = False
         self._writing = False
 
     def add(self, entry: Answered) -> None:
-        """Add an entry to the next transaction; its exchange is called when it is done. `flush` must follow."""
+        """Add an entry to the next transaction, after which its exchange is called. `flush` must follow."""
         self._entries.put(entry.client.tenant_id, entry)
 
     def flush(self) -> None:
-        """Submit the added entries to the store, unless a transaction runs: then they gather for the next one."""
+        """Submit the added entries to the store. While a transaction runs, they are collected for the next one."""
         if self._entries and not self._writing:
-            batch = _Batch(self._take(), self._clock())
+            batch = _Batch(self._take(), self._clock(), self._cluster.id if self._cluster else 0)
             self._writing = True
             self._store.submit(batch.write, lambda sightings, error: self._written(batch, sightings, error))
 
@@ -111,7 +117,7 @@ class Journal:
         return entries
 
     def flush_soon(self) -> None:
-        """Call `flush` after all tasks that can run now: logins that many tasks decide at the same time share a
+        """Call `flush` after the tasks that can run now, so that logins which these tasks decide share a
         transaction."""
         if not self._gathers:
             self._gathers = True
@@ -126,7 +132,7 @@ class Journal:
     ) -> None:
         self._writing = False
         if error is not None:
-            batch.undo()  # before the next one asks which devices have their row
+            batch.undo()  # before the next transaction checks which devices are stored
             for entry in batch.entries:
                 entry.exchange.abandoned(entry)
         else:
@@ -142,7 +148,7 @@ class Journal:
         for entry in entries:
             try:
                 entry.exchange.committed(entry, now)
-            except Exception:  # the answers behind it are as good as this one
+            except Exception:  # one failure must not prevent the other answers
                 log.exception("answer_not_sent", client=entry.client.name)
 
     async def drained(self) -> None:
@@ -151,7 +157,7 @@ class Journal:
             await trio.sleep(0.005)
 
     async def recent(self) -> list[KeptAnswer]:
-        """Return the answers that a retransmission may still ask for, oldest first."""
+        """Return the stored answers that are still needed for retransmissions, oldest first."""
         since = self._clock() - self._keep_us
         rows = await self._store.read(
             lambda tx: tx.all(_Packed, "select packed from answers where at >= :since order by id", since=since)
@@ -159,11 +165,12 @@ class Journal:
         return [answer for row in rows for answer in unpack(row.packed)]
 
     async def purge(self) -> None:
-        """Delete expired answers every few seconds, until cancelled."""
+        """Delete expired answers every few seconds, until cancelled. Two nodes may do it at the same time."""
         await every(PURGE_S, self._purge, failure="answer_purge_failed")
 
     async def _purge(self) -> None:
-        await self._store.write(partial(_purge, before=self._clock() - self._keep_us))
+        skew_us = SKEW_US if self._cluster and self._cluster.is_shared else 0
+        await self._store.write(partial(_purge, before=self._clock() - self._keep_us - skew_us))
 
 
 def _purge(tx: Tx, before: int) -> int:
@@ -172,11 +179,12 @@ def _purge(tx: Tx, before: int) -> int:
 
 class _Batch:
     """The content of one transaction. at: its start, in microseconds: its answers are kept from then on, however long
-    their requests have waited."""
+    their requests have waited. node_id: the node of its events."""
 
-    def __init__(self, entries: list[Answered], at: int) -> None:
+    def __init__(self, entries: list[Answered], at: int, node_id: int) -> None:
         self.entries = entries
         self.at = at
+        self.node_id = node_id
         self.accounted: Counter[int] = Counter()
         self._new_devices: list[Device] = []
 
@@ -196,7 +204,10 @@ class _Batch:
                 records.append(entry)
         totals: Counter[tuple[int, str]] = Counter()
         for logins in alike.values():
-            tx.insert("events", OWN_COLUMNS, map(_event, logins), same=_common(logins[0]))
+            same = _common(logins[0])
+            if self.node_id:
+                same["node_id"] = self.node_id
+            tx.insert("events", OWN_COLUMNS, map(_event, logins), same=same)
             totals[_domain_id(logins[0]), COUNTER] += len(logins)
         if records:
             totals.update((each.domain_id, ACCOUNTING_COUNTER) for each in self._account(tx, records))
@@ -220,7 +231,7 @@ class _Batch:
         return write_first_sighting(tx, device, behind)
 
     def undo(self) -> None:
-        """Undo a transaction that was not kept: its devices and stations are as new as before."""
+        """Mark the devices and stations of a failed transaction as not stored again."""
         for device in self._new_devices:
             device.id = None
         for entry in self.entries:
@@ -234,7 +245,7 @@ def _is_first(entry: Answered) -> bool:
 
 
 def _event(login: Login) -> tuple[Value, ...]:
-    """OWN_COLUMNS."""
+    """Return the values of OWN_COLUMNS."""
     device = login.device
     return (
         login.at,
@@ -249,14 +260,14 @@ def _event(login: Login) -> tuple[Value, ...]:
 
 
 def _likeness(login: Login) -> Hashable:
-    """Return the key of `_common`: most logins of a transaction are alike, and a bound value takes much of a login's
-    time."""
+    """Return a key that is equal for logins with the same `_common` columns. Most logins of a transaction share them,
+    and binding fewer values saves much of a login's time."""
     service_type = login.request.first.get(SERVICE_TYPE)
     return _domain_id(login), login.method, login.factor, login.decision, service_type, _machine(login)
 
 
 def _common(login: Login) -> dict[str, Value]:
-    """Return the other columns of an event."""
+    """Return the columns of an event that similar logins share."""
     decision, applied, would_have_been, reason = login.decision.row
     return {
         "domain_id": _domain_id(login),
@@ -276,7 +287,7 @@ def _domain_id(login: Login) -> int:
 
 
 def _machine(login: Login) -> int | None:
-    """Return 1 for a computer whose name does not show it."""
+    """Return 1 for a computer whose name does not show that it is one; else None."""
     return 1 if login.method == Method.EAP_TLS and kind(login) is Kind.MACHINE else None
 
 
@@ -303,8 +314,9 @@ class _Packed:
 
 
 def pack(entry: Answered) -> bytes:
-    """Return an answer in octets: listener, port, length of host, host, length of own address, own address, request
-    authenticator, reply (which contains its length). The listener's highest bit is set for an unsigned request."""
+    """Return an answer in packed form: listener, port, length of host, host, length of own address, own address,
+    request authenticator, reply (which contains its length). The highest bit of the listener is set for an unsigned
+    request."""
     listener = entry.exchange.number | (0 if entry.known.signed else _UNSIGNED)
     return _packed_source(listener, entry.source) + entry.request.authenticator + entry.reply
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """The end of a login."""
+    """The verdicts on a login."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -35,7 +35,7 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a login ended as it did; empty for a login that passed."""
+    """The reasons for the results of logins and of their steps; NONE: passed."""
 
     NONE = ""
     # first factor
@@ -85,7 +85,7 @@ class Reason(StrEnum):
     TOO_MANY_PROMPTS = "too many prompts"
     TOO_MANY_CODES = "the provider takes no more codes for now"
     CHALLENGE_OVER = "the challenge is unknown, over or another's"
-    # the second factor cannot be asked: fallbackAction decides
+    # the second factor cannot be asked, so fallbackAction decides
     NO_PROVIDER = "no provider"
     UNREACHABLE = "provider unreachable"
     RATE_LIMITED = "the provider's rate limit is reached"
@@ -95,8 +95,8 @@ class Reason(StrEnum):
 
 
 PASSED: Final = Reason.NONE
-"""The result of a step that the login passes. Members that every login looks up have a name of their own: before
-Python 3.12 it takes half a microsecond to look one up in its enumeration."""
+"""The result of a step that the login passes. Enumeration members that every login needs have a module constant, since
+before Python 3.12 the look-up of a member takes half a microsecond."""
 
 
 _FAILURES: Final = {
@@ -112,10 +112,11 @@ _FAILURES: Final = {
 class Decision:
     """The decision on a login.
 
-    decision: the verdict; applied: the verdict that is answered; would_have_been: the verdict in monitor mode, else
-    empty. outcome: its label among the metrics; empty: not final. failure: the credential that was wrong, for the
-    lock-outs; None: none. admits: whether Access-Accept is answered. row: decision, applied, would_have_been and reason
-    as plain text, as an event keeps them. Decisions are few and made once, so each is its own key.
+    decision: the verdict. applied: the verdict that is sent. would_have_been: in monitor mode the verdict of enforce
+    mode, else empty. outcome: the label value in metrics; empty if the decision is not final. failure: the wrong
+    credential, for lock-outs; None if no credential was wrong. admits: whether Access-Accept is sent. row: decision,
+    applied, would_have_been and reason as plain text, for the event. There are few decisions, and `decide` caches them,
+    so they are compared by identity.
     """
 
     decision: Verdict
@@ -137,11 +138,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Found:
-    """The findings of the first factor beside its result.
+    """The findings of the first factor in addition to its result.
 
-    accept, refuse: attributes of the answer in octets, for an Access-Accept and an Access-Reject. groups, ous: of the
-    user, in lower case, for the login rules. challenge: attributes of an Access-Challenge with which the first factor
-    continues: a round of its conversation, no decision. session_s: how long a session may last; None if not known.
+    accept, refuse: the attributes in octets for an Access-Accept and for an Access-Reject. groups, ous: the user's
+    groups and organizational units, case-folded, for the login rules. challenge: the attributes of an Access-Challenge
+    with which the first factor continues its own conversation; None if the first factor has ended. session_s: the
+    maximum duration of a session in seconds; None if not known.
     """
 
     accept: bytes = b""
@@ -157,24 +159,25 @@ NAMELESS: Final = frozenset[str]()
 
 
 class Exchange(Protocol):
-    """Where a request came from and its answer goes to: one listener. number: names it in the store."""
+    """The exchange of one listener, which received the request and sends the answer. number: identifies it in the
+    store."""
 
     number: int
 
     def committed(self, entry: Answered, now: int) -> None:
-        """The entry is on disk: its answer may leave. now: microseconds."""
+        """Send the answer of an entry that is on disk. now: microseconds."""
 
     def abandoned(self, entry: Answered) -> None:
-        """The entry could not be kept: it gets no answer."""
+        """Drop an entry that could not be stored; it gets no answer."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Answered:
-    """A request on its way to its answer, which the journal writes before it leaves.
+    """A request and its answer, which the journal stores before it is sent.
 
-    source: the sender's socket address. at: when it came, in microseconds. known: its entry among the duplicates.
-    user: the name without its realm. behind: the station, if the sender is proven. reply: the answer's octets.
-    asked_us: how long its user was asked for a second factor. device: where it came from.
+    source: the sender's socket address. at: the time of arrival in microseconds. known: its entry in the duplicate
+    detection. user: the user's name without its realm. behind: the station, if the sender is proven. reply: the answer
+    in octets. asked_us: the time that the second factor took, in microseconds. device: the network device that sent it.
     """
 
     request: Request
@@ -192,16 +195,17 @@ class Answered:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Login(Answered):
-    """One login on its way from a request to an event. The steps of the pipeline fill it in.
+    """The state of one login. The steps of the pipeline fill in its fields.
 
-    home: the domain of the client's devices. domain: the domain of the user; None if there is none. method: how the
-    password came. factor: the first factor, and the second one, that checked. imported: what the domain's directories
-    say of the user; None: not known yet. outside: `user` is, so far, the name that the client gives outside EAP, which
-    it chooses freely. named_by: where the client certificate has the user's name; None: there was no certificate.
-    found: what the first factor found. code: the text typed behind the password, or instead of it. proven: a right
-    password or code showed who sends it. noted: the inventory knows of it. station: its Calling-Station-Id.
-    attributes: of the answer, in octets. approved: its second factor was asked, and approved. continuation: the rest of
-    a login that waits for something. keep: is written in one transaction with its event.
+    home: the domain of the RADIUS client's devices. domain: the domain of the user; None if there is none. method: the
+    authentication method. factor: the factors that were checked. imported: the data about the user from the domain's
+    directories; None: not known yet. outside: whether `user` is only the outer identity of EAP, which the client
+    chooses freely. named_by: the field of the client certificate that contains the user's name; None: no certificate.
+    found: the findings of the first factor. code: the code appended to the password, or the answer to a challenge;
+    None: no code. proven: whether a correct password or code has proved the sender. noted: whether the inventory has
+    counted the login. station: the Calling-Station-Id. attributes: the attributes of the answer in octets. approved:
+    whether a second factor was asked and approved. continuation: continues a login that has waited. keep: a write in
+    the transaction of the login's event.
     """
 
     home: Domain | None = None
@@ -231,8 +235,8 @@ class Login(Answered):
 
     @property
     def principal(self) -> str:
-        """The one name of the user, of all that a directory finds the user by (`Membership.name`). Counters of one of
-        these names count for all. An endpoint user has one name."""
+        """The canonical name of the user, even if the login uses another of the names by which a directory finds the
+        user (`Membership.name`). Therefore counters count for all names together. An endpoint user has one name."""
         imported, domain = self.imported, self.domain
         if imported is None or not imported.name or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return self.user
@@ -240,7 +244,7 @@ class Login(Answered):
 
     @property
     def names(self) -> frozenset[str]:
-        """All names that a directory has of the user, without case; none for an endpoint user."""
+        """All names of the user in a directory, case-folded; empty for an endpoint user."""
         imported, domain = self.imported, self.domain
         if imported is None or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return NAMELESS
@@ -248,15 +252,15 @@ class Login(Answered):
 
     @property
     def service_type(self) -> int | None:
-        """Service-Type (RFC 2865 section 5.6); None where it is absent or malformed."""
+        """Service-Type (RFC 2865 section 5.6); None if it is absent or malformed."""
         octets = self.request.first.get(SERVICE_TYPE)
         return int.from_bytes(octets) if octets and len(octets) == 4 else None
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class AccountingRecord(Answered):
-    """One Accounting-Request (RFC 2866) on its way to the store. domain_id: 0 for none. report: what it reports of a
-    session."""
+    """One Accounting-Request (RFC 2866) and its answer. domain_id: the id of the domain; 0 for none. report: the data
+    about the session."""
 
     domain_id: int = 0
     report: Report = field(init=False)

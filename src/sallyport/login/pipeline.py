@@ -2,9 +2,10 @@
 
     who > bypass > lock-out > first factor > login rules > second factor > mode
 
-`Pipeline.begin` decides a login that needs no I/O, by plain function calls. It returns None if a user is not in
-memory, another server checks the password, a challenge is answered, or a second factor must be asked. The caller then
-runs `check` in a task, and `ask` if `check` returns None too. `eap.rounds` takes a login by EAP through the same steps.
+`Pipeline.begin` decides a login that needs no I/O, by plain function calls. It returns None if the user is not in
+memory, if another server checks the password, if the login answers a challenge, or if a second factor must be asked.
+The caller then runs `check` in a task, and `ask` if `check` returns None too. `eap.rounds` applies the same steps to
+logins by EAP.
 """
 
 from collections.abc import Callable
@@ -43,16 +44,17 @@ from sallyport.radius.password import Method, hides_garbage, method_of
 from sallyport.store.snapshot import Snapshot
 
 BY_ADDRESS: Final = "mac"
-"""The factor of a login by MAC authentication bypass."""
+"""The first factor of logins by MAC authentication bypass."""
 _CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Pipeline:
-    """Decides logins.
+    """The decision on logins, step by step.
 
-    domains: the current table. credentials: the current server certificate for EAP. certificate_tenant: the tenant that
-    a client certificate was issued for, by its SHA-256 in hex.
+    domains: the present table of domains. credentials: returns the present server certificate for EAP.
+    certificate_tenant: returns the tenant for which a client certificate was issued, by the certificate's SHA-256 in
+    hex.
     """
 
     domains: Snapshot[DomainTable]
@@ -74,7 +76,7 @@ class Pipeline:
     # --- a request arrives ------------------------------------------------------------------------------------
 
     def begin(self, login: Login) -> Decision | None:
-        """Decide without waiting; None: `check` has to go on. PacketError: a malformed password."""
+        """Decide a login without waiting. None: call `check`. PacketError: the password is malformed."""
         reason = who(login, self.domains.value)
         login.method = method_of(login.request)
         domain = login.domain
@@ -99,12 +101,12 @@ class Pipeline:
         return decision
 
     def converse(self, login: Login) -> Decision | None:
-        """Go on with a round of EAP that `begin` has left, see `Rounds.converse`."""
+        """Continue with a round of EAP that `begin` did not decide, see `Rounds.converse`."""
         return self.rounds.converse(login)
 
     def hand_over(self, login: Login, decided: Callable[[Login, Callable[[], Decision | None]], None]) -> bool:
-        """Ask a first factor that needs no task for it; `decided` gets a function that returns what `check` would have
-        returned. False: call `check`. Raises PacketError."""
+        """Ask a first factor that needs no task for each login. `decided` is called later with a function that returns
+        the result of `check`. False: call `check` instead. Raises PacketError."""
         domain = login.domain
         if (
             domain is None
@@ -118,7 +120,7 @@ class Pipeline:
         if login.method == Method.EAP and (
             self.rounds.station(login, domain) is not None or self.principals.has_people(domain.id)
         ):
-            return False  # the name inside EAP is not known yet
+            return False  # the inner name is not known yet
         if self.second.asks_for_codes(domain) and ends_in_code(login):
             return False  # whether the user has codes may need a look-up
         return self.first.begin(
@@ -126,8 +128,8 @@ class Pipeline:
         )
 
     async def check(self, login: Login) -> Decision | None:
-        """Decide a login that `begin` could not. None: the second factor must be asked. ROUND: the first factor goes
-        on. Raises StoreError, SecretError, PacketError."""
+        """Decide a login that `begin` did not decide. None: the second factor must be asked. ROUND: the first factor's
+        own conversation continues. Raises StoreError, SecretError, PacketError."""
         domain = login.domain
         assert domain is not None  # noqa: S101  begin found it
         if login.proven or self.names_challenge(login) is not None:
@@ -150,8 +152,8 @@ class Pipeline:
         return self._after_first(login, domain, first)
 
     def after_wait(self, login: Login, decision: Decision) -> Decision:
-        """Return the decision on a login that has waited: a refusal if its domain was removed meanwhile. The provider
-        and the rules went with the domain, so the decision may be that of a domain without them."""
+        """Return the final decision on a login that has waited: a refusal if its domain was removed meanwhile. The
+        provider and the rules are removed with the domain, so `decision` may have been made without them."""
         domain = login.domain
         if domain is None or domain.id in self.domains.value.by_id:
             return decision
@@ -159,14 +161,14 @@ class Pipeline:
         return refuse(Reason.DOMAIN_REMOVED, domain)
 
     def abandoned(self, login: Login) -> None:
-        """Undo a decided login that could not be recorded: it gets no answer."""
+        """Undo the effects of a decided login that could not be stored; it gets no answer."""
         self.lockouts.take_back(login)
 
     # --- who logs in ------------------------------------------------------------------------------------------
 
     def admit_station(self, login: Login, domain: Domain) -> Decision:
-        """Let a station in by its address, unless a rule blocks it. It has no user to ask for a second factor, and no
-        lock-out holds or ends: it has tried no password."""
+        """Admit a station by its MAC address, unless a rule blocks it. No second factor is asked, since no user is
+        present. Lock-outs neither apply nor end, since no password was tried."""
         login.method, login.factor = Method.MAB, BY_ADDRESS
         login.proven = True
         self.note(login)
@@ -175,32 +177,34 @@ class Pipeline:
 
     @staticmethod
     def action_for_station(action: Action) -> Action:
-        """Return the action of the rules for a station that is admitted by its address: it has no user to prompt."""
+        """Return the action for a station that is admitted by its MAC address: mfa_required becomes allow, since there
+        is no user to prompt."""
         return Action.BLOCK if action is Action.BLOCK else Action.ALLOW
 
     def _is_by_station(self, login: Login, domain: Domain) -> bool:
-        """Return whether it is a conversation with a station that may be admitted by its address."""
+        """Return whether a login is an EAP conversation with a station that may be admitted by its MAC address."""
         return login.method == Method.EAP and self.rounds.station(login, domain) is not None
 
     def recalled(self, login: Login, domain: Domain) -> bool:
-        """Set from memory what the domain's directories say of the user, as it is now. False: call `recall`."""
+        """Set the login's present directory data from memory. False if it is not in memory: call `recall`."""
         login.imported = self.principals.cached(domain.id, login.user)
         return login.imported is not None
 
     async def recall(self, login: Login, domain: Domain) -> None:
-        """Set what the domain's directories say of the user, as it is now. Raises StoreError."""
+        """Set the login's present directory data, from memory or from the store. Raises StoreError."""
         if not self.recalled(login, domain):
             realms = (domain.name, *domain.realms)
             login.imported = await self.principals.find(domain.id, login.user, realms)
 
     async def user(self, domain: Domain, name: str) -> User | None:
-        """Return a user from memory, which is exact after each change, or from the store. Raises StoreError,
+        """Return a user from memory, which each change updates, or else from the store. Raises StoreError,
         SecretError."""
         user = self.users.cached(domain.id, name)
         return await self.users.load(domain.id, name) if user is MISSING else user
 
     def note(self, login: Login) -> None:
-        """Report a login to the inventory; its sender is proven. A second call has no effect."""
+        """Count a login in the inventory, and set its device and station. The sender must be proven. A second call has
+        no effect."""
         if login.noted or login.home is None:
             return
         request, source, at = login.request, login.source[0], login.at
@@ -215,8 +219,8 @@ class Pipeline:
     # --- first factor -----------------------------------------------------------------------------------------
 
     def _check_at_once(self, login: Login, domain: Domain) -> Reason | None:
-        """Return the first factor's result, or None if `check` has to find it out. EAP has one here only if another
-        server has checked it."""
+        """Return the first factor's result, or None if `check` must determine it. For EAP there is a result only if the
+        forwarding server has checked the password."""
         vouched = domain.first_factor is FirstFactor.NONE
         if login.method == Method.EAP and (not vouched or self._is_by_station(login, domain)):
             return None
@@ -229,12 +233,12 @@ class Pipeline:
         return check_vouched(login) if vouched else None
 
     def _check_password(self, login: Login, domain: Domain, user: User | None) -> Reason:
-        """Check the password of an endpoint user. PacketError: it is malformed."""
+        """Check the password of an endpoint user. PacketError: the password field is malformed."""
         first = check_password(login, user, lambda: self.second.takes_codes(domain, login.user))
         return known_as(login, user, first)
 
     def _after_first(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
-        """Go on once the first factor has answered. None: the second factor must be asked."""
+        """Continue after the first factor's result. None: the second factor must be asked."""
         if login.found.challenge is not None:
             return ROUND
         fresh = self.fresh(domain)
@@ -243,14 +247,15 @@ class Pipeline:
         return self.settle(login, fresh, self.judge(login, fresh, first))
 
     def same_factor(self, domain: Domain, stamp: str) -> Reason:
-        """Return PASSED if the first factor that checked a password would be asked now too: in another directory the
-        same name is another person's. stamp: of the first factor's configuration then."""
+        """Return PASSED if the configuration of the first factor has not changed since the password was checked: in
+        another directory, the same name may belong to another person. stamp: the stamp of the configuration at the
+        check."""
         return PASSED if stamp == self.first.stamp(domain) else Reason.FIRST_FACTOR_CHANGED
 
     # --- login rules ------------------------------------------------------------------------------------------
 
     def judge(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
-        """Decide by the first factor's result and the rules. None: the second factor must be asked."""
+        """Decide by the first factor's result and the login rules. None: the second factor must be asked."""
         if first is not PASSED:
             is_unsure = first is Reason.WRONG_PASSWORD and hides_garbage(login.request, login.client.secret)
             return refuse(Reason.WRONG_PASSWORD_OR_SECRET if is_unsure else first, domain)
@@ -266,8 +271,8 @@ class Pipeline:
         return decide(first, action, second, domain.mode, domain.fallback)
 
     def _apply_rules(self, login: Login, domain: Domain) -> Action:
-        """Return the action of the domain's rules. The login gets the reply attributes of the one that matches; they
-        take precedence over those of the first factor."""
+        """Return the action of the domain's rules, and set the reply attributes of the login. The attributes of the
+        matching rule take precedence over those from the first factor."""
         rules, found = self.rules.of(domain.id), login.found.accept
         if login.found.session_s is not None:
             found += push_attribute(SESSION_TIMEOUT, login.found.session_s.to_bytes(4))
@@ -283,11 +288,12 @@ class Pipeline:
     def settle(
         self, login: Login, domain: Domain, decision: Decision | None, *, wrong_code: bool = False
     ) -> Decision | None:
-        """Count a decision for the lock-outs. A login that was locked out while it was being decided is refused."""
+        """Count a decision for the lock-outs, and return it. A login that was locked out before the decision was made
+        is refused."""
         if decision is None:
             return None
         if self.lockouts.some and self.lockouts.refuses(login, domain):
-            login.found = NOTHING  # what another server says to a wrong password would tell it from a right one
+            login.found = NOTHING  # another server's answer to a wrong password would show that it is wrong
             return refuse(Reason.LOCKED_OUT, domain)
         self.lockouts.note(login, domain, decision, wrong_code=wrong_code)
         return decision
@@ -295,8 +301,8 @@ class Pipeline:
     # --- second factor ----------------------------------------------------------------------------------------
 
     async def ask(self, login: Login) -> Decision | None:
-        """Wait for the second factor, then decide by user, rules and mode as they are now. None: a newer request of the
-        same login took its place. Raises StoreError, SecretError, PacketError."""
+        """Wait for the second factor, then decide by the present user, rules and mode. None: a newer request of the
+        same login replaced this one. Raises StoreError, SecretError, PacketError."""
         domain = login.domain
         assert domain is not None  # noqa: S101  begin found it
         await self.recall(login, domain)
@@ -304,7 +310,7 @@ class Pipeline:
         if challenge is None:
             result = await self.second.ask(login, self.fresh(domain), await self.asked(domain, login.user))
         else:
-            login.outside = False  # only the user who got a challenge answers it
+            login.outside = False  # only the user that got the challenge can answer it
             result = await self.second.resume(login, *challenge, typed_code(login))
         if result is None:
             return None
@@ -312,25 +318,25 @@ class Pipeline:
         return self.settle(login, domain, decision, wrong_code=result.wrong_code)
 
     def names_challenge(self, login: Login) -> tuple[str, int] | None:
-        """Return the challenge of ours that a login answers, and its step; None if it answers none."""
+        """Return the id and step of the service's challenge that a login answers; None if it does not answer one."""
         state = login.request.first.get(STATE)
         return None if state is None or login.domain is None else self.second.challenges.named(login.domain.id, state)
 
     async def asked(self, domain: Domain, name: str) -> Asked:
-        """Return the user to ask for a second factor. Raises StoreError, SecretError."""
+        """Return the identity of the user to ask for a second factor. Raises StoreError, SecretError."""
         if domain.first_factor is not LOCAL:
             return Asked(0, self.first.stamp(domain), domain.factor)
         user = await self.user(domain, name)
         return Asked(0, "", domain.factor) if user is None else Asked(user.id, user.stamp, domain.factor)
 
     def fresh(self, domain: Domain) -> Domain:
-        """Return the domain as it is now; it may have changed while the login waited."""
+        """Return the present state of a domain, which may have changed while the login waited."""
         return self.domains.value.by_id.get(domain.id, domain)
 
     async def decide_afresh(
         self, login: Login, domain: Domain, result: SecondFactorResult, *, answers_challenge: bool
     ) -> Decision:
-        """Decide a login whose second factor was asked, by user, rules and mode as they are now."""
+        """Decide a login after its second factor, by the present user, rules and mode."""
         if result.reason is Reason.CHALLENGE_OVER:
             return refuse(result.reason, domain)
         login.approved = result.reason is PASSED
@@ -342,7 +348,7 @@ class Pipeline:
             login.device.posture.challenge_answers += 1
             login.device.posture.takes_challenges = True
             first = await self._is_same_user(login, domain, result)
-            # A right code proves that the sender is the user; pressing Enter proves nothing.
+            # A correct code proves that the sender is the user; an empty answer proves nothing.
             login.proven = result.reason is PASSED and login.code is not None
         elif domain.first_factor is LOCAL:
             had_code = login.code is not None
@@ -351,7 +357,7 @@ class Pipeline:
                 first = still(login, user, result.asked.stamp)
             else:
                 first = known_as(login, user, check_password(login, user, lambda: had_code))
-        else:  # one login is one question to the directory or the other server
+        else:  # the directory or other server is asked only once for each login
             first = self.same_factor(domain, result.asked.stamp)
         await self.recall(login, domain)
         action = self._apply_rules(login, domain) if first is PASSED else UNMATCHED
@@ -363,7 +369,7 @@ class Pipeline:
         return decision
 
     async def _is_same_user(self, login: Login, domain: Domain, result: SecondFactorResult) -> Reason:
-        """Return PASSED if the challenge was sent to this user, whose password is still the same."""
+        """Return PASSED if the challenge was sent to this user, and the user's password is unchanged."""
         if result.asked.factor != domain.factor:
             return Reason.FIRST_FACTOR_CHANGED
         if domain.first_factor is FirstFactor.NONE:
@@ -377,7 +383,8 @@ class Pipeline:
 
 
 def show_unproven(login: Login) -> None:
-    """Give a login a device that only its event shows: the inventory keeps devices whose sender is proven."""
+    """Set a device that only the login's event contains, since the inventory contains only devices whose requests are
+    proven."""
     login.device = new_device(login.request, login.source[0], 0, login.at)
     login.device.id = 0
     login.station = as_text(login.request.first.get(CALLING_STATION_ID, b""))

@@ -1,4 +1,4 @@
-"""Logins that no device has sent: they take the steps of the live path, without any effect."""
+"""Logins that no device has sent, which run the steps of the live path without any effect."""
 
 from secrets import token_bytes
 
@@ -15,14 +15,14 @@ class NoExchange:
     number = 0
 
     def committed(self, entry: Answered, now: int) -> None:
-        """Nothing is sent."""
+        """Send nothing."""
 
     def abandoned(self, entry: Answered) -> None:
-        """Nothing is waited for."""
+        """Do nothing."""
 
 
 def client_of(domain: Domain, name: str = "") -> Client:
-    """Return a RADIUS client that serves one domain, with a secret of its own."""
+    """Return a RADIUS client of one domain, with a random secret."""
     return Client(
         id=0, tenant_id=domain.tenant_id, name=name, network="127.0.0.1/32", secret=token_bytes(16), all_domains=0,
         domain_ids=(domain.id,), product="", require_message_authenticator=Signatures.YES,
@@ -32,7 +32,7 @@ def client_of(domain: Domain, name: str = "") -> Client:
 
 
 def simulated(client: Client, source: str, attributes: bytes, authenticator: bytes, method: str, at: int) -> Login:
-    """Return a signed login. attributes: of the request, in octets. at: microseconds."""
+    """Return a signed login. attributes: the attributes of the request in octets. at: microseconds."""
     packet = encode_request(ACCESS_REQUEST, 0, client.secret, attributes, authenticator=authenticator)
     request, sender = decode(packet, client.secret), (source, 0)
     login = Login(request, client, sender, at, NoExchange(), Entry((sender, 0), authenticator))

@@ -49,7 +49,8 @@ class DirectoryMetrics:
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Export the metrics of these domains from 0 on. shown: returns (domain, mode) of each domain."""
+        """Export the metrics of these domains with the value 0 before their first event. shown: returns (domain, mode)
+        of each domain."""
         self._jobs.expect(lambda: ((domain, state) for domain, _ in shown() for state in ("DONE", "FAILED")))
 
     def ended(self, domain_id: int, state: str) -> None:

@@ -18,8 +18,8 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 OPEN = frozenset({"client", "domain"})
-"""Labels whose values are not a closed set, since admins create them. Such a label comes first in a metric. After a
-thousand values, further ones are counted as `other`."""
+"""Labels whose values are not a closed set, since admins create them. Such a label comes first in a metric. A metric
+has at most a thousand of its values; further values are counted as `other`."""
 MAX_NAMES = 1000
 OTHER = "other"
 
@@ -64,12 +64,12 @@ class Tally(Collector):
         registry.register(self)
 
     def expect(self, combinations: Callable[[], Iterable[tuple[str, ...]]]) -> None:
-        """Export these combinations from 0 on, so that their first event is an increase. combinations: called at each
-        scrape."""
+        """Export these combinations with the value 0 before their first event, so that the first event is an increase.
+        combinations: a function that is called at each scrape."""
         self._expected = combinations
 
     def cell(self, *labels: str) -> Cell:
-        """Return the cell of a combination of label values; a new one starts at 0."""
+        """Return the cell of a combination of label values; a new cell starts at 0."""
         return self._cells.get(labels) or self._cells.setdefault(self._names.bound(labels), Cell())
 
     def collect(self) -> Iterator[CounterMetricFamily]:
@@ -123,7 +123,7 @@ class Durations(Collector):
 
 
 class ReadGauge(Collector):
-    """A gauge whose values are read at a scrape, in another thread than the one that changes them."""
+    """A gauge whose values are read at a scrape. The scrape runs in another thread than the changes of the values."""
 
     def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str], read: Values) -> None:
         self._names = Names(labels)

@@ -27,7 +27,8 @@ class InventoryMetrics:
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Export the metrics of these domains from 0 on. shown: returns (domain, mode) of each domain."""
+        """Export the metrics of these domains with the value 0 before their first event. shown: returns (domain, mode)
+        of each domain."""
         for tally in (self.registered, self.reregistered, self.deleted):
             tally.expect(lambda: ((domain,) for domain, _ in shown()))
 

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from sallyport.metrics.instruments import BUCKETS, ReadGauge, Tally, Values
 
 FROM_THE_START = {"monitor": ("allow", "deny", "would_deny"), "enforce": ("allow", "deny", "bypass", "error")}
-"""Decisions of each mode that are exported from 0 on."""
+"""Decisions of each mode that are exported with the value 0 before their first event."""
 
 
 class LoginMetrics:
@@ -25,14 +25,15 @@ class LoginMetrics:
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Export the decisions of these domains from 0 on. shown: returns (domain, mode) of each domain."""
+        """Export the decisions of these domains with the value 0 before their first event. shown: returns (domain,
+        mode) of each domain."""
         self.decisions.expect(
             lambda: ((domain, mode, each) for domain, mode in shown() for each in FROM_THE_START.get(mode, ()))
         )
 
 
 class MfaMetrics:
-    """Metrics of second factors. provider: name of the provider. result: result of the conversation."""
+    """Metrics of second factors. provider: name of the provider. result: result of the second factor."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._challenges = Counter(
@@ -63,12 +64,12 @@ class MfaMetrics:
         )  # fmt: skip
 
     def finished(self, provider: str, result: str, seconds: float) -> None:
-        """Count an ended conversation. result: a value of a closed set."""
+        """Count a second factor that has ended. result: a value of a closed set."""
         self._challenges.labels(provider, result).inc()
         self._seconds.labels(provider, result).observe(seconds)
 
     def joined(self, provider: str) -> None:
-        """Count a request that joined a waiting second factor."""
+        """Count a request that joined a pending second factor."""
         self._joined.labels(provider).inc()
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
@@ -103,7 +104,7 @@ class LockoutMetrics:
 
 
 class OutletMetrics:
-    """Metrics of events sent to outlets. outlet: its URL in the settings. type: login, audit.
+    """Metrics of events sent to outlets. outlet: the outlet's URL in the settings. type: login, audit.
 
     waiting: number of undelivered events by (outlet, type).
     """
@@ -123,6 +124,10 @@ class OutletMetrics:
             ("outlet", "type"),
             lambda: self.waiting,
         )
+
+    def forget(self, outlet: str) -> None:
+        """Drop the number of waiting events: another node delivers them."""
+        self.waiting = {labels: count for labels, count in self.waiting.items() if labels[0] != outlet}
 
 
 class UpstreamMetrics:

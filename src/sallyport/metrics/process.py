@@ -38,7 +38,8 @@ class ProcessMetrics:
         )
 
     def lag(self, seconds: float) -> None:
-        """Record the delay of an event loop wake-up. Four values a second give the maximum of the last minute."""
+        """Record the delay of an event loop wake-up. It is called four times a second; the metric is the maximum of the
+        last minute."""
         self._lags.append(seconds)
 
 
@@ -90,7 +91,7 @@ class StoreMetrics:
         self.errors = Counter(
             "sallyport_store_errors", "Transactions that the engine refused.", ["op"], registry=registry
         )
-        self.errors.labels("commit")  # exported from 0 on, so that the first error is an increase
+        self.errors.labels("commit")  # exported as 0, so that the first error is an increase
 
     def watch_queue(self, depth: Callable[[], int]) -> None:
         """Set the function that returns the number of waiting callers; it is called at a scrape."""

@@ -47,12 +47,12 @@ class RadiusMetrics:
         )
 
     def listen(self, listener: str) -> None:
-        """Export a listener's discards from 0 on, so that the first discard of each kind is an increase."""
+        """Export a listener's discards with the value 0, so that the first discard of each kind is an increase."""
         for reason in DISCARDS:
             self.discards.cell(listener, reason)
 
     def watch_clients(self, names: Callable[[], Iterable[str]]) -> None:
-        """Export each RADIUS client from 0 on, before its first request and its first wrong secret."""
+        """Export each RADIUS client with the value 0 before its first request and its first wrong secret."""
         self.clients.expect(lambda: ((name, outcome) for name in names() for outcome in FROM_THE_START))
 
     def watch_listeners(self, in_flight: Values, drops: Values) -> None:

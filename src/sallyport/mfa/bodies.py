@@ -1,4 +1,4 @@
-"""The requests and answers of /ad/GetMFAProvider, SetMFAProvider and DeleteMFAProvider."""
+"""Request and response bodies of /ad/GetMFAProvider, SetMFAProvider, CheckMFAProvider and DeleteMFAProvider."""
 
 from typing import Annotated, Final, Self
 
@@ -52,7 +52,7 @@ class MfaProviderChecked(Done):
     """Answer of CheckMFAProvider."""
 
     provider: str = Field(description=PROVIDER)
-    works: bool = Field(description="The provider answers and takes the keys.")
+    works: bool = Field(description="Whether the provider answers and accepts the keys.")
     problem: str = Field(description="The provider's error and its remedy; empty if the provider works.")
 
 

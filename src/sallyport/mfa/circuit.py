@@ -1,14 +1,15 @@
-"""The guard of every provider: a deadline for each call, and a circuit that opens when the provider is unreachable.
+"""The circuit breaker of a provider: a deadline for each call, and a circuit that opens if the provider is unreachable.
 
     closed --5 failures in a row--> open --30 s--> half open: one call is made
       ^                               ^                    |           |
       |                               +------- fails ------+           |
       +---------------------------------- succeeds --------------------+
 
-A failure is a ProviderError, a call over its deadline, or any unexpected exception of a provider. While the circuit is
-open calls fail at once, so that logins do not wait for a silent provider. A provider that asks for a pause (HTTP 429)
-gets it: that is neither a failure nor a success. If it asks for a pause after a code, only that code waits. Many
-providers count the codes of each user, and an attacker that guesses codes must not block the provider for all users.
+A failure is a ProviderError, a call that exceeds its deadline, or any unexpected exception of a provider. While the
+circuit is open, calls fail at once, so that logins do not wait for an unreachable provider. If a provider answers HTTP
+429, no calls are made until its Retry-After; this is neither a failure nor a success. For a rate limit on `verify`,
+only that call fails: many providers limit the codes of each user, and an attacker that guesses codes must not block the
+provider for all users.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ OPEN_S: Final = 30.0
 LONGEST_REST_S: Final = 60.0
 MAX_HANDLE: Final = 4000
 _DURATIONS: Final = 200
-_REMEMBERED: Final = 10_000  # conversations whose start time is kept
-KEPT_S: Final = 300.0  # how long a start time is kept after the last call
+_REMEMBERED: Final = 10_000  # maximum number of challenges whose start time is stored
+KEPT_S: Final = 300.0  # lifetime of a start time after the last call
 _POLLED: Final = frozenset({Outcome.APPROVED, Outcome.DENIED, Outcome.WAITING})
 _STARTED: Final = frozenset(Outcome) - {Outcome.WRONG_CODE}
 _VERIFIED: Final = frozenset(Outcome) - {Outcome.WAITING}
@@ -50,11 +51,11 @@ class _Late(ProviderError):
 
 
 class Meter(Protocol):
-    """Counts calls. Labels are closed sets."""
+    """The metrics of calls. Labels are closed sets."""
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
-        """Count a call that has ended. call: enrolled, start, poll, verify, cancel. result: ok, error, timeout, busy
-        (HTTP 429), refused (not made: the circuit is open, or the provider asked for a pause)."""
+        """Count a call. call: enrolled, start, poll, verify or cancel. result: ok, error, timeout, busy (HTTP 429) or
+        refused (the call was not made, since the circuit was open or a Retry-After had not passed)."""
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
         """Count that the circuit of a domain's provider has opened or closed."""
@@ -72,9 +73,9 @@ class Guarded:
         self._meter = meter
         self._now = now
         self._failures = 0
-        self._closed_until = 0.0  # until then an open circuit admits no call
+        self._closed_until = 0.0  # until then an open circuit allows no call
         self._rest_until = 0.0
-        self._limited_until = 0.0  # the pause that a rate limit asked for
+        self._limited_until = 0.0  # the end of a pause because of a rate limit
         self._trying = False
         self._began = ExpiringMap[str, float](_REMEMBERED, KEPT_S)
         self._took: deque[float] = deque(maxlen=_DURATIONS)
@@ -91,18 +92,19 @@ class Guarded:
 
     @property
     def is_open(self) -> bool:
-        """Whether the circuit is open or half open."""
+        """Whether the circuit is not closed: open or half open."""
         return self._failures >= FAILURES
 
     def p95_s(self) -> float | None:
-        """Return the 95th percentile of the last 200 times from a prompt to its answer, in seconds; None without an
-        answer."""
+        """Return the 95th percentile of the times from a prompt to its answer, for the last 200 answers, in seconds;
+        None without an answer."""
         return sorted(self._took)[ceil(len(self._took) * 0.95) - 1] if self._took else None
 
     async def check(self, *, deadline_s: float) -> str:
-        """Ask the provider even if the circuit is open; return its answer in words. Raises ProviderError, StoreError.
+        """Check the provider, even if the circuit is open, and return the result in words. Raises ProviderError,
+        StoreError.
 
-        A failure does not count. A success closes the circuit.
+        A failure does not count for the circuit. A success closes it.
         """
         own: Callable[[], Awaitable[str]] = getattr(self.provider, "check", self._check)
         try:
@@ -134,8 +136,8 @@ class Guarded:
         return answer
 
     async def poll(self, handle: str, *, deadline_s: float) -> Answer:
-        """Provider.poll. deadline_s: at least 30, since some providers hold the call until the user answers. The caller
-        ends the call at the end of the login by its own cancel scope, which does not count as a failure."""
+        """Provider.poll. deadline_s: at least 30, since some providers answer only when the user does. The caller
+        cancels the call when the login ends, which does not count as a failure."""
         answer = await self._ask("poll", lambda: self.provider.poll(handle), _POLLED, deadline_s)
         self._go_on(answer, handle, answer.handle)
         return answer
@@ -147,7 +149,7 @@ class Guarded:
         return answer
 
     async def cancel(self, handle: str, *, deadline_s: float) -> None:
-        """Provider.cancel. Its failure has no consequence, so it raises none."""
+        """Provider.cancel. Errors are not raised, since they have no consequence."""
         self._began.pop(handle)
         try:
             await self._call("cancel", lambda: self.provider.cancel(handle), lambda result: result is None, deadline_s)
@@ -155,7 +157,7 @@ class Guarded:
             return
 
     async def aclose(self) -> None:
-        """Provider.aclose; raises nothing."""
+        """Provider.aclose. Errors are logged, not raised."""
         if self.is_open:
             self._failures = 0
             self._meter.circuit(self.provider.name, is_open=False)
@@ -192,11 +194,11 @@ class Guarded:
         try:
             answer = await _within(deadline_s, ask)
             if not makes_sense(answer):
-                raise ProviderError("the provider gives an answer that makes no sense")
+                raise ProviderError("the provider's answer is not valid")
         except ProviderError as error:
             result = self._note(error, call, tried=trying)
             raise
-        except StoreError:  # ours, not the provider's
+        except StoreError:  # an error of the store, not of the provider
             result = "error"
             raise
         except Exception as error:
@@ -214,10 +216,11 @@ class Guarded:
                 self._meter.called(self.provider.name, call, result, self._now() - began)
 
     def _admit(self, call: str) -> bool:
-        """Return whether this call tries a half open circuit. ProviderError: the call must not be made."""
+        """Return whether this call is the trial call of a half open circuit. ProviderError: the call must not be
+        made."""
         now, reason = self._now(), ""
         if now < self._rest_until:
-            reason = "the provider asked to be left alone"
+            reason = "the provider asked for a pause"
         elif self.is_open and (now < self._closed_until or self._trying):
             reason = "circuit open"
         if reason:
@@ -233,7 +236,7 @@ class Guarded:
         self._failures = 0
 
     def _note(self, error: ProviderError, call: str, *, tried: bool) -> str:
-        """Count a failure, and return the meter's name for it."""
+        """Count a failure or start a pause, and return the result for the metrics."""
         now = self._now()
         if error.retry_after_s > 0:
             if call != "verify" or not error.limited:
@@ -245,12 +248,12 @@ class Guarded:
         self._failures += 1
         if self._failures == FAILURES:
             self._meter.circuit(self.provider.name, is_open=True)
-        if self._failures == FAILURES or tried:  # calls that began before the circuit opened do not prolong it
+        if self._failures == FAILURES or tried:  # not for calls that began before the circuit opened
             self._closed_until = now + OPEN_S
         return "timeout" if isinstance(error, _Late) else "error"
 
     def _log(self, error: Exception) -> None:
-        """Log the place of an unexpected exception, not its text, which may contain anything."""
+        """Log the source location of an unexpected exception, but not its text, which may contain secrets."""
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
@@ -273,8 +276,8 @@ NO_PROVIDER: Final = Unavailable.NONE
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A domain's provider, ready for calls. stamp: differs after every change; a challenge with another stamp is
-    expired. timeout_s: time that a user may take to answer."""
+    """A domain's provider, ready for calls. stamp: differs after every change of the configuration; a challenge with
+    another stamp is no longer valid. timeout_s: the time limit of a user's answer in seconds."""
 
     name: str
     stamp: str
@@ -286,7 +289,8 @@ class Providers(Protocol):
     """The providers of all domains."""
 
     def of(self, domain_id: int) -> Attached | Unavailable:
-        """Return a domain's provider. Never waits; a change applies to the next call."""
+        """Return a domain's provider, or why there is none, without waiting. A change of the configuration applies to
+        the next call."""
 
 
 async def _within(deadline_s: float, ask: Callable[[], Awaitable[ResultT]]) -> ResultT:

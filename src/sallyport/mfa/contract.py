@@ -1,4 +1,4 @@
-"""The test that every provider must pass, built-in or installed.
+"""The tests that every provider must pass, built-in or installed.
 
     from sallyport.mfa.contract import Behaviour, ProviderContract
 
@@ -8,9 +8,10 @@
             async with running_acme() as bench:
                 yield bench
 
-A `Bench` is a small substitute for the provider's service: a server on loopback that speaks its protocol, checks each
-request, and behaves as the test sets it. The docstrings below call it "the other end". The tests are async functions
-for trio; pytest-trio with `trio_mode = true` runs them. Nothing here imports pytest.
+A `Bench` provides the provider and a small substitute for the provider's service: a server on loopback that implements
+its protocol, checks each request, and shows the behaviour that the test sets. The docstrings below call this server
+"the other end". The tests are async functions for trio; pytest-trio runs them with `trio_mode = true`. This module does
+not import pytest.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Behaviour(StrEnum):
     WAIT = "the user has not answered yet; the right code is right"
     DENY = "the user denies; every code is wrong"
     UNKNOWN_USER = "nobody is known"
-    # A provider must report each of the following as a failure, in every call that asks the other end.
+    # Each of the following is a failure, which a provider must report in every call that uses the other end.
     SILENT = "it takes requests and never answers"
     BROKEN_OFF = "it dies in the middle of an answer"
     NO_PROTOCOL = "it answers octets that are not its protocol"
@@ -58,14 +59,14 @@ class Behaviour(StrEnum):
 HTTP_FAILURES: Final = frozenset(Behaviour) - {
     Behaviour.APPROVE, Behaviour.WAIT, Behaviour.DENY, Behaviour.UNKNOWN_USER,
 }  # fmt: skip
-"""All failures that a provider over HTTP can meet."""
+"""All failures that a provider over HTTP can encounter."""
 
 
 class Bench(Protocol):
     """A provider and its other end.
 
-    fields: the configuration as the interface takes it. secrets: texts that must never be shown. failures: the
-    behaviours after UNKNOWN_USER that its transport can show. user: the name of an enrolled user.
+    fields: the configuration in the form of the API. secrets: texts that must never be shown. failures: the failures in
+    `Behaviour` that are possible with its transport. user: the name of an enrolled user.
     """
 
     provider: type[ConfiguredProvider]
@@ -88,11 +89,11 @@ class Bench(Protocol):
         """Number of requests that the other end has received."""
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Set the behaviour. It is APPROVE at first."""
+        """Set the behaviour of the other end; initially it is APPROVE."""
 
 
 class ProviderContract:
-    """The tests. A subclass has a fixture `bench`."""
+    """The tests. A subclass must define a fixture `bench`."""
 
     async def test_declares_what_it_is(self, bench: Bench) -> None:
         """A provider has a name and fields, and declares whether it takes codes."""
@@ -110,7 +111,7 @@ class ProviderContract:
         assert sorted(hidden) == sorted(bench.secrets)
 
     async def test_refused_fields_are_not_repeated(self, bench: Bench) -> None:
-        """A missing or malformed field is refused by name; the refusal repeats no value."""
+        """The refusal of a missing or malformed field names the field, and does not contain the value."""
         for name in bench.fields:
             for wrong in (None, "", "\x00\n", ["mallory-was-here"], {"mallory-was-here": _FIELD_SAMPLE}):
                 try:
@@ -123,14 +124,14 @@ class ProviderContract:
                     raise AssertionError(f"{name} takes {wrong!r}")
 
     async def test_begins_silently(self, bench: Bench) -> None:
-        """A provider that is made and closed twice sends no request, and its repr shows no secret."""
+        """A provider that is created and closed twice sends no request, and its repr shows no secret."""
         async with _made(bench) as provider:
             assert _without(bench, repr(provider))
             await provider.aclose()
         assert bench.requests == 0
 
     async def test_enrolment_sends_no_prompt(self, bench: Bench) -> None:
-        """A question about an enrolment is answered, perhaps by UNKNOWN, without a prompt."""
+        """A request for an enrolment is answered without a prompt; the answer may be UNKNOWN."""
         async with _made(bench) as provider:
             assert await provider.enrolled(bench.user) in {Enrolment.ENROLLED, Enrolment.UNKNOWN}
             bench.behave(Behaviour.UNKNOWN_USER)
@@ -163,8 +164,8 @@ class ProviderContract:
         assert answer.outcome in {Outcome.DENIED, Outcome.WRONG_CODE}
 
     async def test_one_challenge_is_one_prompt(self, bench: Bench) -> None:
-        """A repeated challenge sends no second prompt, also if it is repeated at the same time. Another challenge sends
-        its own."""
+        """A repeated challenge sends no second prompt, even if it is repeated simultaneously. Another challenge sends
+        its own prompt."""
         bench.behave(Behaviour.WAIT)
         question = _question(bench)
         async with _made(bench) as provider:
@@ -180,7 +181,7 @@ class ProviderContract:
             assert bench.prompts == 2 * once
 
     async def test_another_process_continues_a_challenge(self, bench: Bench) -> None:
-        """A new instance of the provider continues with the handle alone, which fits into the store and has no
+        """A new instance of the provider can continue with only the handle, which fits into the store and contains no
         secret."""
         bench.behave(Behaviour.WAIT)
         question = _question(bench)
@@ -193,8 +194,7 @@ class ProviderContract:
             assert (await _finish(bench, provider, question, answer)).outcome is Outcome.APPROVED
 
     async def test_answer_of_a_waiting_challenge(self, bench: Bench) -> None:
-        """Until the user answers, poll returns WAITING or does not return. Afterwards each poll returns the same
-        answer."""
+        """Until the user answers, poll returns WAITING or waits. Afterwards each poll returns the same answer."""
         bench.behave(Behaviour.WAIT)
         async with _made(bench) as provider:
             answer = await provider.start(_question(bench))
@@ -223,7 +223,7 @@ class ProviderContract:
                 await _finish(bench, provider, question, await provider.start(question))
             ).outcome is Outcome.APPROVED
 
-    async def test_code_behind_the_password(self, bench: Bench) -> None:
+    async def test_code_appended_to_the_password(self, bench: Bench) -> None:
         """A code is checked without a `start` before it and without a prompt. A provider without codes approves
         none."""
         async with _made(bench) as provider:
@@ -232,7 +232,7 @@ class ProviderContract:
         assert bench.prompts == 0
 
     async def test_odd_codes_are_wrong_codes(self, bench: Bench) -> None:
-        """No code causes a failure, since a failure may admit the user (fallbackAction)."""
+        """An odd code never causes a ProviderError, since fallbackAction may then admit the user."""
         async with _made(bench) as provider:
             for text in _ODD_CODES:
                 answer = await provider.verify(_question(bench), Code(text), "")
@@ -242,8 +242,8 @@ class ProviderContract:
             assert answer.outcome in {Outcome.WRONG_CODE, Outcome.DENIED, Outcome.NOT_ENROLLED}
 
     async def test_failures_are_failures(self, bench: Bench) -> None:
-        """Each failure of the other end is a ProviderError without secrets, in every call that asks it. Once the other
-        end works again, so does the provider."""
+        """For each failure of the other end, a call that uses it raises a ProviderError without secrets, or returns no
+        definite answer. After the other end works again, the provider works too."""
         for failure in sorted(bench.failures - {Behaviour.SILENT}):
             bench.behave(Behaviour.WAIT)
             question = _question(bench, challenge_id=f"{sorted(Behaviour).index(failure):032x}")
@@ -274,7 +274,7 @@ class ProviderContract:
 
 @asynccontextmanager
 async def _made(bench: Bench) -> AsyncIterator[Provider]:
-    """Yield a provider, and close it at the end. The block must end within PATIENCE_S."""
+    """Yield a new provider, and close it at the end. The block must end within PATIENCE_S."""
     with trio.fail_after(PATIENCE_S):
         provider = bench.provider(bench.provider.fields.model_validate(bench.fields), bench.host)
         try:
@@ -313,7 +313,7 @@ async def _poll(provider: Provider, answer: Answer) -> Answer:
 
 
 def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[], Awaitable[object]]]:
-    """Return a call of each method. `start` gets a new challenge, since it sends no request for one that has begun."""
+    """Return a call of each method. `start` gets a new challenge, since a repeated one would send no request."""
     new = _question(bench, challenge_id="d" * 32)
     return [
         lambda: provider.enrolled(bench.user),
@@ -325,7 +325,7 @@ def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[
 
 
 async def _fails(bench: Bench, ask: Callable[[], Awaitable[object]], failure: Behaviour) -> None:
-    """Check that a call that asks the other end raises ProviderError or returns that the answer is not known."""
+    """Check that a call raises ProviderError or returns no definite answer, if it uses the other end."""
     asked = bench.requests
     try:
         with trio.fail_after(PATIENCE_S / 2):
@@ -341,7 +341,7 @@ async def _fails(bench: Bench, ask: Callable[[], Awaitable[object]], failure: Be
 
 
 async def _cancel_when_asked(bench: Bench, ask: Callable[[], Awaitable[object]]) -> None:
-    """Cancel a call as soon as the other end has its request, or let it return if it sends none."""
+    """Cancel a call as soon as the other end has received its request. A call that sends no request may return."""
     asked, returned = bench.requests, trio.Event()
 
     async def run() -> None:
@@ -356,7 +356,7 @@ async def _cancel_when_asked(bench: Bench, ask: Callable[[], Awaitable[object]])
 
 
 async def _outcome(bench: Bench, ask: Callable[[], Awaitable[object]]) -> Outcome | None:
-    """Return the outcome of a call; None if it failed or has no outcome."""
+    """Return the outcome of a call; None if it raised ProviderError or returned no Answer."""
     try:
         result = await ask()
     except ProviderError as error:
@@ -370,7 +370,7 @@ def _without(bench: Bench, text: str) -> bool:
 
 
 class _Kept(logging.Handler):
-    """A handler that keeps all lines that are logged through the standard library."""
+    """A log handler that collects all lines that are logged through the standard library."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -382,7 +382,7 @@ class _Kept(logging.Handler):
 
 @contextmanager
 def _quiet(bench: Bench) -> Iterator[None]:
-    """Check that no secret and no user name is logged in the block, at level DEBUG too."""
+    """Check that the block logs no secret and no user name, even at level DEBUG."""
     root, kept = logging.getLogger(), _Kept()
     level = root.level
     root.addHandler(kept)

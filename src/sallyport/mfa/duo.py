@@ -1,8 +1,8 @@
 """Duo, over its Auth API v2: a push to the phone, or a passcode.
 
-preauth shows whether the user is enrolled, may pass without a prompt (bypass) or is locked out, and sends no prompt.
-auth with async=1 starts a push and returns a txid; auth_status is a long poll on it. Requests are signed with signature
-version 2 and HMAC-SHA512.
+preauth sends no prompt. Its answer shows whether the user is enrolled, may log in without a prompt (bypass), or is
+locked out. auth with async=1 starts a push and returns a txid; auth_status is a long poll for its answer. Requests are
+signed with signature version 2 and HMAC-SHA512.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sallyport.outgoing.http import exchange, json_object, member, text_at
 _CODE_TEXT: Final = "Enter a passcode from Duo Mobile."
 _PLAIN_TEXT: Final = "A passcode can only be checked with PAP."
 _LONG_POLL_S: Final = 20.0
-_AGAIN_S: Final = 1.0  # if Duo answers the long poll at once
+_AGAIN_S: Final = 1.0  # pause if Duo answers the long poll at once
 _ENROLMENTS: Final = {
     "auth": Enrolment.ENROLLED,
     "allow": Enrolment.ENROLLED,
@@ -41,10 +41,10 @@ _ENDED_BEFORE: Final = {
 _STATUSES: Final = {"allow": Outcome.APPROVED, "deny": Outcome.DENIED, "waiting": Outcome.WAITING}
 _LONGEST_CODE: Final = 32
 _SKEW_S: Final = 60
-"""Seconds by which the clocks may differ: Duo accepts signatures of the last five minutes."""
+"""Maximum difference of the clocks in seconds. Duo accepts signatures of the last five minutes."""
 # https://duo.com/docs/authapi#api-details, "Response Format"
 _REFUSALS: Final = {
-    40101: "Duo misses the signature",
+    40101: "Duo finds no signature",
     40102: "Duo does not know the ikey: check ikey and host, which belong together",
     40103: "Duo refuses the signature: check skey, host and the clock",
     40104: "Duo refuses the signature: check the clock of this machine",
@@ -54,7 +54,7 @@ _REFUSALS: Final = {
 
 
 class _Malformed(ProviderError):
-    """Duo refuses the parameters (HTTP 400)."""
+    """Duo has refused the parameters (HTTP 400)."""
 
 
 class DuoFields(Fields):
@@ -67,7 +67,8 @@ class DuoFields(Fields):
 
 
 def canonical_parameters(parameters: Mapping[str, str]) -> str:
-    """Return the parameters in the form that is signed and sent: quoted as in RFC 3986, sorted by the quoted name."""
+    """Return the parameters in the form that is signed and sent: percent-encoded (RFC 3986), sorted by the encoded
+    name."""
     return "&".join(
         f"{name}={value}" for name, value in sorted((quote(k, "~"), quote(v, "~")) for k, v in parameters.items())
     )
@@ -97,29 +98,30 @@ class Duo:
         self._once = Once()
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Ask preauth, which sends no prompt."""
+        """Return the enrolment that preauth shows. It sends no prompt."""
         result = text_at(await self._preauth({"username": user}), "result")
         if result not in _ENROLMENTS:
             raise ProviderError("Duo's preauth gives an unknown answer")
         return _ENROLMENTS[result]
 
     async def check(self) -> str:
-        """Compare the clocks by `ping`, which is unsigned, then send `check`, whose signature Duo checks."""
+        """Compare the clocks by `ping`, which is not signed. Then send `check`, for which Duo verifies the
+        signature."""
         answer = await exchange(self._client, "GET", "/auth/v2/ping", headers={"Accept": "application/json"})
         now, theirs = self._host.clock() // SECOND, member(json_object(answer), "response", "time")
         if answer.status_code != 200 or not isinstance(theirs, int):
-            raise ProviderError(f"what answers is not Duo's Auth API (HTTP {answer.status_code}): check host")
+            raise ProviderError(f"the server is not Duo's Auth API (HTTP {answer.status_code}): check host")
         if abs(now - theirs) > _SKEW_S:
             raise ProviderError(f"the clock of this machine is {abs(now - theirs)} s off Duo's: set it, best by NTP")
         await self._call("GET", "/auth/v2/check", {})
-        return "Duo takes the keys, and the clocks agree"
+        return "Duo accepts the keys, and the clocks agree"
 
     async def start(self, question: Question) -> Answer:
-        """Send a push; ask for a passcode if the user has no device for a push."""
+        """Send a push, or ask for a passcode if the user has no device that accepts a push."""
         return await self._once.start(question.challenge_id, lambda: self._begin(question))
 
     async def poll(self, handle: str) -> Answer:
-        """Wait for the user's answer by Duo's long poll."""
+        """Wait for the user's answer with Duo's long poll."""
         began = trio.current_time()
         with trio.move_on_after(_LONG_POLL_S):
             answer = await self._call("GET", "/auth/v2/auth_status", {"txid": handle}, timeout_s=2 * _LONG_POLL_S)
@@ -137,7 +139,7 @@ class Duo:
             return Answer(Outcome.DENIED, text=_PLAIN_TEXT)
         typed = code.text.strip()
         if not (typed.isascii() and typed.isalnum() and len(typed) <= _LONGEST_CODE):
-            return Answer(Outcome.WRONG_CODE)  # Duo would call it a malformed request
+            return Answer(Outcome.WRONG_CODE)  # Duo would answer that the request is malformed
         asked = {"username": question.user, "factor": "passcode", "passcode": typed} | _source(question)
         try:
             answer = await self._call("POST", "/auth/v2/auth", asked)
@@ -189,13 +191,13 @@ class Duo:
     async def _preauth(self, parameters: Mapping[str, str]) -> Mapping[str, object]:
         try:
             return await self._call("POST", "/auth/v2/preauth", parameters)
-        except _Malformed:  # Duo refuses the name. Any user can type such a name, so this is no failure
+        except _Malformed:  # Duo refuses the name. This is no failure, since any user can type such a name
             return {"result": "enroll"}
 
     async def _call(
         self, method: str, path: str, parameters: Mapping[str, str], *, timeout_s: float | None = None
     ) -> Mapping[str, object]:
-        """Send a signed call and return its `response`. ProviderError: the stat is not OK."""
+        """Send a signed request, and return the `response` in the answer. ProviderError: the `stat` is not OK."""
         date = formatdate(self._host.clock() / SECOND, usegmt=False)
         signature = sign(self._skey, date, method, self._signed_host, path, parameters)
         credentials = b64encode(f"{self._ikey}:{signature}".encode()).decode()
@@ -224,13 +226,14 @@ def _source(question: Question) -> dict[str, str]:
 
 
 def _shown(text: str) -> str:
-    """Return a text that Duo shows on the phone: up to 100 printable characters. The device that logs in sets the
-    station."""
+    """Return a text for display on the phone: at most 100 printable characters. This is necessary since the client
+    chooses the station's text."""
     return "".join(character for character in text if character.isprintable())[:100] or "-"
 
 
 def _takes_push(preauth: Mapping[str, object]) -> bool:
-    """Return whether one of the devices takes a push. Without a list of devices Duo selects one by `auto`."""
+    """Return whether one of the devices accepts a push. If there is no list of devices, the result is True, since Duo
+    then selects a device itself (`auto`)."""
     devices = member(preauth, "devices")
     if not isinstance(devices, list):
         return True

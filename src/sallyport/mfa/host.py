@@ -1,5 +1,5 @@
-"""The configuration of a provider, and the parts of the service that it may use; one prompt for one challenge, for a
-provider whose service has no idempotency keys."""
+"""The configuration of a provider, the parts of the service that it may use, and a cache that prevents duplicate
+prompts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ KEPT_S: Final = 300.0  # longer than any login lasts
 
 
 class Fields(Model):
-    """The configuration of a provider, in the interface's spelling. A secret is a SecretStr, and never returned."""
+    """The configuration of a provider, with the field names of the API. A secret is a SecretStr, and is never
+    returned."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
 
@@ -33,18 +34,18 @@ class Seeds(Protocol):
     """The one-time-password seeds of the endpoint users."""
 
     async def seed(self, domain_id: int, user: str) -> str | None:
-        """Return the user's confirmed seed, base32; None if there is none. Raises StoreError, SecretError."""
+        """Return the user's confirmed seed in base32; None if there is none. Raises StoreError, SecretError."""
 
     async def spend(self, domain_id: int, user: str, step: int) -> bool:
-        """Store the time step of an accepted code; it is on disk when this returns. False: this step or a later one is
-        spent."""
+        """Store the time step of an accepted code, so that it cannot be used again; it is on disk when this returns.
+        False: this step or a later one was already used."""
 
 
 class WalletPrompts(Protocol):
-    """Presentation requests to wallets at a login. All calls raise StoreError."""
+    """Presentation requests to wallets for logins. Each call may raise StoreError."""
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
-        """Whether a user of the domain holds a valid credential of that issuer. schema_id 0: of any schema."""
+        """Return whether a user of the domain holds a valid credential of the issuer. schema_id: 0 for any schema."""
 
     async def open(
         self,
@@ -57,20 +58,21 @@ class WalletPrompts(Protocol):
         purpose: str,
         expires_at: int,
     ) -> int | None:
-        """Ask the user's wallet for that credential. Return the request's id, the same for the same challenge_id, or
-        None if the user holds no such credential. purpose: the text that the user reads. expires_at: microseconds."""
+        """Open a request to the user's wallet for such a credential, and return its id; None if the user holds no such
+        credential. For the same challenge_id the same id is returned. purpose: the text for the user. expires_at:
+        microseconds."""
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Return True if the request was accepted, False if it was declined, withdrawn or expired, None if it is still
-        open after that time."""
+        """Wait for the answer. Return True if the request was accepted, False if it was declined, withdrawn or expired,
+        None if it is still pending after `within_s`."""
 
     async def withdraw(self, request_id: int) -> None:
-        """Close the request: the login is over."""
+        """Close the request, since the login has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The parts of the service that a provider may use. domain: the name of the domain that it serves."""
+    """The parts of the service that a provider may use. domain: the name of the provider's domain."""
 
     domain_id: int
     domain: str
@@ -81,19 +83,19 @@ class Host:
 
 
 class ConfiguredProvider(Provider, Protocol):
-    """A provider as the service makes it. A package adds its own by an entry point in the group `sallyport.mfa` that
-    names a class like this; the class must pass `sallyport.mfa.contract`."""
+    """A provider class that the service can create. An installed package can add one by an entry point in the group
+    `sallyport.mfa`. The class must pass the tests in `sallyport.mfa.contract`."""
 
     fields: ClassVar[type[Fields]]
 
     def __init__(self, fields: Fields, host: Host) -> None:
-        """Keep the configuration; connect to nothing yet."""
+        """Store the configuration, without connecting."""
 
 
 class Once:
-    """A cache of the answers that started the last challenges. After a restart the store has their handles. Only
-    answers with a prompt or a handle are cached: a repeated refusal sends no prompt. An answer is kept for KEPT_S,
-    since its handle may be a secret.
+    """A cache of the first answers to the last challenges, so that a repeated challenge sends no second prompt. Only
+    answers with a prompt or a handle are cached, since repeating a refusal sends no prompt. An answer is deleted after
+    KEPT_S, since its handle may be secret. After a restart, the handles are in the store.
     """
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
@@ -101,8 +103,9 @@ class Once:
         self._beginning: dict[str, trio.Event] = {}
 
     async def start(self, challenge_id: str, begin: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Return the answer of `begin`, which runs once for a challenge_id. A second call waits for the first; if that
-        fails or is cancelled, it runs `begin` again. The exceptions of `begin` propagate."""
+        """Return the answer of `begin`, which runs once for each challenge_id. A simultaneous second call waits for the
+        first call; if that fails or is cancelled, the second call runs `begin` again. The exceptions of `begin`
+        propagate."""
         while (running := self._beginning.get(challenge_id)) is not None:
             await running.wait()
         known = self._answers.get(challenge_id, now=trio.current_time())

@@ -1,6 +1,7 @@
-"""Okta, over its Factors API: a push to Okta Verify first, otherwise a code from an app (token:software:totp).
+"""Okta, over its Factors API: a push to Okta Verify, or if the user has none, a code from an app (token:software:totp).
 
-The factor's verify operation does both: without a passCode it sends a push and answers with a link to poll.
+The verify operation of a factor does both. Without a passCode it sends a push, and the answer contains a link for
+polling.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ _PUSH: Final = "push"
 _TOTP: Final = "token:software:totp"
 _CODE_TEXT: Final = "Enter the code from your app."
 _PLAIN_TEXT: Final = "A code can only be checked with PAP."
-_AGAIN_S: Final = 2.0  # Okta counts requests
+_AGAIN_S: Final = 2.0  # Okta limits the rate of requests
 _LONGEST_CODE: Final = 32
 _LONGEST_LINK: Final = 1500
-# Okta's user statuses that never get in: https://developer.okta.com/docs/api/openapi/okta-management
+# The user statuses with which no login is possible: https://developer.okta.com/docs/api/openapi/okta-management
 _SHUT_OUT: Final = frozenset({"LOCKED_OUT", "SUSPENDED", "DEPROVISIONED"})
 _RESULTS: Final = {
     "SUCCESS": Outcome.APPROVED,
@@ -33,7 +34,7 @@ _RESULTS: Final = {
     "TIMEOUT": Outcome.DENIED,
     "WAITING": Outcome.WAITING,
 }
-# Error code of a 403 that is about the API token, not about the user's code: no permission for the operation.
+# The error codes of HTTP 403 that concern the API token (no permission for the operation), not the user's code.
 _NOT_ALLOWED: Final = frozenset({"E0000006", "E0000022"})
 
 
@@ -45,7 +46,8 @@ class OktaFields(Fields):
 
 
 class _User(NamedTuple):
-    """A user of Okta. id: empty if there is none. factors: the id of the active factor of each kind."""
+    """A user of Okta. id: empty if there is no such user. shut_out: whether the user's status prevents all logins.
+    factors: the id of the active factor of each type."""
 
     id: str
     shut_out: bool
@@ -68,7 +70,7 @@ class Okta:
         self._once = Once()
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Look at the user's factors."""
+        """Return whether the user has an active factor."""
         found = await self._user(user)
         return Enrolment.ENROLLED if found.factors else Enrolment.NOT_ENROLLED
 
@@ -83,7 +85,7 @@ class Okta:
         return Answer(outcome, handle=handle if outcome is Outcome.WAITING else "", again_s=_AGAIN_S)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check a code with the user's code factor."""
+        """Check a code with the user's TOTP factor."""
         if code.text is None:
             return Answer(Outcome.DENIED, text=_PLAIN_TEXT)
         typed = code.text.strip()
@@ -104,7 +106,7 @@ class Okta:
         return Answer(outcome)
 
     async def cancel(self, handle: str) -> None:
-        """Cancel the push if Okta gave a link for it."""
+        """Cancel the push, if Okta's answer contained a link for this."""
         link = _links(handle).get("cancel")
         if link is not None:
             await self._send("DELETE", link)
@@ -126,10 +128,10 @@ class Okta:
         return Answer(Outcome.WAITING, handle=self._handle(document), again_s=_AGAIN_S)
 
     async def _user(self, login: str) -> _User:
-        if login in {"", ".", ".."}:  # such names would address other paths
+        if login in {"", ".", ".."}:  # such names would lead to other paths
             return _User("", False, {})
         response = await self._send("GET", f"/api/v1/users/{quote(login, safe='')}")
-        if response.status_code in {400, 404}:  # 400: Okta refuses the name, and anyone can type such a name
+        if response.status_code in {400, 404}:  # 400: Okta refuses the name, which any user can type
             return _User("", False, {})
         _check(response)
         document = json_object(response)
@@ -144,8 +146,8 @@ class Okta:
         return _User(user_id, text_at(document, "status") in _SHUT_OUT, factors)
 
     def _handle(self, document: object) -> str:
-        """Return the links of the next step as a handle. A link to another origin is refused here, before the login
-        waits for the prompt."""
+        """Return the links for polling and cancelling as a handle. A link to another origin is refused now, before the
+        login waits for the prompt."""
         links = {}
         for name in ("poll", "cancel"):
             link = text_at(document, "_links", name, "href")
@@ -187,7 +189,7 @@ def _result(document: object) -> Outcome:
 
 
 def _identifier(text: str) -> str:
-    """Return an identifier as a part of a path."""
+    """Return an identifier that is safe as a part of a path. ProviderError: it is not."""
     if not (text.isascii() and text.replace("-", "").replace("_", "").isalnum() and len(text) <= 100):
         raise ProviderError("Okta answered without a usable id")
     return text
@@ -204,6 +206,6 @@ def _links(handle: str) -> dict[str, str]:
         links = None
     poll = text_at(links, "poll")
     if not poll:
-        raise ProviderError("the handle is none of Okta's")
+        raise ProviderError("the handle is not from Okta")
     cancel = text_at(links, "cancel")
     return {"poll": poll, "cancel": cancel} if cancel else {"poll": poll}

@@ -21,20 +21,19 @@ CHECKS_PER_MINUTE: Final = 5
 
 
 def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
-    """The operations of this slice."""
+    """Declare the operations of MFA providers."""
     checks = PerMinute[int](CHECKS_PER_MINUTE, "checks", clock)
     providers = Operations("MFA providers", gate)
 
     @providers.post("/ad/GetMFAProvider", roles=READERS)
     async def get_mfa_provider(body: GetMfaProvider, caller: Caller) -> MfaProvider:
-        """Return the provider of a domain's second factor, with its fields but the secrets. 404: the domain
-        has none."""
+        """Return the provider of a domain's second factor, with its fields except secrets. 404: the domain has none."""
         name, timeout_s, fields = service.shown(body.domainId)
         return MfaProvider(provider=name, timeoutSeconds=timeout_s, **fields)
 
     @providers.post("/ad/SetMFAProvider", roles=ADMINS)
     async def set_mfa_provider(body: SetMfaProvider, caller: Caller) -> Done:
-        """Set the provider of a domain's second factor from the next login on. It replaces the former one.
+        """Set the provider of a domain's second factor from the next login on. It replaces the previous one.
 
         totp {}, duo {ikey, skey, host}, okta {domain, apiToken}, privacyidea {url, realm?, adminToken?}, webhook {url,
         secret}, radius {host, port?, secret}, wallet {issuerDid, schemaId?}, or an installed one.
@@ -46,7 +45,7 @@ def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
     async def check_mfa_provider(body: CheckMfaProvider, caller: Caller) -> MfaProviderChecked:
         """Ask the provider of a domain's second factor whether it answers and accepts the keys. No prompt is sent.
 
-        404: the domain has none. 429: a domain may have five checks a minute.
+        404: the domain has none. 429: the limit is five checks a minute for each domain.
         """
         if not caller.is_installation:
             checks.admit(body.domainId)

@@ -1,14 +1,14 @@
-"""privacyIDEA: OTP tokens, codes that it sends by mail or SMS, and push. It uses /validate, which needs no login, and
-with an admin's token /validate/triggerchallenge and /token.
+"""privacyIDEA: OTP tokens, codes by mail or SMS, and push. The provider uses /validate, which needs no authentication,
+and if it has an admin token, also /validate/triggerchallenge and /token.
 
-    start   triggerchallenge {user, realm}              push sent: WAITING;  a code sent or due: CODE;  no token
-    poll    polltransaction, then check {transaction}   the check consumes the approval, so that it admits one login
-    verify  check {user, realm, pass [, transaction]}   ACCEPT, REJECT, DECLINED, or CHALLENGE for one more
+    start   triggerchallenge {user, realm}              push: WAITING; code: CODE; no token: NOT_ENROLLED
+    poll    polltransaction, then check {transaction}   the check spends the approval, so that it admits one login
+    verify  check {user, realm, pass [, transaction]}   ACCEPT, REJECT, DECLINED, or CHALLENGE for another code
 
-Without an admin's token a check with an empty password starts a challenge, which triggers only tokens without a PIN;
-for other tokens privacyIDEA counts it as a failure, and the enrolment of a user cannot be asked.
+Without an admin token, a check with an empty password starts the challenge. This triggers only tokens without a PIN;
+for other tokens privacyIDEA counts a failure. The enrolment of users cannot be determined then.
 
-A handle is the transaction's id, followed by the user if it is polled: the check that ends a push needs both.
+A handle is the id of the transaction. For a push, the user's name follows, since the final check needs both.
 """
 
 from __future__ import annotations
@@ -32,24 +32,25 @@ _REMEMBERED: Final = 10_000
 _PLAIN_TEXT: Final = "A code can only be checked with PAP."
 _LONGEST_TEXT: Final = 200  # a Reply-Message holds 253 octets
 _LONGEST_CODE: Final = 128  # the longest User-Password (RFC 2865 section 5.2)
-# An OTP has 6 to 8 digits; more in front of its last six are a PIN.
+# An OTP has 6 to 8 digits. If three or more characters precede the last six digits, they contain a PIN.
 _PIN_AND_OTP: Final = re.compile(r".{3,}[0-9]{6}", re.DOTALL)
 _HEADER: Final = re.compile(r"[\x21-\x7e]+")
 _TRANSACTION: Final = re.compile(r"[0-9A-Za-z_-]{1,100}")
 
 # Error codes of privacyIDEA (privacyidea/lib/error.py).
 _NO_SUCH_USER: Final = 904
-# About this user: a policy forbids it (303), the token is locked or revoked (1007).
+# Refusals that concern the user: a policy forbids the login (303), or the token is locked or revoked (1007).
 _FORBIDDEN: Final = frozenset({303, 1007})
 
 _JUDGED: Final = {"ACCEPT": Outcome.APPROVED, "REJECT": Outcome.WRONG_CODE, "DECLINED": Outcome.DENIED}
 _NO_WAY_ON: Final = Answer(Outcome.DENIED)
 _VERDICTS: Final = frozenset({*_JUDGED, "CHALLENGE"})
 _POLLED: Final = {"pending": Outcome.WAITING, "declined": Outcome.DENIED, "cancelled": Outcome.DENIED}
-# Token types that give no second factor at a login, and the states of a roll-out in which a token can be used.
+# The token types that are no second factor for logins, and the roll-out states in which a token can be used.
 _NO_FACTOR: Final = frozenset({"sshkey", "certificate"})
 _ROLLED_OUT: Final = frozenset({"", "enrolled"})
-# Older servers send no client mode. A challenge for a browser cannot be answered over RADIUS.
+# The client mode by token type, since older servers do not send it. A challenge for a browser cannot be answered over
+# RADIUS.
 _MODES: Final = {"push": "poll", "tiqr": "poll", "webauthn": "webauthn", "passkey": "webauthn", "u2f": "u2f"}
 
 
@@ -59,7 +60,7 @@ def _one_word(value: SecretStr) -> SecretStr:
     return value
 
 
-# Longer than a SecretKey: a JWT that lists all the rights of an admin has 4,400 characters.
+# Longer than a SecretKey, since a JWT with all rights of an admin has 4,400 characters.
 _AdminToken = Annotated[SecretStr, Field(min_length=1, max_length=8000), AfterValidator(_one_word)]
 
 
@@ -76,7 +77,7 @@ class PrivacyIdeaFields(Fields):
 
 
 class _Reply(NamedTuple):
-    """An answer. error: privacyIDEA's code; 0 if the answer is no error."""
+    """An answer. error: privacyIDEA's error code; 0 if there is no error."""
 
     document: Mapping[str, object]
     error: int = 0
@@ -93,16 +94,17 @@ class PrivacyIdea:
         assert isinstance(fields, PrivacyIdeaFields)  # noqa: S101  the caller made it with `fields`
         self._client = host.http(fields.url, headers={"Accept": "application/json"})
         self._realm = {"realm": fields.realm} if fields.realm else {}
-        # privacyIDEA takes the token without a scheme. Only requests that need the token have it.
+        # privacyIDEA expects the token without an authentication scheme. Only requests that need the token contain it.
         self._admin = {"Authorization": fields.adminToken.get_secret_value()} if fields.adminToken else None
         self._once = Once()
         self._spent = BoundedMap[str, None](_REMEMBERED)
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Look for an active token in the user's list. This starts no challenge."""
+        """Return whether the user has a usable token. This starts no challenge."""
         if self._admin is None or not user:  # without a name the server would list the tokens of all users
             return Enrolment.UNKNOWN
-        # The entry of a push token has its keys, 10 KiB. A page of 15 stays below the limit of an answer.
+        # The entry of a push token contains its keys, 10 KiB. So a page of 15 entries does not exceed the length limit
+        # of answers.
         params = {"user": user, **self._realm, "active": "True", "pagesize": "15"}
         reply = await self._as_admin("GET", "/token/", params=params)
         if reply.error == _NO_SUCH_USER:
@@ -114,20 +116,20 @@ class PrivacyIdea:
         return Enrolment.ENROLLED if any(map(_is_usable, tokens)) else Enrolment.NOT_ENROLLED
 
     async def check(self) -> str:
-        """Ask for a transaction that does not exist and, with an admin token, for tokens."""
+        """Request a transaction that does not exist, and if there is an admin token, a list of tokens."""
         _check(await self._ask("GET", "/validate/polltransaction/0"))
         if self._admin is None:
             return "privacyIDEA answers; without an adminToken the enrolment of users stays unknown"
         await self.enrolled(CHECK_USER)
-        return "privacyIDEA answers and takes the adminToken"
+        return "privacyIDEA answers and accepts the adminToken"
 
     async def start(self, question: Question) -> Answer:
         """Trigger the user's tokens."""
         return await self._once.start(question.challenge_id, lambda: self._begin(question.user))
 
     async def poll(self, handle: str) -> Answer:
-        """Ask whether the phone has answered; if it has approved, spend the approval. The server also answers `pending`
-        for a transaction that it has forgotten: the caller's deadline ends the wait."""
+        """Ask whether the user has answered on the phone, and spend an approval. The server also answers `pending` for
+        a transaction that it no longer knows; then the caller's deadline ends the wait."""
         transaction, user = _parts(handle)
         if transaction in self._spent:
             return Answer(Outcome.APPROVED)
@@ -137,14 +139,14 @@ class PrivacyIdea:
         status = text_at(reply.document, "detail", "challenge_status")
         # Older servers send no status.
         if not isinstance(accepted, bool) or status not in ({"accept", ""} if accepted else {*_POLLED, ""}):
-            raise ProviderError("privacyIDEA answers a challenge_status that makes no sense")
+            raise ProviderError("privacyIDEA answered with an invalid challenge_status")
         if not accepted:
             outcome = _POLLED.get(status, Outcome.WAITING)
             return Answer(outcome, handle=handle if outcome is Outcome.WAITING else "")
         return await self._spend(transaction, user)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check what the user typed: a code, or a PIN followed by a code."""
+        """Check the typed text: a code, or a PIN followed by a code."""
         if code.text is None:
             return Answer(Outcome.WRONG_CODE, text=_PLAIN_TEXT)
         typed = code.text.strip()
@@ -156,14 +158,15 @@ class PrivacyIdea:
         transaction, _ = _parts(handle)
         answer = _judged(await self._validate(question.user, typed, transaction))
         if answer.outcome is Outcome.WRONG_CODE and _PIN_AND_OTP.fullmatch(typed):
-            # In a transaction the server expects the code alone, but users type their PIN before it as at other logins.
+            # In a transaction the server expects only the code, but users may type their PIN before it, as in other
+            # logins.
             answer = _judged(await self._validate(question.user, typed))
-        # The challenge stays open for another try.
+        # The challenge remains pending for another try.
         return replace(answer, handle=handle) if answer.outcome is Outcome.WRONG_CODE else answer
 
     async def cancel(self, handle: str) -> None:
-        """Cancel the challenge, so that a late approval is void. It expires by itself at an older server, or if the
-        admin token lacks the right cancelchallenge."""
+        """Cancel the challenge, so that a late approval has no effect. On an older server, or if the admin token lacks
+        the right cancelchallenge, the challenge only expires."""
         if self._admin is not None and handle:
             transaction, _ = _parts(handle)
             path = f"/token/challenges/transaction/{quote(transaction, safe='')}"
@@ -185,7 +188,7 @@ class PrivacyIdea:
             raise ProviderError("privacyIDEA does not return the number of triggered challenges")
         if triggered > 0:
             return _challenge(reply, user) or Answer(Outcome.NOT_ENROLLED)
-        # The server triggers nothing for a user without tokens, nor for tokens that take no challenge.
+        # The server triggers no challenge if the user has no tokens, or only tokens without challenges.
         enrolled = await self.enrolled(user)
         return Answer(Outcome.CODE if enrolled is Enrolment.ENROLLED else Outcome.NOT_ENROLLED)
 
@@ -199,12 +202,12 @@ class PrivacyIdea:
         return answer
 
     async def _spend(self, transaction: str, user: str) -> Answer:
-        """Spend the approval. The server then forgets it, so it is cached here for a repeated poll."""
+        """Spend the approval. The server deletes it then, so the result is cached here for a repeated poll."""
         reply = await self._validate(user, "", transaction)
         if reply.error and reply.error not in _FORBIDDEN:
             _check(reply)
         if reply.error or _verdict(reply) != "ACCEPT":
-            # Another poll has spent it at the same time, it was used elsewhere, or a policy requires more.
+            # A simultaneous poll has spent the approval, it was used elsewhere, or a policy requires more.
             return Answer(Outcome.APPROVED if transaction in self._spent else Outcome.DENIED)
         self._spent.put(transaction, None)
         return Answer(Outcome.APPROVED)
@@ -230,7 +233,8 @@ class PrivacyIdea:
 
 
 def _reply(status: int, document: Mapping[str, object]) -> _Reply:
-    """Return an answer as a result, or as an error with its code."""
+    """Return the answer as a reply with its error code. ProviderError: it is neither a result nor an error of
+    privacyIDEA."""
     succeeded = member(document, "result", "status")
     error = member(document, "result", "error", "code")
     if succeeded is True and status == 200:
@@ -242,7 +246,7 @@ def _reply(status: int, document: Mapping[str, object]) -> _Reply:
 
 def _check(reply: _Reply) -> None:
     if reply.error:
-        # Its text may quote the request.
+        # The error text is left out, since it may quote the request.
         raise ProviderError(f"privacyIDEA answered error {reply.error}")
 
 
@@ -250,33 +254,34 @@ def _verdict(reply: _Reply) -> str:
     """Return the result of /validate/check: ACCEPT, REJECT, CHALLENGE or DECLINED."""
     value = member(reply.document, "result", "value")
     said = member(reply.document, "result", "authentication")
-    if said is None and isinstance(value, bool):  # older servers send no verdict
+    if said is None and isinstance(value, bool):  # older servers do not send it
         refused = "CHALLENGE" if text_at(reply.document, "detail", "transaction_id") else "REJECT"
         said = "ACCEPT" if value else refused
     if not isinstance(said, str) or said not in _VERDICTS or value is not (said == "ACCEPT"):
-        raise ProviderError("privacyIDEA answered a check with a result that makes no sense")
+        raise ProviderError("privacyIDEA answered a check with an invalid result")
     return said
 
 
 def _judged(reply: _Reply) -> Answer:
-    """Return the answer of a check that spends no approval."""
+    """Convert the reply of a check of a typed text to an Answer."""
     if reply.error == _NO_SUCH_USER:
         return Answer(Outcome.NOT_ENROLLED)
     if reply.error in _FORBIDDEN:
-        # Not a ProviderError, by which the domain's fallbackAction might admit the user.
+        # This is not a ProviderError, since the domain's fallbackAction might then admit the user.
         return Answer(Outcome.DENIED)
     _check(reply)
     verdict = _verdict(reply)
     if verdict in _JUDGED:
         return Answer(_JUDGED[verdict])
-    # Another challenge: a code that was sent, or a push. After a push any code is accepted once the phone has approved.
+    # The reply is another challenge: a code was sent, or a push. For a push, any code is accepted after the user has
+    # approved.
     challenge = _challenge(reply, "")
     return replace(challenge, outcome=Outcome.CODE, handle=_parts(challenge.handle)[0]) if challenge else _NO_WAY_ON
 
 
 def _challenge(reply: _Reply, user: str) -> Answer | None:
-    """Return how to continue with a challenge: wait for a phone if the user has one, else ask for a code. None: only a
-    browser can answer it, or the user must enrol first."""
+    """Return the Answer that continues with a challenge: WAITING if there is a push, else CODE. None: only a browser
+    can answer the challenge, or the user must enrol first."""
     detail = member(reply.document, "detail")
     listed = member(detail, "multi_challenge")
     challenges = listed if isinstance(listed, list) and listed else [detail]
@@ -295,13 +300,14 @@ def _challenge(reply: _Reply, user: str) -> Answer | None:
 
 
 def _mode(challenge: object) -> str:
-    if text_at(challenge, "link"):  # the link in a QR code for an enrolment
+    if text_at(challenge, "link"):  # the link of a QR code for enrolment
         return "enrol"
     return text_at(challenge, "client_mode") or _MODES.get(text_at(challenge, "type"), "interactive")
 
 
 def _messages(challenges: list[object]) -> str:
-    """Return the messages for the user, each once. If the phone asks for a number, they include `Please press: 07`."""
+    """Return the messages for the user, without duplicates. If the user must select a number on the phone, they include
+    `Please press: 07`."""
     messages = dict.fromkeys(text_at(challenge, "message").strip() for challenge in challenges)
     text = " ".join(filter(None, messages))
     return "".join(letter if letter.isprintable() else " " for letter in text)[:_LONGEST_TEXT]
@@ -318,8 +324,8 @@ def _is_usable(token: object) -> bool:
 
 
 def _parts(handle: str) -> tuple[str, str]:
-    """Return the transaction and the user of a handle."""
+    """Return the transaction and the user in a handle. Raises ProviderError."""
     transaction, _, user = handle.partition(" ")
     if not _TRANSACTION.fullmatch(transaction):
-        raise ProviderError("the handle is none of privacyIDEA's")
+        raise ProviderError("the handle is not from privacyIDEA")
     return transaction, user

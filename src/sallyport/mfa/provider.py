@@ -1,4 +1,4 @@
-"""The second factor as the login path sees it: the questions that a provider is asked, and its answers."""
+"""The protocol between the login path and a provider of the second factor."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,27 +9,27 @@ from sallyport.outgoing.errors import ProviderError as ProviderError  # noqa: PL
 from sallyport.radius.password import chap_holds
 
 CHECK_USER: Final = "sallyport-check"
-"""Name of a user that a check asks about and that no provider should know."""
+"""The user name in checks, which no provider should know."""
 
 
 class Outcome(StrEnum):
-    """The outcomes of a question."""
+    """The outcomes of a call."""
 
     APPROVED = "approved"
-    DENIED = "denied"  # the user denied, or the provider refuses the user (locked, forbidden)
+    DENIED = "denied"  # the user has denied, or the provider refuses the user (locked, forbidden)
     WRONG_CODE = "wrong code"
-    WAITING = "waiting"  # ask again with `poll`
-    CODE = "code"  # the user must type a code, which `verify` gets
+    WAITING = "waiting"  # `poll` must be called
+    CODE = "code"  # the user must type a code, for `verify`
     NOT_ENROLLED = "not enrolled"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question.
+    """The answer of a provider to a call.
 
-    handle: identifies the conversation for `poll` or `verify`; at most 4,000 characters. It is stored, so that another
-    process can continue with it. text: shown to the user with a challenge; empty: the service's own text. again_s: for
-    WAITING, seconds until the next `poll`; 0 if `poll` itself waits for the user.
+    handle: identifies the conversation in `poll` and `verify`; at most 4,000 characters. It is stored, so that another
+    process can continue. text: a text for the user in a challenge; empty: the service's own text. again_s: for WAITING,
+    the seconds until the next `poll`; 0 if `poll` itself waits for the user.
     """
 
     outcome: Outcome
@@ -48,10 +48,11 @@ class Enrolment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One login that needs a second factor.
+    """A login that needs a second factor.
 
-    challenge_id: 32 hex digits, the same in every call for this login: an idempotency key. user: the name without its
-    realm. device: the NAS's name; source: its address; station: Calling-Station-Id. expires_at: microseconds, UTC.
+    challenge_id: 32 hex digits, equal in every call for this login, as an idempotency key. user: the name without its
+    realm. device: the name of the NAS. source: the address of the NAS. station: Calling-Station-Id. expires_at:
+    microseconds, UTC.
     """
 
     challenge_id: str
@@ -66,10 +67,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A code that the user typed: clear text (PAP), or a CHAP response, which can only be compared.
+    """A code that the user has typed: in clear (PAP), or as a CHAP response, which can only be compared with an
+    expected code.
 
-    text: None for a CHAP response; empty for none. response, challenge: RFC 2865 section 5.3, of 17 octets and of at
-    least 5.
+    text: the code in clear; None for a CHAP response; empty if no code was typed. response: 17 octets (RFC 2865 section
+    5.3). challenge: at least 5 octets.
     """
 
     text: str | None
@@ -77,45 +79,45 @@ class Code:
     challenge: bytes = b""
 
     def matches(self, candidate: str) -> bool:
-        """Return whether the user typed this code."""
+        """Return whether the user has typed the candidate."""
         if self.text is not None:
             return compare_digest(self.text.strip().encode(), candidate.encode())
         return len(self.response) == 17 and chap_holds(self.response, candidate.encode(), self.challenge)
 
 
 class Provider(Protocol):
-    """One domain's second factor.
+    """The provider of one domain's second factor.
 
     The caller sets a deadline for every call and may cancel it. A call raises ProviderError if the provider cannot be
     asked. Only `start` may prompt the user.
 
-    A class may have `async def check(self) -> str`: it tests that the provider is reachable and accepts the keys, and
-    returns the result in words. ProviderError: the error and its remedy. Without this method, a check asks for the
-    enrolment of CHECK_USER.
+    A class may also have `async def check(self) -> str`. It tests whether the provider is reachable and accepts the
+    keys, and returns the result in words; ProviderError contains the error and its remedy. Without this method, a check
+    requests the enrolment of CHECK_USER.
     """
 
     name: ClassVar[str]
     asks_for_codes: ClassVar[bool]
-    """Whether `verify` takes a code, which may then follow the password. A class that admits no user without a code may
-    have `only_codes: ClassVar[bool] = True`. A login that cannot carry a code, such as MS-CHAP, is then refused without
-    a call.
-    """
+    """Whether `verify` accepts codes; a code may then follow the password. A class that never admits a user without a
+    code may also have `only_codes: ClassVar[bool] = True`. A login that cannot contain a code, such as MS-CHAP, is then
+    refused without a call."""
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Return whether the user has a second factor here. It sends no prompt."""
+        """Return whether the user has a second factor at this provider, without sending a prompt."""
 
     async def start(self, question: Question) -> Answer:
-        """Start a challenge: send a push, or ask for a code. A repeated challenge_id starts nothing new."""
+        """Start a challenge: send a push, or ask for a code. A call with a repeated challenge_id sends no new
+        prompt."""
 
     async def poll(self, handle: str) -> Answer:
-        """Return the state after a WAITING answer: APPROVED, DENIED or WAITING."""
+        """Return the state of a challenge after a WAITING answer: APPROVED, DENIED or WAITING."""
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check a code; return APPROVED, DENIED, WRONG_CODE, NOT_ENROLLED, or CODE if another code is needed. handle:
-        of the CODE or WRONG_CODE answer before; empty if the code came with the password."""
+        """Check a code. Return APPROVED, DENIED, WRONG_CODE, NOT_ENROLLED, or CODE if another code is needed. handle:
+        the handle in the previous CODE or WRONG_CODE answer; empty if the code was appended to the password."""
 
     async def cancel(self, handle: str) -> None:
-        """Cancel the prompt of a login that ended without an answer, if the provider can."""
+        """Cancel the prompt of a login that has ended without an answer, if possible."""
 
     async def aclose(self) -> None:
         """Close connections."""

@@ -1,6 +1,6 @@
-"""The list of providers: the built-in ones, and installed ones by an entry point.
+"""The list of providers: built-in ones, and those of installed packages by entry points.
 
-Another package names its class in its pyproject.toml:
+A package declares its class in its pyproject.toml:
 
     [project.entry-points."sallyport.mfa"]
     acme = "acme_sallyport:Acme"
@@ -38,9 +38,10 @@ _METHODS: Final = ("enrolled", "start", "poll", "verify", "cancel", "aclose")
 
 
 def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[ConfiguredProvider]]:
-    """Return all providers by name, built-in ones first. found: entry points; None: those of the installed packages.
+    """Return all providers by name, built-in ones first. found: the entry points; None: those of the installed
+    packages.
 
-    A class that cannot be loaded, is no provider or has a name in use is left out, with a warning in the log.
+    A class that cannot be loaded, is no provider, or has a duplicate name is skipped with a warning in the log.
     """
     known: dict[str, type[ConfiguredProvider]] = {provider.name: provider for provider in BUILT_IN}
     for point in entry_points(group=GROUP) if found is None else found:

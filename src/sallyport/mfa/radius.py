@@ -1,8 +1,9 @@
 """A RADIUS server that checks codes, such as RSA, multiOTP, a Duo proxy or privacyIDEA's FreeRADIUS.
 
-Each question is an Access-Request with a Message-Authenticator. It has its own UDP socket, so that identifiers never
-run out. An Access-Challenge is passed on, with its State as the handle. An answer without a Message-Authenticator is
-refused, since an attacker on the path can turn its Access-Reject into an Access-Accept (BlastRADIUS, CVE-2024-3596).
+Each code is sent in an Access-Request with a Message-Authenticator. Each request has its own UDP socket, so that free
+identifiers never run out. After an Access-Challenge the user is asked again, with its State as the handle. An answer
+without a Message-Authenticator is refused, since an attacker on the path can convert its Access-Reject into an
+Access-Accept (BlastRADIUS, CVE-2024-3596).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _OUTCOMES: Final = {
 
 
 class RadiusFields(Fields):
-    """The server to ask."""
+    """The fields of the RADIUS server."""
 
     host: HostName = Field(description="Name or address of the server.")
     port: Annotated[int, Between(1, 65535)] = Field(default=1812, description="UDP port.")
@@ -66,7 +67,7 @@ class Radius:
     asks_for_codes: ClassVar[bool] = True
     only_codes: ClassVar[bool] = True
     tries_s: ClassVar[tuple[float, ...]] = (2.0, 3.0, 5.0)
-    """Seconds to wait for an answer after each transmission."""
+    """The seconds to wait for an answer after each transmission."""
 
     def __init__(self, fields: Fields, host: Host) -> None:
         assert isinstance(fields, RadiusFields)  # noqa: S101  the caller made it with `fields`
@@ -76,7 +77,7 @@ class Radius:
         self._host = host
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Return UNKNOWN: RADIUS has no request for enrolments."""
+        """Return UNKNOWN, since RADIUS has no request for enrolments."""
         return Enrolment.UNKNOWN
 
     async def check(self) -> str:
@@ -91,22 +92,23 @@ class Radius:
         return Answer(Outcome.CODE)
 
     async def poll(self, handle: str) -> Answer:
-        """Raise ProviderError: no answer is ever WAITING."""
+        """Raise ProviderError, since no answer is ever WAITING."""
         raise ProviderError("codes are typed, not waited for")
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Send the code. A cancelled call closes the socket; the server may have spent the code by then."""
+        """Check a code by an Access-Request. A cancelled call closes the socket, but the server may have spent the code
+        already."""
         return await self._answer(question.user, code, handle)
 
     async def _answer(self, user: str, code: Code, handle: str) -> Answer:
         if code.text is not None and not code.text.strip("\0"):
-            return Answer(Outcome.WRONG_CODE)  # some servers do not answer to an empty password at all
+            return Answer(Outcome.WRONG_CODE)  # some servers do not answer an empty password at all
         authenticator = token_bytes(16)
         try:
             attributes = push_attribute(USER_NAME, user.encode()) + self._proof(code, authenticator)
             attributes += push_attribute(NAS_IDENTIFIER, b"sallyport")
             attributes += push_attribute(STATE, bytes.fromhex(handle)) if handle else b""
-        except ValueError:  # a text too long for RADIUS is no code
+        except ValueError:  # a text that is too long for RADIUS is no code
             return Answer(Outcome.WRONG_CODE)
         request = encode_request(ACCESS_REQUEST, randbelow(256), self._secret, attributes, authenticator=authenticator)
         kind, first = await self._exchange(request)
@@ -118,21 +120,21 @@ class Radius:
         )
 
     async def cancel(self, handle: str) -> None:
-        """Do nothing: the server's State expires by itself."""
+        """Do nothing, since the server's State expires by itself."""
 
     async def aclose(self) -> None:
-        """Do nothing: each request closes its socket."""
+        """Do nothing, since each request closes its socket."""
 
     def _proof(self, code: Code, authenticator: bytes) -> bytes:
-        """Return the attribute with the code as User-Password, or with the received CHAP response. ValueError: too
-        long."""
+        """Return the code as User-Password, or the received CHAP response with its challenge, as attributes.
+        ValueError: the code is too long."""
         if code.text is None:
             return push_attribute(CHAP_PASSWORD, code.response) + push_attribute(CHAP_CHALLENGE, code.challenge)
         hidden = hide_password(code.text.encode(errors="surrogateescape"), self._secret, authenticator)
         return push_attribute(USER_PASSWORD, hidden)
 
     async def _exchange(self, request: bytes) -> tuple[int, dict[int, bytes]]:
-        """Return the server's authentic answer. ProviderError: there is none in time."""
+        """Return the server's authentic answer. ProviderError: no answer arrives in time."""
         egress = self._host.http.egress
         address = (await egress.resolve(self._server, self._port, socket.SOCK_DGRAM))[0]
         unproven = ""
@@ -147,17 +149,17 @@ class Radius:
                             await egress.turns.take()
                             try:
                                 return _signed(decode_reply(datagram, request, self._secret))
-                            except PacketError as error:  # perhaps forged: the authentic answer may still come
-                                unproven = f"; what came does not hold: {error}; check the secret"
+                            except PacketError as error:  # perhaps forged, so the authentic answer may still arrive
+                                unproven = f"; an answer failed verification: {error}; check the secret"
         except OSError:
             raise ProviderError(f"{self._server}: no RADIUS server answers there; check host and port") from None
-        silent = "; it is silent where it does not know this machine as a client, or where the secret is wrong"
+        silent = "; a server does not answer if it does not know this machine as a client, or if the secret is wrong"
         raise ProviderError(f"{self._server}: no answer from the RADIUS server{unproven or silent}")
 
 
 def _signed(answer: tuple[int, dict[int, bytes]]) -> tuple[int, dict[int, bytes]]:
     if MESSAGE_AUTHENTICATOR not in answer[1]:
         raise ProviderError(
-            "the RADIUS server answers without Message-Authenticator, which anyone on the way can forge"
+            "the RADIUS server answers without Message-Authenticator, which anyone on the path can forge"
         )
     return answer

@@ -1,4 +1,4 @@
-"""The SQL of MFA providers. All of a provider's fields are sealed together under `mfa_providers/DOMAIN/PROVIDER`."""
+"""SQL for MFA providers. All fields of a provider are sealed together, bound to `mfa_providers/DOMAIN/PROVIDER`."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from sallyport.store.model import Tx
 
 @dataclass(frozen=True, slots=True)
 class ProviderRow:
-    """A domain's provider as it is stored. fields: sealed JSON. changed_at: microseconds."""
+    """A domain's stored provider. fields: sealed JSON. timeout_s: seconds. changed_at: microseconds."""
 
     domain_id: int
     provider: str
@@ -18,7 +18,7 @@ class ProviderRow:
 
     @property
     def identity(self) -> str:
-        """The identity that the fields are sealed for."""
+        """The identity to which the sealed fields are bound."""
         return identity(self.domain_id, self.provider)
 
 
@@ -26,7 +26,7 @@ _COLUMNS = ", ".join(ProviderRow.__dataclass_fields__)
 
 
 def identity(domain_id: int, provider: str) -> str:
-    """Return the identity that a provider's fields are sealed for."""
+    """Return the identity to which a provider's sealed fields are bound."""
     return f"mfa_providers/{domain_id}/{provider}"
 
 
@@ -42,7 +42,7 @@ def find(tx: Tx, domain_id: int) -> ProviderRow | None:
 
 
 def save(tx: Tx, row: ProviderRow) -> None:
-    """Set a domain's provider; it replaces the former one."""
+    """Store a domain's provider; it replaces the previous one."""
     tx.execute(
         "insert into mfa_providers (domain_id, provider, fields, timeout_s, changed_at) "
         "values (:domain_id, :provider, :fields, :timeout_s, :changed_at) on conflict (domain_id) do update set "

@@ -1,4 +1,4 @@
-"""The MFA provider of each domain: for admins to set, show and remove, and for the login path to call."""
+"""The MFA providers of the domains: admins set, show, check and remove them, and the login path calls them."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -34,8 +34,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result of a provider's check. problem: the error and its remedy, empty if there is none. found: the
-    provider's answer in words."""
+    """The result of a provider's check. provider: its name. problem: the error and its remedy; empty if there is none.
+    found: the result in words."""
 
     provider: str
     problem: str
@@ -43,9 +43,9 @@ class Checked:
 
 
 class Providers:
-    """The MFA providers of all domains. `run` closes replaced ones.
+    """The MFA providers of all domains. `run` must be active, in order to close replaced providers.
 
-    kinds: the classes by name. host: the parts of the service for the provider of a domain.
+    kinds: the provider classes by name. host: returns the parts of the service that the provider of a domain may use.
     """
 
     def __init__(
@@ -70,7 +70,8 @@ class Providers:
     # --- for the login path -----------------------------------------------------------------------------------
 
     def of(self, domain_id: int) -> Attached | Unavailable:
-        """Return a domain's provider. Never waits; a change applies to the next call."""
+        """Return a domain's provider, or why there is none, without waiting. A change of the configuration applies to
+        the next call."""
         row = self._rows.value.get(domain_id)
         ready = self._ready.get(domain_id)
         if row is None and ready is None:
@@ -80,7 +81,7 @@ class Providers:
         if row is None:
             attached: Attached | Unavailable = NO_PROVIDER
             self._ready.pop(domain_id, None)
-        elif ready is not None and ready[0] == row:  # loaded again without a change
+        elif ready is not None and ready[0] == row:  # the row was loaded again without a change
             attached = ready[1]
             self._ready[domain_id] = row, attached
             return attached
@@ -109,18 +110,18 @@ class Providers:
     def _open(self, row: ProviderRow) -> tuple[type[ConfiguredProvider], Fields]:
         kind = self._kinds[row.provider]
         clear = self._vault.open(row.fields, row.identity)
-        # An absent field is stored as its default, which need not be an accepted value.
+        # A field that was absent is stored as its default value, which validation may not accept.
         return kind, kind.fields.model_validate(as_given(kind.fields, json.loads(clear), nothing=(None, "")))
 
     def _retire(self, provider: Guarded) -> None:
-        """Close a provider once no login can use it: when the longest timeout is over."""
+        """Close a replaced provider later, when no login can use it any more."""
         try:
             self._send.send_nowait(provider)
         except trio.WouldBlock:
             log.warning("mfa_provider_not_closed")
 
     async def run(self) -> None:
-        """Close replaced providers, and the others at the end, until cancelled."""
+        """Close replaced providers, until cancelled; then close all others."""
         try:
             async with trio.open_nursery() as nursery:
                 async for provider in self._receive:
@@ -134,8 +135,8 @@ class Providers:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def set(self, domain_id: int, name: str, values: Mapping[str, object], timeout_s: int) -> None:
-        """Set a domain's provider from the next login on. Invalid: names the fields. NotFound: the domain is
-        removed."""
+        """Set a domain's provider, from the next login on. Invalid: the message names the fields. NotFound: the domain
+        was removed."""
         kind = self._kinds.get(name)
         if kind is None:
             raise Invalid("invalid provider", (FieldError("provider", f"one of {', '.join(sorted(self._kinds))}"),))
@@ -156,7 +157,7 @@ class Providers:
 
     def shown(self, domain_id: int) -> tuple[str, int, dict[str, object]]:
         """Return a domain's provider, its time limit in seconds, and its fields without secrets. Raises NotFound.
-        Conflict: it cannot be read."""
+        Conflict: the configuration cannot be read."""
         row = self._rows.value.get(domain_id)
         if row is None:
             raise NotFound(_NO_PROVIDER)
@@ -185,8 +186,8 @@ class Providers:
         log.info("mfa_provider_removed", domain=domain_id)
 
     def _audited(self, row: ProviderRow | None) -> dict[str, JSON]:
-        """Return a configuration for the audit trail, without secrets; if it cannot be opened, only its part that is
-        not sealed."""
+        """Return a configuration for the audit trail, without secrets. If its sealed fields cannot be opened, return
+        only the other fields."""
         if row is None:
             return {}
         audited: dict[str, JSON] = {"provider": row.provider, "timeoutSeconds": row.timeout_s}
@@ -213,7 +214,8 @@ class Providers:
         return Checked(attached.name, "", found)
 
     def egress_advice(self, domain_id: int) -> list[str]:
-        """Return how to allow the hosts that the domain's tenant was denied lately. For the installation only."""
+        """Return advice on how to allow hosts to which the domain's tenant was recently denied connections. Only admins
+        of the installation may see it."""
         return self._host(domain_id).http.egress.advice()
 
     def has(self, domain_id: int) -> bool:
@@ -221,7 +223,7 @@ class Providers:
         return domain_id in self._rows.value
 
     def check_key(self, tx: Tx) -> None:
-        """Open the sealed fields of a store that may replace this one. Raises SecretError."""
+        """Check that the sealed fields of a store that will replace this one can be opened. Raises SecretError."""
         for row in repo.load(tx).values():
             self._vault.open(row.fields, row.identity)
 
@@ -232,7 +234,7 @@ def _record(tx: Tx, action: str, row: ProviderRow, at: int, changes: dict[str, J
 
 
 async def _close_later(provider: Guarded) -> None:
-    """Close a provider after the longest timeout, or at the end of the service."""
+    """Close a provider after the longest timeout, or when the service stops."""
     try:
         await trio.sleep(LONGEST_TIMEOUT_S)
     finally:

@@ -1,7 +1,7 @@
-"""Codes of an authenticator app: RFC 6238 over the seeds of the endpoint users. It makes no connections.
+"""TOTP codes (RFC 6238) of authenticator apps, by the seeds of the endpoint users. The provider makes no connections.
 
-X is 30 seconds and T0 is 0. A code is valid from one step before its own to one step after it, and once: its step is on
-disk before the login continues, so that an observed code is worthless.
+X is 30 seconds and T0 is 0. A code is accepted in its own time step and in the steps before and after it, but only
+once: the used step is on disk before the login continues, so that an observed code cannot be used again.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ if TYPE_CHECKING:
 
 STEP_S: Final = 30
 DIGITS: Final = 6
-SLACK: Final = (0, -1, 1)  # the present step first, since most codes belong to it
+SLACK: Final = (0, -1, 1)  # the present step comes first, since most codes belong to it
 
 
 def hotp(seed: bytes, counter: int, *, digits: int = DIGITS, digest: Callable[..., _Hash] = hashlib.sha1) -> str:
-    """Return the code of a counter (RFC 4226 section 5.3). digest: hashlib's sha1, sha256 or sha512."""
+    """Return the HOTP code for a counter (RFC 4226 section 5.3). digest: hashlib's sha1, sha256 or sha512."""
     return HOTP(b32encode(seed).decode(), digits=digits, digest=digest).at(counter)
 
 
 def step_at(now_us: int) -> int:
-    """Return the time step of a time in microseconds (RFC 6238 section 4.2)."""
+    """Return the time step for a time in microseconds (RFC 6238 section 4.2)."""
     return now_us // (STEP_S * SECOND)
 
 
 def seed_octets(seed: str) -> bytes:
-    """Return the octets of a base32 seed, which may have spaces, dashes, small letters and no padding. Raises
-    ValueError."""
+    """Decode a base32 seed, which may have spaces, dashes, lower-case letters and no padding. Raises ValueError."""
     text = seed.replace(" ", "").replace("-", "").rstrip("=").upper()
     try:
         octets = b32decode(text + "=" * (-len(text) % 8))
@@ -51,17 +50,18 @@ def seed_octets(seed: str) -> bytes:
 
 
 def matching_steps(seed: bytes, code: Code, now_us: int) -> list[int]:
-    """Return the present time steps that a code is valid for: at most one, except by a rare chance."""
+    """Return the accepted time steps that have this code. Normally this is at most one; more than one is a rare
+    coincidence."""
     present = step_at(now_us)
     return [present + slack for slack in SLACK if code.matches(hotp(seed, present + slack))]
 
 
 class TotpFields(Fields):
-    """The configuration, which is empty: each user has a seed."""
+    """The configuration, which is empty, since each user has a seed."""
 
 
 class Totp:
-    """The second factor of endpoint users with a seed."""
+    """The provider for endpoint users with a seed."""
 
     name: ClassVar[str] = "totp"
     fields: ClassVar[type[Fields]] = TotpFields
@@ -76,7 +76,7 @@ class Totp:
         return Enrolment.NOT_ENROLLED if await self._seed(user) is None else Enrolment.ENROLLED
 
     async def check(self) -> str:
-        """Return a text: there is no server to check."""
+        """Return a text, since there is no server to check."""
         return "codes are checked here; no server is asked"
 
     async def start(self, question: Question) -> Answer:
@@ -85,11 +85,11 @@ class Totp:
         return Answer(Outcome.CODE if enrolled else Outcome.NOT_ENROLLED)
 
     async def poll(self, handle: str) -> Answer:
-        """Raise ProviderError: no answer is ever WAITING."""
+        """Raise ProviderError, since no answer is ever WAITING."""
         raise ProviderError("codes are typed, not waited for")
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check the code and spend it. StoreError: the spent step cannot be stored."""
+        """Check the code and spend it. StoreError: the time step cannot be stored."""
         seed = await self._seed(question.user)
         if seed is None:
             return Answer(Outcome.NOT_ENROLLED)
@@ -99,10 +99,10 @@ class Totp:
         return Answer(Outcome.WRONG_CODE)
 
     async def cancel(self, handle: str) -> None:
-        """Do nothing: there is no prompt."""
+        """Do nothing, since there is no prompt."""
 
     async def aclose(self) -> None:
-        """Do nothing: there are no connections."""
+        """Do nothing, since there are no connections."""
 
     async def _seed(self, user: str) -> bytes | None:
         try:

@@ -1,9 +1,9 @@
-"""The user's wallet: a login opens a presentation request, and a presentation of the right credential approves it.
+"""The user's wallet: a login opens a presentation request, and a presentation of a matching credential approves it.
 
 The provider makes no connections. The wallet polls for the request and submits its presentation over the API, which
-wakes the waiting login in memory. A user is enrolled with a valid credential of the configured issuer and, if set, of
-the configured schema: the credential is not revoked, ignored or expired. A request belongs to one login
-(`challenge_id`), so that one approval is one Accept. It is withdrawn at the end of the login.
+wakes the waiting login in memory. A user is enrolled if the user holds a valid credential of the configured issuer and,
+if set, of the configured schema. A valid credential is not revoked, ignored or expired. A request belongs to one login
+(`challenge_id`), so that each approval admits one login. The request is withdrawn at the end of the login.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 
 PATIENCE_S: Final = 25.0
-"""Seconds that a poll waits for the wallet; less than the deadline of the login path."""
+"""The seconds for which a poll waits for the wallet; less than the deadline of the login path."""
 _DID: Final = re.compile(r"did:[a-z0-9]+:[A-Za-z0-9._:%-]+")
 _TEXT: Final = "Approve in your wallet, then press Enter"
 
@@ -30,7 +30,7 @@ def _did(value: str) -> str:
 
 
 class WalletFields(Fields):
-    """The credential that a user presents."""
+    """The fields of the credential that a user must present."""
 
     issuerDid: Annotated[str, Field(max_length=2048), AfterValidator(_did)] = Field(  # noqa: N815
         description="DID of the issuer whose credential is asked for."
@@ -54,16 +54,16 @@ class Wallet:
         self._host = host
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Return whether the user holds such a credential."""
+        """Return whether the user holds a matching credential."""
         holds = await self._host.wallets.enrolled(self._host.domain_id, user, self._issuer, self._schema)
         return Enrolment.ENROLLED if holds else Enrolment.NOT_ENROLLED
 
     async def check(self) -> str:
-        """Return a text: there is no server to check."""
+        """Return a text, since there is no server to check."""
         return "wallets ask this service; no server is asked"
 
     async def start(self, question: Question) -> Answer:
-        """Open a request for the wallet, which polls for it."""
+        """Open a presentation request, for which the wallet polls."""
         where = question.device if question.device in {"", question.source} else f"{question.device}, {question.source}"
         request_id = await self._host.wallets.open(
             question.domain_id,
@@ -86,15 +86,15 @@ class Wallet:
         return Answer(Outcome.APPROVED if approved else Outcome.DENIED, handle=handle)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Return DENIED: a wallet takes no codes."""
+        """Return DENIED, since a wallet has no codes."""
         return Answer(Outcome.DENIED, text="codes are not used here")
 
     async def cancel(self, handle: str) -> None:
-        """Withdraw the request: a presentation that comes later is refused."""
+        """Withdraw the request, so that a later presentation is refused."""
         await self._host.wallets.withdraw(_number(handle))
 
     async def aclose(self) -> None:
-        """Do nothing: there are no connections."""
+        """Do nothing, since there are no connections."""
 
 
 def _number(handle: str) -> int:

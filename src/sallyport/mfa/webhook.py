@@ -1,4 +1,4 @@
-"""A second factor of the customer, called over HTTPS.
+"""The customer's own second factor, called over HTTPS (webhook).
 
     POST url {type: "challenge", challenge_id, user, domain, device, source, expires_at}
         200 {status: approved | denied | unknown_user}, or 202 {poll_url}
@@ -9,11 +9,13 @@
     POST url {type: "ping"}
         401 or 403 for a wrong signature; otherwise any status but 404
 
-Every request carries X-Sallyport-Id, X-Sallyport-Timestamp (seconds since 1970) and X-Sallyport-Signature, the hex
-HMAC-SHA256 of timestamp + "." + body under the secret; a GET signs an empty body. challenge_id is an idempotency key,
-expires_at is ISO 8601 in UTC. Every answer is due within 10 seconds: a hook that waits for the user longer than that
-answers with a poll_url, and a Retry-After beside `waiting` or poll_url says when to ask again (1 second without it;
-later where very many wait).
+Every request has the headers X-Sallyport-Id, X-Sallyport-Timestamp (seconds since 1970) and X-Sallyport-Signature. The
+signature is the HMAC-SHA256 in hex of timestamp + "." + body under the secret; a GET signs an empty body. challenge_id
+is an idempotency key, expires_at is ISO 8601 in UTC.
+
+A hook must answer every request within 10 seconds. If the user needs longer, the hook answers with a poll_url. A
+Retry-After in an answer with `waiting` or poll_url sets the time until the next poll; without it this is 1 second. If
+very many logins wait, polls are less frequent.
 """
 
 from __future__ import annotations
@@ -66,15 +68,15 @@ class Webhook:
         self._client = host.http(str(httpx.URL(fields.url).copy_with(raw_path=b"/")))
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Ask whether the user is enrolled; the hook must send no prompt for this. A hook without this request type is
-        no failure."""
+        """Ask whether the user is enrolled; the hook must not send a prompt for this. If the hook does not support this
+        request, the result is UNKNOWN."""
         response = await self._post({"type": "enrolment", "user": user}, secrets.token_hex(16))
         if response.status_code != 200:
             return Enrolment.UNKNOWN
         return _ENROLMENTS.get(_status(response), Enrolment.UNKNOWN)
 
     async def check(self) -> str:
-        """Send a ping, which the hook need not know, then a question about an enrolment."""
+        """Send a ping, which the hook need not support, and then a request for an enrolment."""
         status = (await self._post({"type": "ping"}, secrets.token_hex(16))).status_code
         if status in {401, 403}:
             raise ProviderError(f"the hook refuses the signature (HTTP {status}): check secret, and both clocks")
@@ -101,7 +103,7 @@ class Webhook:
         return Answer(_outcome(_STARTED, _status(response)))
 
     async def poll(self, handle: str) -> Answer:
-        """Ask the poll_url of the hook's answer."""
+        """Request the poll_url from the hook's answer."""
         response = await exchange(
             self._client, "GET", self._own(handle), headers=self._signed(b"", secrets.token_hex(16))
         )
@@ -109,11 +111,11 @@ class Webhook:
         return _waiting(response, handle) if outcome is Outcome.WAITING else Answer(outcome)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Return DENIED: a hook takes no codes."""
+        """Return DENIED, since a hook accepts no codes."""
         return Answer(Outcome.DENIED, text="codes are not used here")
 
     async def cancel(self, handle: str) -> None:
-        """Do nothing: the hook knows the end of the login from expires_at."""
+        """Do nothing, since the hook got the end of the login in expires_at."""
 
     async def aclose(self) -> None:
         """Close connections."""
@@ -134,10 +136,10 @@ class Webhook:
         }
 
     def _own(self, poll_url: str) -> str:
-        """Return a poll_url as a handle. ProviderError: it is no URL, or has another origin than the hook. `exchange`
-        checks the origin too, but only after the login has waited for the prompt."""
+        """Return a poll_url as a handle. ProviderError: it is not a URL, or has another origin than the hook.
+        `exchange` also checks the origin, but only after the login has waited for the prompt."""
         try:
-            if len(poll_url) > _MAX_URL:  # parsing a long one takes 60 ms
+            if len(poll_url) > _MAX_URL:  # parsing a very long URL takes 60 ms
                 raise ValueError("too long")
             url = self._client.base_url.join(poll_url)
         except (httpx.InvalidURL, ValueError):

@@ -89,20 +89,23 @@ def forget(tx: Tx, name: str) -> bool:
 
 
 def renew(tx: Tx, node_id: int) -> Lease | None:
-    """Take the lease if it is free or has ended, or renew it. Return it if the node holds it."""
-    return tx.one(
-        Lease,
-        f"insert into leases (name, node_id, fence, until) values ('{_LEASE}', :id, 1, now_us() + {LEASE_US}) "
-        "on conflict (name) do update set node_id = excluded.node_id, until = excluded.until, "
-        "fence = leases.fence + case when leases.node_id = excluded.node_id then 0 else 1 end "
-        "where leases.node_id = excluded.node_id or leases.until < now_us() returning node_id, fence",
-        id=node_id,
+    """Renew the lease, or take it if it has ended. Return it if the node holds it.
+
+    No heartbeat waits for a transaction that checks the lease (`holds`): a renewal does not conflict with it, and a
+    lease that it locks is taken later.
+    """
+    until = f"until = now_us() + {LEASE_US}"
+    renewed = f"update leases set {until} where name = '{_LEASE}' and node_id = :id returning node_id, fence"
+    ended = f"select name from leases where name = '{_LEASE}' and until < now_us() for update skip locked"
+    taken = (
+        f"update leases set node_id = :id, fence = fence + 1, {until} where name = ({ended}) returning node_id, fence"
     )
+    return tx.one(Lease, renewed, id=node_id) or tx.one(Lease, taken, id=node_id)
 
 
 def holds(tx: Tx, lease: Lease) -> bool:
     """Return whether a lease is valid, and keep others from taking it until the end of the transaction."""
-    sql = f"select 1 from leases where name = '{_LEASE}' and node_id = :id and fence = :fence for share"
+    sql = f"select 1 from leases where name = '{_LEASE}' and node_id = :id and fence = :fence for key share"
     return bool(tx.rows(sql, id=lease.node_id, fence=lease.fence))
 
 

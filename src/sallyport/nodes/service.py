@@ -216,8 +216,10 @@ class Nodes:
         lease = await self._store.write_aside(work)
         self._beaten_at = self._monotonic()
         self._held = None if lease is None else _Held(lease, began + LEASE_US / SECOND - MARGIN_S)
-        if self.leads is not led:
-            log.info("lease_taken" if self.leads else "lease_lost", node=self.name)
+        if self.leads and not led:
+            log.info("lease_taken", node=self.name)
+        elif led and not self.leads:
+            log.info("lease_lost", node=self.name)
 
     async def _leave(self) -> None:
         self._held = None

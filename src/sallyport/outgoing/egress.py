@@ -51,7 +51,8 @@ NOT_BY_DEFAULT: Final = tuple(
 AT_ONCE: Final = 16
 """Maximum number of concurrent look-ups of one tenant; further look-ups wait."""
 MOST_ADDRESSES: Final = 16
-"""Maximum number of a host's addresses that are checked. A name can have 4,000, and the check of these took 55 ms."""
+"""Maximum number of a host's addresses that are checked. A name can have 4,000 addresses, and checking them took 55
+ms."""
 TURNS: Final = 4
 """Number of answers that are read in one turn of the event loop. Most take less than a millisecond."""
 DENIED_HOSTS: Final = 64
@@ -65,16 +66,16 @@ log = structlog.get_logger()
 
 
 def look_up(host: str, port: int, kind: socket.SocketKind) -> list[str]:
-    """Return the addresses of a host, the system's preferred first. Blocks until the DNS answers.
+    """Return the addresses of a host, in the order that the system prefers. Blocks until the DNS answers.
 
-    OSError, UnicodeError.
+    Raises OSError, UnicodeError.
     """
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=kind)]
 
 
 class Egress:
-    """The networks that the service may connect to. look_up: resolves a name. turns: the turns of the event loop in
-    which answers of servers are read."""
+    """The networks that the service may connect to. look_up: resolves a name. turns: limits the number of servers'
+    answers that are read in one turn of the event loop."""
 
     def __init__(
         self,
@@ -133,7 +134,7 @@ class Egress:
         return [f"{host}: {AddressNotAllowed(missing).advice}" for host, missing in self._denied.items()]
 
     async def resolve(self, host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> list[str]:
-        """Return the addresses of a host to which the service may connect, the system's preferred first.
+        """Return the addresses of a host to which the service may connect, in the order that the system prefers.
 
         ProviderError: the name has no address. AddressNotAllowed: all its addresses are forbidden.
         """
@@ -171,7 +172,7 @@ def _reached(text: str) -> _IPAddress:
 
 
 def _is_own(address: _IPAddress) -> bool:
-    """Return whether the kernel delivers packets for an address to this machine, or to several machines.
+    """Return whether the kernel delivers packets for an address to this machine, or by broadcast or multicast.
 
     The routing table decides (rtnetlink(7), 20 microseconds), so an address that the machine gets later counts too.
     """

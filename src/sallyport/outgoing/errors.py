@@ -10,8 +10,8 @@ ADDRESS_NOT_ALLOWED: Final = "address not allowed"
 class ProviderError(SallyportError):
     """A server cannot be reached, or its answer is unusable. The message is for an admin, without secrets.
 
-    retry_after_s: the server asks for a pause (Retry-After of HTTP 429 or 503). limited: the server answers, and its
-    rate limit is reached (HTTP 429).
+    retry_after_s: the time that the server asks the client to wait (Retry-After), in seconds; 0: none. limited: the
+    server's rate limit is reached (HTTP 429).
     """
 
     def __init__(self, message: str, *, retry_after_s: float = 0.0, limited: bool = False) -> None:

@@ -7,7 +7,8 @@ Only `exchange` turns failures of HTTP into ProviderError. The answer that it re
 redirect, is complete, and is not larger than MAX_BODY. It refuses a URL outside the origin of the client's base URL, so
 an answer cannot make the service send a provider's credentials elsewhere.
 
-httpx uses a connection pool of this package (`pool`). A few requests begin or continue in each pass of the event loop.
+httpx uses a connection pool of this package (`pool`). Each pass of the event loop begins or continues only a few
+requests.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ Json = Mapping[str, object]
 class HttpFactory:
     """A factory of the HTTP clients of providers.
 
-    egress, look_up: see `Egress`. verify: the trusted authorities; by default those of the system's trust store, which
-    may include an admin's own CA.
+    egress, look_up: see `Egress`. verify: the TLS context with the trusted authorities; by default those of the
+    system's trust store, which may include an admin's own CA.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class HttpFactory:
         look_up: LookUp = look_up,
     ) -> None:
         self.egress = Egress(egress, look_up)
-        # Made with the first client: reading the system's trust store takes 20 ms, and many never send a request.
+        # Made with the first client: reading the system's trust store takes 20 ms, and many processes need no client.
         self._trust = cache(lambda: verify or client_context())
         self._tenants: dict[int, HttpFactory] = {}
         logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs every URL, with names of users
@@ -122,7 +123,7 @@ async def exchange(
     octets.
 
     url: a path under the client's base URL, or an absolute URL of its origin. data: a form. timeout_s: time limit from
-    the first octet to the last; None: the client's. ProviderError: anything else happened; the message names the host,
+    the first octet to the last; None: the client's. ProviderError: there is no such answer; the message names the host,
     but neither path nor content. Cancelling drops the connection.
     """
     host = client.base_url.host
@@ -139,7 +140,7 @@ async def exchange(
             timeout=client.timeout if timeout_s is None else timeout_s,
         )
         if origin_of(request.url) != origin_of(client.base_url):
-            raise ProviderError(f"{host}: an address at another server was given, which is not asked")
+            raise ProviderError(f"{host}: the URL of another server was given, which is not requested")
         # Not through the client, which would look for cookies, redirects and hooks; these are not used.
         answer = await client.pool.fetch(request, most)
     except _FAILURES as error:
@@ -195,7 +196,7 @@ def _check(status: int, headers: httpx.Headers, host: str) -> None:
         raise ProviderError(f"{host}: answered compressed, which was not asked for")
     if status == 429:
         after = _retry_after(headers)
-        raise ProviderError(f"{host}: asks to be left alone (HTTP 429)", retry_after_s=after, limited=True)
+        raise ProviderError(f"{host}: rate limit reached (HTTP 429)", retry_after_s=after, limited=True)
     if 300 <= status < 400:
         raise ProviderError(f"{host}: answered with a redirect (HTTP {status}), which is not followed")
     if status >= 500:

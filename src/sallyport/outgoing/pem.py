@@ -95,14 +95,14 @@ def certificates(text: str) -> list[x509.Certificate]:
 
 
 def certificates_pem(text: str) -> str:
-    """Return the certificates of a PEM text, encoded again. PemError, as `certificates`."""
+    """Return the certificates of a PEM text, encoded again. PemError: see `certificates`."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates(text))
 
 
 def key_pem(text: str) -> str:
-    """Return the private key of a PEM text as PKCS#8, encoded again. PemError, as `private_key`."""
+    """Return the private key of a PEM text as PKCS#8, encoded again. PemError: see `private_key`."""
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     key = private_key(text)

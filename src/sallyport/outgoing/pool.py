@@ -44,7 +44,7 @@ Origin = tuple[str, str, int]
 
 
 class NotConnected(httpx.ConnectError):
-    """There is no connection, or none that is trusted. The message is for an admin."""
+    """The server cannot be reached, or its certificate is not trusted. The message is for an admin."""
 
 
 class TooLong(httpx.ReadError):
@@ -73,8 +73,8 @@ class Connection:
     async def ask(self, request: h11.Request, body: bytes, most: int) -> Answer:
         """Send a request and read its whole answer, with a body of at most `most` octets.
 
-        TooLong, h11.ProtocolError, trio.BrokenResourceError. After an error or a cancellation, the connection cannot be
-        used again.
+        Raises TooLong, h11.ProtocolError, trio.BrokenResourceError. After an error or a cancellation, the connection
+        cannot be used again.
         """
         octets = self._http.send(request)
         if body:
@@ -145,7 +145,7 @@ class Pool(httpx.AsyncBaseTransport):
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
     async def fetch(self, request: httpx.Request, most: int = MAX_BODY) -> Answer:
-        """Send a request and return its answer within the request's read timeout. httpx.TransportError,
+        """Send a request and return its answer within the request's read timeout. Raises httpx.TransportError,
         ProviderError."""
         limit = request.extensions.get("timeout", {}).get("read")
         body = await request.aread()
@@ -211,7 +211,7 @@ class Pool(httpx.AsyncBaseTransport):
         return Connection(secure, stream.socket, self.egress.turns)
 
     async def _stream(self, host: str, port: int) -> trio.SocketStream:
-        """Connect to the first allowed address that answers; each address gets its share of the remaining time."""
+        """Connect to the first allowed address that answers. Each address gets an equal share of the remaining time."""
         addresses = await self.egress.resolve(host, port)
         for left in range(len(addresses), 1, -1):
             share_s = (trio.current_effective_deadline() - trio.current_time()) / left
@@ -223,7 +223,7 @@ class Pool(httpx.AsyncBaseTransport):
             raise NotConnected(no_connection(error, port)) from error
 
     async def aclose(self) -> None:
-        """Close the idle connections now, and the others after their answers."""
+        """Close the idle connections now, and each other connection after its answer."""
         self._closed = True
         for kept in self._kept.values():
             while kept:
@@ -231,7 +231,7 @@ class Pool(httpx.AsyncBaseTransport):
 
 
 def origin_of(url: httpx.URL) -> Origin:
-    """Return scheme, host as sent, and port. httpx.UnsupportedProtocol."""
+    """Return the scheme, the host in its encoded form, and the port. Raises httpx.UnsupportedProtocol."""
     if url.scheme not in ("http", "https"):
         raise httpx.UnsupportedProtocol("neither http nor https")
     return url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)

@@ -22,7 +22,7 @@ _READ: Final = 16 << 10
 
 def client_context(authorities: str | None = None) -> ssl.SSLContext:
     """Return a context that verifies servers. authorities: trusted certificates in PEM; None for the system's store,
-    which takes 20 ms to read. PemError: `authorities` holds none."""
+    which takes 20 ms to read. PemError: `authorities` holds no certificate, or one that is not accepted."""
     trusted = None if authorities is None else certificates_pem(authorities)
     context = ssl.create_default_context(cadata=trusted)
     context.set_ciphers(_CIPHERS)
@@ -39,8 +39,8 @@ def unverified_context() -> ssl.SSLContext:
 
 
 def show_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Make a context present a client certificate; certificate and key are in PEM. PemError; ssl.SSLError: the key does
-    not belong to the certificate."""
+    """Make a context present a client certificate; certificate and key are in PEM. PemError: the certificate or the key
+    is not accepted. ssl.SSLError: the key does not belong to the certificate."""
     pems = f"{certificates_pem(certificate)}{key_pem(key)}"
     kept = os.memfd_create("certificate", os.MFD_CLOEXEC)  # ssl reads only files, and a key must not be on disk
     try:
@@ -59,7 +59,7 @@ class LazyContext:
         self._making = trio.Lock()
 
     async def get(self) -> ssl.SSLContext:
-        """Return the context. PemError, ssl.SSLError: it cannot be made."""
+        """Return the context. PemError, ssl.SSLError: the context cannot be made."""
         async with self._making:
             if self._made is None:
                 self._made = await trio.to_thread.run_sync(self._make)

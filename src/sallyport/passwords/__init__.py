@@ -1,14 +1,14 @@
-"""Password policies of a tenant: stored, assigned to endpoint machines, and applied to passwords.
+"""Password policies of a tenant: their storage, their assignment to endpoint machines, and the check of passwords.
 
-    engine     check a password against rules: plain functions without I/O, which the endpoint agent uses too
-    policy     the stored fields of a policy, the engine's rules for them, and rules that contradict each other
+    engine     check a password against rules: functions without I/O, which the endpoint agent uses too
+    policy     the stored fields of a policy, their conversion to rules, and contradictions between rules
     bodies     requests and answers
     service    changes, assignments, and checks of passwords
 
-A policy has fields of the interface (minLen, firstChar, ...) and additional fields of libpwquality (minlen, dcredit,
-...) with their names from pwquality.conf. A field without a value requires nothing. If a machine has several policies,
-a password must meet each of them.
+A policy has fields that the API defines (minLen, firstChar, ...), and the parameters of libpwquality under their names
+in pwquality.conf (minlen, dcredit, ...). A field without a value requires nothing. If a machine has several policies, a
+password must meet each of them.
 
-This package stores only the ids of machines (`instances`). `Instances` knows the machines of a tenant.
-`repo.forget_instance` detaches the policies from a machine before it is deleted.
+This package stores only the ids of machines (instances). The interface `Instances` checks that a tenant has a machine.
+`repo.forget_instance` detaches the policies from a machine before the machine is deleted.
 """

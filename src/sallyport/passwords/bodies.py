@@ -14,7 +14,7 @@ from sallyport.web.paging import Paged
 from sallyport.web.scope import Id, Many, Name, NameOrNone, Octets, ScopedIfGiven, Text
 
 MAX_SHOWN: Final = 1000
-"""Maximum number of instances that are listed with a policy."""
+"""Maximum number of instances in the list entry of a policy."""
 _NUMERAL: Final = re.compile(r"[+-]?[0-9]{1,9}")
 
 
@@ -29,7 +29,7 @@ def _number(low: int, high: int) -> AfterValidator:
 
 
 def _yes_or_no(value: object) -> object:
-    """Return a flag in the form that was sent, and a number or a boolean as text."""
+    """Return a flag that was sent as text unchanged, and a number or boolean as `yes` or `no`."""
     text = value.strip() if isinstance(value, str) else value
     if text is None or text == "":
         return text
@@ -40,7 +40,7 @@ def _yes_or_no(value: object) -> object:
 
 
 def _one_or_zero(value: object) -> object:
-    """Return a flag as 1 or 0, the form of pwquality.conf."""
+    """Return a flag as `1` or `0`, the form of pwquality.conf."""
     text = _yes_or_no(value)
     return str(int(means_yes(text) is True)) if isinstance(text, str) and text else text
 
@@ -83,7 +83,7 @@ def _credit(kind: str) -> str:
 
 _NAME = "Name of the policy, unique within the tenant."
 _ABOUT: Final = {
-    "templateName": "Name of the template that the policy was made from.",
+    "templateName": "Name of the template from which the policy was made.",
     "minLen": f"Minimum number of characters: {_COUNT}.",
     "maxLen": f"Maximum number of characters: 1 to {MAX_PASSWORD}, or empty.",
     "firstChar": "First character: uppercase, lowercase or digit, or empty.",
@@ -104,7 +104,7 @@ _ABOUT: Final = {
 
 
 class PolicyFields(Model):
-    """The fields of a policy in a request. None: the field is absent; empty text: no value."""
+    """The fields of a policy in a request. None: the field is absent. Empty text: the field has no value."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
@@ -128,7 +128,7 @@ class PolicyFields(Model):
     usercheck: Check | None = Field(default=None, description=_ABOUT["usercheck"])
 
     def given(self) -> dict[str, str]:
-        """Return the given fields by name. An empty policy name counts as absent."""
+        """Return the given fields by name. An empty policyName counts as absent."""
         found = {name: getattr(self, name) for name in FIELDS}
         found["policyName"] = found["policyName"] or None
         return {name: value for name, value in found.items() if value is not None}
@@ -141,7 +141,7 @@ class AddPasswordPolicy(ScopedIfGiven, PolicyFields):
 
 
 class PolicyDone(Model):
-    """The fields of answers of addPasswordPolicy and assignPolicyToMachine."""
+    """Answer of assignPolicyToMachine, and part of the answer of addPasswordPolicy."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")
@@ -172,7 +172,7 @@ class AssignPolicy(ScopedIfGiven):
     policyId: PolicyId
     instanceId: Id = Field(description="Id of the instance.")
     action: Annotated[Literal["add", "remove"], BeforeValidator(_lower)] = Field(
-        default="add", description="add assigns the policy, remove takes it off the instance."
+        default="add", description="add: assign the policy to the instance; remove: remove the assignment."
     )
 
     @property
@@ -185,7 +185,7 @@ class ListPasswordPolicy(ScopedIfGiven, Paged):
     """Body of the operation `listAllPasswordPolicy`."""
 
     machineIds: Many[Id] | None = Field(
-        default=None, description="Ids of instances: only policies that one of them has; absent: all policies."
+        default=None, description="Ids of instances, to list only the policies assigned to them; absent: all policies."
     )
 
 
@@ -216,7 +216,9 @@ class PolicyEntry(PasswordPolicy):
     """A policy in a list."""
 
     policyId: int = Field(description="Id of the policy.")
-    instanceIds: list[int] = Field(description=f"Ids of the first {MAX_SHOWN} instances that have the policy.")
+    instanceIds: list[int] = Field(
+        description=f"Ids of the first {MAX_SHOWN} instances to which the policy is assigned."
+    )
 
 
 class PolicyList(Model):
@@ -234,4 +236,4 @@ class ValidatePolicy(ScopedIfGiven):
     password: Annotated[Octets, AfterValidator(_password)] = Field(
         description=f"Password to check: at most {MAX_PASSWORD} characters without NUL."
     )
-    userName: Text = Field(default="", description="Login name of the user who would have the password.")
+    userName: Text = Field(default="", description="Login name of the user, for the rule usercheck.")

@@ -14,7 +14,7 @@ from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("policyId", "policyName", "templateName", "rules", "instanceIds")
 NUMBER = click.IntRange(min=1)
-# Fields by option: those of the interface, then libpwquality's, whose options start with PWQ.
+# API fields by option: first the fields that the API defines, then those of libpwquality, whose options begin with PWQ.
 PWQ = "pwq-"
 FIELDS = {
     "template": "templateName",
@@ -34,22 +34,22 @@ FIELDS = {
 }  # fmt: skip
 OPTIONS = {field: name for name, field in FIELDS.items()}
 _HELP = {
-    "template": "Name of the template that the policy was made from.",
+    "template": "Name of the template from which the policy was made.",
     "min-length": "Minimum number of characters, in any script.",
     "max-length": "Maximum number of characters, in any script.",
     "first-char": "First character: uppercase, lowercase or digit.",
-    "allow-upper-lower": "Whether one password may have letters of both cases: yes or no.",
+    "allow-upper-lower": "Whether a password may have both uppercase and lowercase letters: yes or no.",
     "allow-special": "Whether special characters are allowed: yes or no.",
     "allow-numeric": "Whether digits are allowed: yes or no.",
     "pwq-minlen": "Minimum length after credits, at least 6.",
-    "pwq-dcredit": "Digits: -N requires N; N shortens pwq-minlen by up to N.",
-    "pwq-ucredit": "Upper-case letters, as pwq-dcredit.",
-    "pwq-lcredit": "Lower-case letters, as pwq-dcredit.",
-    "pwq-ocredit": "Other characters, as pwq-dcredit.",
-    "pwq-minclass": "Minimum number of the four character classes: 0 to 4.",
-    "pwq-maxrepeat": "Maximum number of equal characters in a row; 0: any number.",
-    "pwq-maxclassrepeat": "Maximum number of characters of one class in a row; 0: any number.",
-    "pwq-maxsequence": "Maximum length of a sequence such as abcd or 4321; 0: any.",
+    "pwq-dcredit": "Digits: -N requires N digits; N reduces pwq-minlen by one for each of up to N digits.",
+    "pwq-ucredit": "Same as pwq-dcredit, for uppercase letters.",
+    "pwq-lcredit": "Same as pwq-dcredit, for lowercase letters.",
+    "pwq-ocredit": "Same as pwq-dcredit, for other characters.",
+    "pwq-minclass": "Minimum number of character classes in a password: 0 to 4.",
+    "pwq-maxrepeat": "Maximum number of equal characters in a row; 0: no limit.",
+    "pwq-maxclassrepeat": "Maximum number of characters of one class in a row; 0: no limit.",
+    "pwq-maxsequence": "Maximum length of a sequence such as abcd or 4321; 0: no limit.",
     "pwq-usercheck": "Whether passwords that contain the user name are refused: 1 or 0.",
 }
 
@@ -57,13 +57,13 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
 def _of_tenant(work: CommandT) -> CommandT:
-    """Add the options that select the tenant."""
+    """Add the options that select the tenant to a command."""
     work = click.option("--tenant", type=NUMBER, required=True, help="tenantId of the policy.")(work)
     return click.option("--org", type=NUMBER, required=True, help="orgId of the policy.")(work)
 
 
 def _described(work: CommandT) -> CommandT:
-    """Add the options that add and update share."""
+    """Add the options that `add` and `update` have in common to a command."""
     for name, field in reversed(FIELDS.items()):
         work = click.option(f"--{name}", field, help=_HELP[name])(work)
     return work
@@ -82,8 +82,8 @@ def policy() -> None:
 def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str | None) -> None:
     """Add a policy and print its policyId. An absent option requires nothing.
 
-    A password must meet all options that are given: those of the interface and those of libpwquality (--pwq-...,
-    pwquality.conf(5)). Both lengths apply: --min-length counts characters, --pwq-minlen counts octets after credits.
+    A password must meet all options that are given, including those of libpwquality (--pwq-..., pwquality.conf(5)).
+    Both lengths apply: --min-length counts characters; --pwq-minlen counts octets, and credits reduce it.
     """
     body = {"policyName": name, **_fields(given)}
     line.print(str(line.run("/api/v1/instances/addPasswordPolicy", {**_scope(org, tenant), **body})["policyId"]))
@@ -98,7 +98,7 @@ def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str 
 def update(
     line: CommandLine, /, *, policy_id: int, name: str | None, org: int, tenant: int, **given: str | None
 ) -> None:
-    """Change a policy. An absent option keeps its value. An empty one clears it, as in --min-length ''."""
+    """Change a policy. An absent option keeps its value; an empty option such as --min-length '' clears the value."""
     body = {"policyId": policy_id, **_fields({"policyName": name, **given})}
     line.run("/api/v1/instances/updatePasswordPolicy", [{**_scope(org, tenant), **body}])
     line.note(f"policy {policy_id} is changed")
@@ -151,7 +151,9 @@ def unassign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...]
 @click.argument("instance_id", type=NUMBER)
 @_of_tenant
 @click.option("--user", default="", help="Login name of the user.")
-@click.option("--password", metavar="-", help="- reads the first line of standard input; absent: a prompt asks for it.")
+@click.option(
+    "--password", metavar="-", help="- reads the first line of standard input; default: prompt for the password."
+)
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def validate(
@@ -164,10 +166,10 @@ def validate(
     password: str | None,
     form: Form | None,
 ) -> None:
-    """Show the rules of a machine's policies that a password does not meet; exit code 1 if there are any.
+    """Show the rules of a machine's policies that a password does not meet.
 
-    In the table, a rule has the name of its option in `policy add`; the rules pwq-... are libpwquality's. In JSON, it
-    has the name of its field in the API.
+    The exit code is 1 if there are any. In the table, a rule has the name of its option in `policy add`; names with
+    pwq- are rules of libpwquality. In JSON, a rule has the name of its field in the API.
     """
     if password not in (None, "-"):
         raise click.UsageError("--password takes - only: all users of a machine see its command lines")
@@ -205,6 +207,6 @@ def _fields(given: Mapping[str, str | None]) -> dict[str, JSON]:
 
 
 def _shown(row: Row) -> Row:
-    """Return a policy as a row of a table, with the rules that have a value."""
+    """Return a policy as a table row. The column `rules` has the fields with a value."""
     rules = [f"{name}={row[field]}" for name, field in FIELDS.items() if row[field] and field != "templateName"]
     return {**row, "rules": " ".join(rules) or "none"}

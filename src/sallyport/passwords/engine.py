@@ -1,21 +1,22 @@
-"""Check a password against the rules of a policy: name every rule that it fails, in messages that never repeat it.
+"""The check of a password against the rules of a policy. It returns every rule that the password fails, with a message
+that never contains the password.
 
 There are two families of rules:
 
-- `Rules` has the fields of the interface, which apply to characters (Unicode code points). A length is the number of
-  characters. `É` is an uppercase letter. A letter of a script without cases is neither uppercase nor lowercase. Digits
-  are those of any script. Every other character that is no letter and no mark is special.
-- `Quality` has the parameters of libpwquality 1.4.5, with their meaning there (pwquality.conf(5)). A password that
-  passes here also passes `pam_pwquality` on the machine with these lines and `dictcheck=0`. The rules apply to the
-  octets of the password in UTF-8, as in the library in the C locale and in UTF-8 locales: each octet above 127 is one
-  character of the class `other`, and has no case.
+- `Rules` has the fields that the API defines. They apply to characters (Unicode code points). A length is the number of
+  characters. `É` is an uppercase letter. A letter of a script without case is neither uppercase nor lowercase. The
+  digits of any script count. Every character that is neither a letter nor a digit nor a mark is special.
+- `Quality` has the parameters of libpwquality 1.4.5, with the same meaning as in pwquality.conf(5). A password that
+  passes here also passes `pam_pwquality` on a machine with the same parameters and `dictcheck=0`. The rules apply to
+  the octets of the password in UTF-8, as the library does in the C locale and in UTF-8 locales: each octet above 127
+  is a character of the class `other` without case.
 
-For passwords in ASCII, both families agree on rules with the same meaning: minLen and a minlen of 6 or more without
-credits; allowNumeric=no and no digits of the class that dcredit counts. The library reports the first rule that fails.
-This module reports all of them, in the order of the library's checks.
+For ASCII passwords, both families agree: minLen and a minlen of 6 or more without credits require the same length, and
+both count the same digits. The library reports only the first rule that fails. This module reports all of them, in the
+order of the library's checks.
 
-Octets that are not UTF-8 are represented as in Python (`surrogateescape`). A password contains no NUL, which would end
-it in the library.
+Octets that are not UTF-8 are represented by lone surrogates (`surrogateescape`). A password must not contain NUL, at
+which the library would end it.
 """
 
 import unicodedata
@@ -29,11 +30,12 @@ from sallyport.base.agentwire.state import First, Quality, Rules
 from sallyport.base.text import counted
 
 SHORTEST: Final = 6
-"""The minimum of minlen: libpwquality raises a smaller value to it."""
+"""The lowest effective minlen: libpwquality raises a smaller value to it."""
 CLASSES: Final = 4
-"""The number of classes (digits, uppercase, lowercase, others). libpwquality lowers a larger minclass to it."""
+"""The number of character classes (digits, uppercase, lowercase, others). libpwquality reduces a larger minclass to
+it."""
 SHORTEST_NAME: Final = 4
-"""Minimum length of a user name that libpwquality looks for in the password."""
+"""Minimum length of a user name for usercheck. libpwquality ignores shorter names."""
 _DIGIT, _UPPER, _LOWER, _OTHER = range(CLASSES)
 _CREDITS: Final = (
     ("dcredit", "digits"),
@@ -53,23 +55,23 @@ _FIRSTS: Final[Mapping[First, tuple[str, Callable[[str], bool]]]] = {
 
 
 GUIDANCE: Final = Rules(quality=Quality(minlen=8, minclass=3))
-"""The rules without a policy, from the guidance of the interface: eight characters, three of the four classes."""
+"""The rules for a machine without a policy: eight characters, three of the four classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule that a password fails. rule: the name of its field, or `empty` or `palindrome`."""
+    """A rule that a password fails. rule: the name of its field; `empty` or `palindrome` for the checks that have no
+    field."""
 
     rule: str
     message: str
 
 
 def strictest(many: Sequence[Rules]) -> list[Rules]:
-    """Merge rules: a password that meets the results meets all of the given rules. There is one result for each given
-    first character.
+    """Merge rules, so that a password that meets all results meets all given rules.
 
-    The results may be stricter than the given rules together. For example, a credit of libpwquality that is missing in
-    one of them is missing in the result.
+    There is one result for each different `first`, or one result if no rules have it. The results may be stricter than
+    all given rules together: for example, each credit of libpwquality is the lowest of the given credits.
     """
     longest = [rules.max_length for rules in many if rules.max_length is not None]
     qualities = [rules.quality for rules in many if rules.quality is not None]
@@ -98,12 +100,12 @@ def _strictest_quality(many: Sequence[Quality]) -> Quality:
 
 
 def _least(bounds: Iterable[int]) -> int:
-    """Return the smallest of some bounds. 0 means no bound."""
+    """Return the smallest upper bound, or 0 if there is none. A bound of 0 means no bound."""
     return min((each for each in bounds if each), default=0)
 
 
 class _Features:
-    """The features of a password that rules use. Each one is computed once, for any number of rules."""
+    """The properties of a password that rules check. Each property is computed only once for all rules."""
 
     def __init__(self, password: str, user_name: str) -> None:
         self.password = password
@@ -137,12 +139,12 @@ class _Features:
 
     @cached_property
     def class_run(self) -> int:
-        """Return the length of the longest run of octets of one class."""
+        """Return the maximum number of consecutive octets of one class."""
         return _longest_run(self.classes)
 
     @cached_property
     def run(self) -> int:
-        """Return the length of the longest run of one octet."""
+        """Return the maximum number of consecutive equal octets."""
         return _longest_run(self.octets)
 
     @cached_property
@@ -152,26 +154,27 @@ class _Features:
 
     @cached_property
     def is_palindrome(self) -> bool:
-        """Return whether the password is a palindrome. Case does not matter."""
+        """Return whether the password is a palindrome (case-insensitive)."""
         lowered = self.octets.lower()
         return lowered == lowered[::-1]
 
     @cached_property
     def has_user_name(self) -> bool:
-        """Return whether the password contains the user name in some form."""
+        """Return whether the password contains the user name (case-insensitive); see `_names`."""
         return _names(self._user_name.lower(), self.octets.lower())
 
 
 def failures(rules: Rules, password: str, user_name: str = "") -> list[Failure]:
-    """Return every rule that the password fails. libpwquality's rules are in the order of its checks.
+    """Return every rule that the password fails: rules for characters, then those of libpwquality in the order of its
+    checks.
 
-    user_name: the user of the password; empty: the rule usercheck does not apply.
+    user_name: name of the password's user; empty: the rule usercheck is not checked.
     """
     return all_failures([rules], password, user_name)
 
 
 def all_failures(many: Iterable[Rules], password: str, user_name: str = "") -> list[Failure]:
-    """Return the rules that the password fails, of several `Rules`, without repetitions. See `failures`."""
+    """Return the rules that the password fails in several `Rules`, without duplicates. See `failures`."""
     features = _Features(password, user_name)
     found = dict[Failure, None]()
     for rules in many:
@@ -251,8 +254,8 @@ def _longest_run(items: Sequence[int]) -> int:
 
 
 def _longest_sequence(octets: bytes) -> int:
-    """Return the length of the longest stretch in which each octet is one more, or each is one less, than the octet
-    before."""
+    """Return the maximum length of a sequence in which each octet is one more than the preceding octet, or each is one
+    less."""
     longest = length = 1
     direction = 0
     for before, octet in pairwise(octets):
@@ -265,8 +268,11 @@ def _longest_sequence(octets: bytes) -> int:
 
 
 def _names(name: bytes, password: bytes) -> bool:
-    """Return whether the password contains the name, forwards or backwards. The password may also be the name with
-    other numbers of repeated characters, which the library treats as a distance below difok=1."""
+    """Return whether the password contains the name, forwards or backwards.
+
+    Also return True if both are equal after consecutive equal characters are reduced to one: for the library their
+    distance is below difok=1.
+    """
     if len(name) < SHORTEST_NAME:
         return False
     return any(each in password or _once(each) == _once(password) for each in (name, name[::-1]))

@@ -20,15 +20,15 @@ from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
 def operations(service: PasswordPolicies, gate: Gate) -> Operations:
-    """Declare the operations of password policies. They act in the token's tenant."""
+    """Declare the operations of password policies. They apply to the tenant of the token."""
     policies = Operations("Password policies", gate)
 
     @policies.post("/api/v1/instances/addPasswordPolicy", roles=OPERATORS)
     async def add_password_policy(body: AddPasswordPolicy, caller: Caller) -> PolicyAdded:
-        """Add a password policy. 409: another policy has the name.
+        """Add a password policy. The status is 409 if another policy has the name.
 
-        The fields from `minlen` on are libpwquality's, with the meaning of pwquality.conf. An empty field has no value
-        and requires nothing.
+        The field `minlen` and the fields after it are parameters of libpwquality, with the meaning of pwquality.conf.
+        An empty field has no value and requires nothing.
         """
         policy_id = await service.add(caller.tenant_id, body.given())
         return PolicyAdded(policyId=policy_id, message=f"password policy {policy_id} is added")
@@ -47,8 +47,8 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
     @policies.post("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     @policies.put("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     async def update_password_policy(body: list[UpdatePasswordPolicy], caller: Caller) -> list[str]:
-        """Change password policies, all or none. An absent field keeps its value. An empty field clears it, but an
-        empty policyName keeps the name."""
+        """Change password policies, all or none. An absent field keeps its value. An empty field clears the value,
+        except that an empty policyName keeps the name."""
         await service.update(caller.tenant_id, [(each.policyId, each.given()) for each in body])
         return ["password policy updated"]
 
@@ -60,17 +60,17 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
 
     @policies.post("/api/v1/instances/assignPolicyToMachine", roles=OPERATORS)
     async def assign_policy_to_machine(body: list[AssignPolicy], caller: Caller) -> PolicyDone:
-        """Assign policies to instances, or remove them, all or none. If an instance has several policies, all of them
-        apply."""
+        """Assign policies to instances, or remove assignments, all or none. If an instance has several policies, all of
+        them apply."""
         await service.assign(caller.tenant_id, [each.assignment for each in body])
         return PolicyDone(message="policy assignments updated")
 
     @policies.post("/api/v1/instances/validatePolicy", "/api/v1/instances/validatePassword", roles=READERS)
     async def validate_policy(body: ValidatePolicy, caller: Caller) -> list[str]:
-        """Check a password against the policies of an instance. Without a policy: eight characters, three of the four
-        classes.
+        """Check a password against the policies of an instance. If the instance has no policy, the password must have
+        eight characters of three of the four classes.
 
-        400: the password fails some rules. `errors` has each of them, by the policy's field.
+        The status is 400 if the password fails a rule. `errors` has each failed rule under the name of its field.
         """
         password = body.password.get_secret_value().decode(errors="surrogateescape")
         failed = await service.validate(caller.tenant_id, body.machineId, body.userName, password)

@@ -1,7 +1,7 @@
-"""A stored password policy: the texts of its fields by their names in the interface, and the engine's rules for them.
+"""A stored password policy: its fields under their API names, and their conversion to the engine's rules.
 
-All fields are strings, as in the interface. An empty field requires nothing. The fields from `minlen` on are
-libpwquality's.
+All fields are strings, as in the API. An empty field requires nothing. The field `minlen` and the fields after it are
+parameters of libpwquality.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,12 +13,12 @@ from sallyport.passwords.engine import CLASSES, SHORTEST, Failure
 from sallyport.radius import password as radius
 
 MAX_PASSWORD: Final = 1024
-"""Maximum length of a password to check, in characters, and highest number in a field about characters."""
+"""Maximum length of a password to check, in characters. Also the maximum value of a field that counts characters."""
 PARAMETERS: Final = (
     "minlen", "dcredit", "ucredit", "lcredit", "ocredit", "minclass", "maxrepeat", "maxclassrepeat", "maxsequence",
     "usercheck",
 )  # fmt: skip
-"""The fields of libpwquality."""
+"""The fields that are parameters of libpwquality."""
 FIELDS: Final = (
     "policyName", "templateName", "minLen", "maxLen", "firstChar", "allowUpperLower", "allowSpecial", "allowNumeric",
     *PARAMETERS,
@@ -26,7 +26,7 @@ FIELDS: Final = (
 _FLAGS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 Fields = Mapping[str, str]
-"""All fields of a policy (FIELDS) by name. Empty text: no value."""
+"""All fields of a policy (FIELDS) by name. Empty text: the field has no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment of a policy to an instance. adds: False to remove the assignment."""
+    """An assignment of a policy to an instance. adds: True to add it, False to remove it."""
 
     policy_id: int
     instance_id: int
@@ -62,7 +62,7 @@ def values(fields: Fields) -> dict[str, str]:
 
 
 def means_yes(flag: str) -> bool | None:
-    """Return the meaning of a flag, which is stored in the form that was sent. None: the text is not a flag."""
+    """Return the meaning of a flag such as `yes`, `1` or `false`; None if the text is not a flag."""
     return _FLAGS.get(flag.strip().lower())
 
 
@@ -96,10 +96,10 @@ def _number(value: str) -> int | None:
 
 
 def contradictions(rules: Rules) -> list[Failure]:
-    """Return each rule of one policy that contradicts the others, by the name of its field.
+    """Return the rules of one policy that contradict other rules of the policy.
 
-    Rules contradict each other if no password in ASCII can meet all of them, or none that is short enough for RADIUS.
-    People type passwords in ASCII, and agents make them in ASCII.
+    Rules contradict each other if no ASCII password that is short enough for RADIUS can meet all of them. Only ASCII is
+    considered, since people usually type such passwords and agents generate them.
     """
     found = list(_of_fields(rules))
     if rules.quality is not None:
@@ -118,7 +118,7 @@ def _of_fields(rules: Rules) -> Iterator[Failure]:
 
 
 def _of_classes(rules: Rules, quality: Quality) -> Iterator[Failure]:
-    """Yield contradictions of classes. For passwords in ASCII, libpwquality's classes are those of the interface."""
+    """Yield contradictions between rules about character classes. For ASCII, both families have the same classes."""
     digits, upper, lower, other = (credit < 0 for credit in quality.credits)
     if digits and not rules.digits:
         yield Failure("dcredit", "not below 0, since allowNumeric is no")

@@ -1,7 +1,7 @@
 """The SQL of password policies. The fields of a policy are stored as JSON.
 
-A query has the tenant in its condition, except for queries by a machine or an assignment: their caller has checked the
-tenant.
+The condition of a query includes the tenant, except for queries by machine or assignment: their caller has checked that
+the machine or policy belongs to the tenant.
 """
 
 import json
@@ -56,7 +56,7 @@ def _count(tx: Tx, tenant_id: int) -> int:
 
 
 def ids_of(tx: Tx, instance_ids: Iterable[int]) -> list[int]:
-    """Return the ids of the policies that are assigned to any of these machines, sorted, without repetitions."""
+    """Return the sorted ids of the policies that are assigned to any of these machines, without duplicates."""
     sql = "select policy_id as id from policy_instances where instance_id = :instance"
     return sorted({found for each in instance_ids for found in tx.all(_id, sql, instance=each)})
 
@@ -68,7 +68,7 @@ def fields_of(tx: Tx, policy_ids: Iterable[int]) -> list[Fields]:
 
 
 def instances_of(tx: Tx, policy_id: int, limit: int) -> list[int]:
-    """Return the ids of the machines that a policy is assigned to, sorted, at most `limit`."""
+    """Return the sorted ids of the first `limit` machines to which a policy is assigned."""
     sql = "select instance_id as id from policy_instances where policy_id = :policy order by instance_id limit :limit"
     return tx.all(_id, sql, policy=policy_id, limit=limit)
 
@@ -104,7 +104,7 @@ def update(tx: Tx, tenant_id: int, policy: Policy, at: int) -> None:
 
 
 def _must_be_free(tx: Tx, tenant_id: int, name: str, *, but: int = 0) -> None:
-    """Raise Conflict if another policy has the name. Several policies may have an empty name."""
+    """Check that no other policy has the name. Several policies may have an empty name. Raises Conflict."""
     sql = "select id from password_policies where tenant_id = :tenant and name_key = :key and id <> :but"
     if name and tx.value(int, sql, tenant=tenant_id, key=name.casefold(), but=but) is not None:
         raise Conflict("the tenant has a password policy of this name: choose another name")
@@ -118,18 +118,18 @@ def take_off(tx: Tx, policy_ids: Sequence[int]) -> int:
 
 
 def delete(tx: Tx, tenant_id: int, policy_id: int) -> None:
-    """Delete a tenant's policy, which must not be assigned to a machine."""
+    """Delete a tenant's policy. It must not be assigned to a machine any more."""
     tx.execute("delete from password_policies where id = :id and tenant_id = :tenant", id=policy_id, tenant=tenant_id)
 
 
 def assign(tx: Tx, policy_id: int, instance_id: int) -> bool:
-    """Assign a policy to a machine. Return whether the assignment is new."""
+    """Assign a policy to a machine. Return False if it was assigned already."""
     sql = "insert into policy_instances (policy_id, instance_id) values (:policy, :instance) on conflict do nothing"
     return tx.execute(sql, policy=policy_id, instance=instance_id) > 0
 
 
 def unassign(tx: Tx, policy_id: int, instance_id: int) -> bool:
-    """Remove a policy from a machine. Return whether the machine had it."""
+    """Remove a policy from a machine. Return False if it was not assigned."""
     sql = "delete from policy_instances where policy_id = :policy and instance_id = :instance"
     return tx.execute(sql, policy=policy_id, instance=instance_id) > 0
 

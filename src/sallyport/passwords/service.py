@@ -1,4 +1,4 @@
-"""The rules of password policies: changes, assignments, and checks of passwords."""
+"""The service for password policies: changes, assignments, and checks of passwords."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -16,9 +16,10 @@ from sallyport.store.slices import Slice, in_slices
 from sallyport.web.paging import Page
 
 MAX_ENTRIES = 200
-"""Maximum number of entries in one request. Logins wait for its transaction, up to 0.4 ms for each entry."""
+"""Maximum number of entries in one request. Logins wait for the transaction of the request, which takes up to 0.4 ms
+for each entry."""
 MOST_DEMANDED = 100
-"""Maximum number of policies in an agent's state. More of them are merged into a few stricter ones."""
+"""Maximum number of policies in an agent's state. If there are more, they are merged into a few stricter policies."""
 
 
 class Instances(Protocol):
@@ -33,7 +34,8 @@ def _nothing(_tx: Tx, _policy_ids: Sequence[int]) -> int:
 
 
 class PasswordPolicies:
-    """The password policies of all tenants. deleted: a slice that runs before policies are deleted, with their ids."""
+    """The password policies of all tenants. deleted: slice that is called with policy ids before the policies are
+    deleted."""
 
     def __init__(
         self, store: Store, instances: Instances, clock: Clock = now_us, *, deleted: Slice[Sequence[int]] = _nothing
@@ -65,12 +67,12 @@ class PasswordPolicies:
         return await self._store.search(work)
 
     async def instances(self, policy_ids: Sequence[int], limit: int) -> list[list[int]]:
-        """Return the ids of the first instances of each policy."""
+        """Return, for each policy, the ids of the first `limit` instances to which it is assigned."""
         return await self._store.search(lambda tx: [repo.instances_of(tx, each, limit) for each in policy_ids])
 
     async def add(self, tenant_id: int, given: Fields) -> int:
-        """Add a policy, which must have a name. Return its id. Invalid; Conflict: another policy has the name, or the
-        tenant has too many."""
+        """Add a policy, which must have a name; return its id. Invalid: the rules contradict each other. Conflict:
+        another policy has the name."""
         made = _checked(complete(given))
 
         def work(tx: Tx) -> int:
@@ -81,8 +83,8 @@ class PasswordPolicies:
         return await self._store.write(work)
 
     async def update(self, tenant_id: int, changes: Sequence[tuple[int, Fields]]) -> None:
-        """Change the given fields of policies, all or none. changes: policy ids and fields. Raises NotFound, Invalid,
-        Conflict."""
+        """Change the given fields of policies, all or none. changes: pairs of policy id and fields. Raises NotFound,
+        Invalid, Conflict."""
         _check_number(changes)
 
         def work(tx: Tx) -> None:
@@ -96,10 +98,10 @@ class PasswordPolicies:
         await self._store.write(work)
 
     async def delete(self, tenant_id: int, policy_ids: Sequence[int]) -> list[Fields]:
-        """Delete policies and their assignments. Return their fields. NotFound: a policy does not exist, and nothing is
-        changed.
+        """Delete policies and their assignments; return the fields of the policies.
 
-        If the deletion is interrupted, all policies stay but may be assigned to fewer machines; see `in_slices`.
+        NotFound: a policy does not exist; then nothing is changed. If the deletion is interrupted, all policies remain
+        but may have lost assignments; see `in_slices`.
         """
         _check_number(policy_ids)
 
@@ -116,8 +118,8 @@ class PasswordPolicies:
         return await in_slices(self._store, find, slices, end)
 
     async def assign(self, tenant_id: int, assignments: Sequence[Assignment]) -> None:
-        """Assign policies to machines, or remove them, all or none. A repeated assignment is not an error. Raises
-        NotFound."""
+        """Assign policies to machines, or remove assignments, all or none. A repeated assignment or removal is not an
+        error. Raises NotFound."""
         _check_number(assignments)
 
         def work(tx: Tx) -> None:
@@ -133,8 +135,8 @@ class PasswordPolicies:
         await self._store.write(work)
 
     async def validate(self, tenant_id: int, instance_id: int, user_name: str, password: str) -> list[Failure]:
-        """Return the rules of a machine's policies that a password fails. Without a policy, the rules of the guidance
-        apply. NotFound: no such machine."""
+        """Return the rules of a machine's policies that a password fails. If the machine has no policy, GUIDANCE
+        applies. NotFound: no such machine."""
 
         def work(tx: Tx) -> list[Failure]:
             self._must_have(tx, tenant_id, [instance_id])
@@ -148,15 +150,15 @@ class PasswordPolicies:
     ) -> list[Failure]:
         """Return the rules that a password fails.
 
-        instance_ids: the machines of the user, whose policies apply. policy_ids: the policies of the user's groups. All
-        are of one tenant.
+        instance_ids: machines of the user; all their policies apply. policy_ids: policies of the user's groups. The
+        machines and policies must belong to one tenant.
         """
         ids = sorted({*repo.ids_of(tx, instance_ids), *policy_ids})
         return engine.all_failures(_rules(repo.fields_of(tx, ids)), password, user_name)
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
-        """Return the rules for a password that the agent of a machine makes. policy_ids: policies that apply in
-        addition to the machine's."""
+        """Return the rules for a password that the agent of a machine generates. policy_ids: policies that apply in
+        addition to those of the machine."""
         ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})
         rules = _rules(repo.fields_of(tx, ids))
         return tuple(rules if len(rules) <= MOST_DEMANDED else engine.strictest(rules))
@@ -185,12 +187,12 @@ class PasswordPolicies:
 
 
 def _rules(policies: Iterable[Fields]) -> list[Rules]:
-    """Return the rules of policies, without repetitions."""
+    """Return the rules of policies, without duplicates."""
     return list(dict.fromkeys(map(rules_of, policies)))
 
 
 def _checked(fields: Fields) -> Fields:
-    """Return the fields of a policy. Invalid: no password can meet the policy."""
+    """Check the fields of a policy, and return them. Invalid: no password can meet the policy."""
     wrong = contradictions(rules_of(fields))
     if wrong:
         raise Invalid(f"invalid {wrong[0].rule}", tuple(FieldError(each.rule, each.message) for each in wrong))

@@ -1,8 +1,8 @@
-"""The policies of a domain that decide on a login in addition to its two factors.
+"""The policies of a domain, which decide on logins in addition to the two factors.
 
     rules     login rules: allow, block, or require a second factor; reply attributes
     bypass    stations that are admitted by their MAC address
     lockouts  users and stations that are refused after too many failures
 
-`login` calls them, and passes each login as an `attempt.Attempt`.
+`login` calls these policies, and passes each login as an `attempt.Attempt`.
 """

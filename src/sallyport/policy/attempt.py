@@ -1,4 +1,4 @@
-"""Protocols for the values of `login` that policies use, so that the policies do not import `login`."""
+"""Protocols for logins and decisions, so that policies need not import `login`."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -13,7 +13,7 @@ from sallyport.store.model import Tx
 
 
 class Attempt(Protocol):
-    """A login attempt, implemented by `login.Login`. keep: a write in the transaction of the login's event."""
+    """A login attempt, implemented by `login.Login`. keep: a write for the transaction of the login's event."""
 
     keep: Callable[[Tx], None] | None
 

@@ -1,4 +1,4 @@
-"""The second factors of many users, forecast by the function of the live path. No prompt is sent."""
+"""The enrolments of many users, for previews. No prompt is sent."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,17 +17,18 @@ from sallyport.mfa.circuit import Attached
 from sallyport.mfa.service import Providers
 
 ASK_S: Final = 5.0
-AT_ONCE: Final = 2  # the provider's other connections are for live logins
+AT_ONCE: Final = 2  # the provider's other connections are left for live logins
 MOST_ASKED: Final = 50
 SURVEY_S: Final = 10.0
-"""Time limit of one request of a survey. The next request continues."""
+"""Time limit of one survey request in seconds. The next request continues the survey."""
 REST_S: Final = 60.0
-"""Time between two previews of a domain that ask the provider: its rate limit is for logins."""
+"""Minimum time in seconds between two previews of a domain that ask the provider, since the provider's rate limit is
+needed for logins."""
 MOST_SINGLE: Final = 10
 OWN: Final = frozenset({"totp"})
-"""Providers that read the service's own store: only the time limits the look-ups."""
+"""Providers that use only the service's own store. Their look-ups are limited only by time."""
 LookUp = Callable[[Attached, int, UserKey, str], Awaitable[object]]
-"""Looks up the enrolment of a user of a tenant, and caches it."""
+"""A function that looks up the enrolment of a user, and caches it."""
 
 
 class SecondFactors:
@@ -44,27 +45,27 @@ class SecondFactors:
         return standing(self._providers.of(domain.id))
 
     def known(self, domain: Domain, second: Standing, key: str) -> Reason | None:
-        """Return the known enrolment of a user, or None. key: the name without case."""
+        """Return the cached enrolment of a user, or None. key: the case-folded name."""
         return None if second.attached is None else self._enrolments.known(second.attached, (domain.id, key))
 
     def is_open(self, domain: Domain, second: Standing, key: str) -> bool:
-        """Return whether a survey has to ask about a user, since the provider has not answered yet. key: as for
-        `known`."""
+        """Return whether a survey must ask about a user, since there is no answer of the provider yet. key: the
+        case-folded name."""
         return self.known(domain, second, key) in (None, Reason.UNREACHABLE, Reason.RATE_LIMITED)
 
     def forget(self, domain: Domain) -> None:
-        """Forget the enrolments of a domain, so that a survey asks about all users again."""
+        """Remove the cached enrolments of a domain, so that a survey asks about all users again."""
         self._enrolments.forget(domain.id, None)
 
     async def survey(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> int:
-        """Ask about users, in their order and at the provider's pace, for SURVEY_S at most. Return the number of
-        answers. names: as for `ask`."""
+        """Ask about users in the given order, within the provider's rate limit, for at most SURVEY_S. Return the number
+        of answers. names: see `ask`."""
         answered = 0
 
         async def look_up(attached: Attached, tenant_id: int, user: UserKey, name: str) -> None:
             nonlocal answered
             has_answered = await self._enrolments.survey(attached, tenant_id, user, name)
-            answered += has_answered  # read after the wait, during which the other task may have changed it
+            answered += has_answered  # `answered` is read after the await, in which the other task may change it
 
         await self._look_up(domain, second, names, look_up, SURVEY_S)
         return answered
@@ -78,7 +79,7 @@ class SecondFactors:
         return 0 if trio.current_time() - self._asked_at.get(domain.id, -REST_S) < REST_S else MOST_ASKED
 
     async def of_user(self, domain: Domain, second: Standing, key: str, name: str) -> Reason:
-        """Return the enrolment of one user, ENROLMENT_UNKNOWN if it is not known in time. The provider is asked about
+        """Return the enrolment of one user; ENROLMENT_UNKNOWN if it is not known in time. The provider is asked about
         at most MOST_SINGLE users of a domain in a minute."""
         known = self.known(domain, second, key)
         if known is not None or second.attached is None or second.away is not Reason.NONE:
@@ -93,7 +94,8 @@ class SecondFactors:
         return Reason.ENROLMENT_UNKNOWN
 
     async def ask(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> None:
-        """Ask about users, in their order, for ASK_S at most. names: (without case, as sent)."""
+        """Ask about users in the given order, for at most ASK_S. names: pairs of the case-folded name and the name as
+        sent."""
         if second.attached is not None and names:
             self._asked_at[domain.id] = trio.current_time()
         await self._look_up(domain, second, names, self._enrolments.find_out, ASK_S)
@@ -101,8 +103,8 @@ class SecondFactors:
     async def _look_up(
         self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]], look_up: LookUp, seconds: float
     ) -> None:
-        """Look users up, AT_ONCE at a time, for some seconds at most. End early if the store fails or the provider's
-        circuit opens: the remaining users stay unknown."""
+        """Look up users, AT_ONCE at a time, for at most `seconds`. It ends early if the store fails or the provider's
+        circuit opens; the remaining users are then unknown."""
         left = iter(names)
 
         async def work(attached: Attached) -> None:

@@ -14,22 +14,23 @@ from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 def operations(
     service: ImpactPreview, tests: RuleTest, translation: Translation, gate: Gate, clock: Clock
 ) -> list[Operations]:
-    """The operations of this slice."""
+    """Declare the operations of previews."""
     previews, rules = Operations("Domains", gate), Operations("Login rules", gate)
 
     @previews.post("/ad/PreviewEnforcement", roles=READERS)
     async def preview_enforcement(body: PreviewEnforcement, caller: Caller) -> Impact:
-        """Preview the impact of enforcing on a domain: the users and devices of its recent logins with their outcomes.
+        """Preview the impact of enforce mode on a domain: the users and devices of its recent logins, with their
+        outcomes.
 
-        It takes the logins of the last `days` that passed their first factor, and decides them again by the present
-        rules, provider and fallback action. `unknown`: an enrolment that is not known decides. At most 1,000 users and
-        devices are named, the worst outcomes first; `counts` covers all.
+        The logins of the last `days` that passed their first factor are decided again by the present rules, provider
+        and fallback action. `unknown` means that the outcome depends on an enrolment that is not known. At most 1,000
+        users and 1,000 devices are listed, those with the worst outcomes first; `counts` includes all.
         """
         return await service.impact(body.domainId, days=body.days)
 
     @previews.post("/ad/CheckEnrolments", roles=OPERATORS)
     async def check_enrolments(body: CheckEnrolments, caller: Caller) -> Survey:
-        """Ask the MFA provider which users of recent logins are enrolled, for 10 seconds at most and within its rate
+        """Ask the MFA provider which users of recent logins are enrolled, for at most 10 seconds and within its rate
         limit. Repeat the request until `left` is 0. PreviewEnforcement and requireClean use the results for an hour. No
         prompt is sent.
         """
@@ -38,8 +39,8 @@ def operations(
     @rules.post("/ad/TestLoginRules", roles=READERS)
     async def test_login_rules(body: TestLoginRules, caller: Caller) -> LoginRulesTested:
         """Return the login rule that decides a login, and the reason why each rule before it does not. The steps of a
-        live login run with a right password and with the known groups and product. Nothing is written, and no prompt is
-        sent. The MFA provider is asked about the enrolment of 10 users a minute at most.
+        live login are run for a correct password, with the known groups and product. Nothing is written, and no prompt
+        is sent. The MFA provider is asked about the enrolment of at most 10 users a minute.
         """
         types = translation.service_types([body.serviceType]) if body.serviceType else []
         media = translation.media([body.medium]) if body.medium else []

@@ -1,8 +1,8 @@
-"""The spans in which the times of day of a domain's rules hold.
+"""The spans of time in which the times of day in a domain's rules do not change their result.
 
-Logins at which the same times of day hold are equal to the rules. So the time of a preview is cut where a time of day
-starts or ends. Pieces in which the same times of day hold form one period. The matcher of the live path decides whether
-a time of day holds.
+The rules cannot distinguish the times of two logins if the same times of day apply at both. Therefore the time of a
+preview is divided where a time of day starts or ends. All spans in which the same times of day apply form one period.
+The matcher of the live path decides whether a time of day applies.
 """
 
 import zoneinfo
@@ -18,13 +18,13 @@ from sallyport.policy.rules.match import DomainRules, Facts
 from sallyport.policy.rules.rule import Action, Definition, Kind, Rule, Window, minutes
 
 MOST_COMPARED: Final = 16
-"""Most different times of day for which pieces are compared. With more of them each piece is a period of its own."""
+"""Maximum number of different times of day for which spans are compared. With more, each span is its own period."""
 _DAY_S: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of time from `since` up to `until`, in microseconds. at: a moment that represents its period."""
+    """A span of time from `since` to `until` (exclusive), in microseconds. at: a time that represents its period."""
 
     period: int
     since: int
@@ -33,7 +33,7 @@ class Span:
 
 
 def spans_of(rules: Iterable[Rule], since: int, until: int) -> list[Span]:
-    """Return the spans of a stretch of time, in order; one span if no rule has a time of day."""
+    """Divide a range of time into spans, in order. The result is one span if no rule has a time of day."""
     enabled = (rule.definition for rule in rules if rule.definition.enabled)
     windows = list({kept.time: None for kept in enabled if kept.time is not None})
     edges = [since, *(at for at in _cuts(windows, since, until) if since < at < until), until]
@@ -48,7 +48,8 @@ def spans_of(rules: Iterable[Rule], since: int, until: int) -> list[Span]:
 
 
 def _cuts(windows: Sequence[Window], since: int, until: int) -> list[int]:
-    """Return the moments at which a time of day may start or end, ascending. There may be more than needed."""
+    """Return the times at which a time of day may start or end, in ascending order. There may be more than
+    necessary."""
     by_zone: dict[str, set[int]] = {}
     for window in windows:
         by_zone.setdefault(window.timezone, {0}).update((minutes(window.start), minutes(window.until)))
@@ -57,13 +58,14 @@ def _cuts(windows: Sequence[Window], since: int, until: int) -> list[int]:
         try:
             zone = zoneinfo.ZoneInfo(name)
         except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-            continue  # its rules cannot be judged at any time
+            continue  # its rules can never be evaluated
         found.update(_cuts_of(zone, edges, since // SECOND, until // SECOND))
     return sorted(at * SECOND for at in found)
 
 
 def _cuts_of(zone: zoneinfo.ZoneInfo, edges: Iterable[int], since_s: int, until_s: int) -> Iterator[int]:
-    """Yield the seconds at which a zone's clocks show an edge, on both sides of a clock change, or change."""
+    """Yield the times in seconds at which a zone's clocks show an edge, for both occurrences around a clock change, and
+    the clock changes themselves."""
     first = datetime.fromtimestamp(since_s, UTC).replace(tzinfo=None, hour=0, minute=0, second=0) - timedelta(days=1)
     for day in range((until_s - since_s) // _DAY_S + 4):
         midnight = first + timedelta(days=day)
@@ -82,7 +84,7 @@ def _offset(zone: zoneinfo.ZoneInfo, at_s: int) -> timedelta | None:
 
 
 def _clock(window: Window) -> DomainRules:
-    """Return a rule whose only condition is this time of day."""
+    """Return rules with one rule, whose only condition is this time of day."""
     kept = Definition(name="", action=Action.BLOCK, time=window)
     return DomainRules([Rule(0, 0, "", Action.BLOCK, b"", kept)])
 

@@ -1,4 +1,4 @@
-"""The SQL of the impact preview: recorded logins, counted by the store in groups that the rules cannot distinguish."""
+"""SQL for the impact preview: the store counts recorded logins in groups whose logins the rules cannot distinguish."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,10 @@ _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Recorded logins that rules and enrolment cannot distinguish. period: of their time. exists: whether the domain
-    has an endpoint user of that name now. machine: whether a certificate named a computer, which the name does not
-    show. method: of the logins; any of theirs if the rules do not compare it. last_at: microseconds."""
+    """Recorded logins that rules and enrolment cannot distinguish. period: the number of their period. exists: whether
+    the domain has an endpoint user with this name now. machine: whether the user is a computer by its certificate,
+    which the name does not show. method: the authentication method; one of several if it makes no difference. logins:
+    their number. last_at: the time of the last login in microseconds."""
 
     user_name: str
     device_id: int
@@ -44,7 +45,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """A device as the inventory has it now. support: of challenges, yes, no or unknown."""
+    """The present state of a device in the inventory. support: whether it supports challenges: yes, no or unknown."""
 
     id: int
     device_name: str
@@ -57,9 +58,9 @@ class KnownDevice:
 
 @dataclass(frozen=True, slots=True)
 class Scopes:
-    """The facts that rules compare beside user, device and time; logins are grouped by these alone. directory: names,
-    groups or OUs of a user. kinds: users and computers. methods: whether a code is always needed and the method can
-    carry none."""
+    """The facts by which logins are grouped in addition to user, device and period, since the rules or the provider
+    depend on them. directory: names, groups or OUs of the user. kinds: users and computers. methods: whether the
+    provider always requires a code, which some methods cannot contain."""
 
     stations: bool
     service_types: bool
@@ -69,13 +70,13 @@ class Scopes:
 
 
 def extent(tx: Tx, domain_id: int) -> tuple[int, int]:
-    """Return the number of a domain's events and the time of the first; (0, 0) without events."""
+    """Return the number of a domain's events and the time of the first event; (0, 0) if there are no events."""
     first = tx.value(int, "select min(at) from events where domain_id = :d", d=domain_id)
     return (0, 0) if first is None else (counters.total(tx, domain_id, COUNTER), first)
 
 
 def groups(tx: Tx, domain_id: int, spans: Sequence[Span], scopes: Scopes) -> list[Group]:
-    """Return the logins of a domain in these spans that passed their first factor, in groups."""
+    """Return a domain's logins in these spans, in groups. Only logins that passed their first factor are counted."""
     values = ", ".join(f"({span.period}, {span.since}, {span.until})" for span in spans)
     station = "station" if scopes.stations else "''"
     service_type = "service_type" if scopes.service_types else "null"
@@ -83,14 +84,14 @@ def groups(tx: Tx, domain_id: int, spans: Sequence[Span], scopes: Scopes) -> lis
     by_method = "method, " if scopes.methods else ""
     return tx.all(
         Group,
-        # The spans are first, so that each is one stretch of the index; SQLite keeps the order of a cross join.
+        # The spans come first, so that each is one range scan of the index; SQLite keeps the order of a cross join.
         f"with spans (period, since, until) as (values {values}), found as (select user_name, device_id, "
         f"min(ip_address) as ip_address, min(client_ip) as client_ip, min(device_name) as device_name, "
         f"{station} as station, {service_type} as service_type, {machine} as machine, min(method) as method, "
         f"period, count(*) as logins, "
         f"max(at) as last_at "
         f"from spans cross join events where domain_id = :d and at >= since and at < until and reason in ({_REASONS}) "
-        f"and method <> '{Method.MAB}' "  # no person is present to give a second factor
+        f"and method <> '{Method.MAB}' "  # no person is present for a second factor
         f"group by user_name, device_id, {'station, ' if scopes.stations else ''}"
         f"{'service_type, ' if scopes.service_types else ''}{f'{machine}, ' if scopes.kinds else ''}{by_method}period) "
         "select found.*, exists (select 1 from endpoint_users where domain_id = :d and name_key = "
@@ -101,9 +102,10 @@ def groups(tx: Tx, domain_id: int, spans: Sequence[Span], scopes: Scopes) -> lis
 
 
 def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) -> dict[int, KnownDevice | None]:
-    """Return the devices of groups by id, without known ones; None for a device that is gone.
+    """Return the devices of the groups by their id in events, except known ones; None for a device that no longer
+    exists.
 
-    A device that was deleted and has registered again has a new id: its addresses and its name find it.
+    A device that was deleted and has registered again has a new id, so it is found by its addresses and its name.
     """
     found: dict[int, KnownDevice | None] = {}
     for group in of:

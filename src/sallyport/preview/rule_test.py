@@ -1,8 +1,8 @@
 """The test of login rules: the rule that would decide a login, and why.
 
-The service makes a request for the login and runs the steps of the pipeline that prompt no user: identity, bypass,
-lock-out, the part of the first factor that needs no password, login rules, and the forecast of the second factor. It
-writes nothing, and the inventory does not count the request.
+The service creates a request for the login, and runs the steps of the pipeline that prompt no user: identity, bypass,
+lock-out, the part of the first factor that needs no password, login rules, and the forecast of the second factor.
+Nothing is written, and the inventory does not count the request.
 """
 
 import copy
@@ -49,7 +49,8 @@ from sallyport.store.model import Store
 from sallyport.vendors import MEDIA, UNKNOWN
 
 MAX_NAME: Final = 128
-"""Octets of a user's name. A station's address is sent as its own password, which limits the length."""
+"""Maximum length of a user's name in octets. The name is also sent as the password, as a station does, which limits the
+length."""
 MAX_VALUE: Final = 253
 SHOWN: Final = 10
 
@@ -59,8 +60,8 @@ Result = Literal["decides", "matches", "may match", "differs", "disabled"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The facts of a login. Empty: not known. user: with or without a realm. client: a RADIUS client's name or address.
-    nas: an address. at: microseconds."""
+    """The facts of a login; an empty fact is not known. user: the name with or without a realm. client: the name or
+    address of the RADIUS client. nas: the address of the NAS. at: microseconds."""
 
     user: str
     at: int
@@ -76,9 +77,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ReadRule:
-    """A rule up to the one that decides. result: `decides`, `matches` (a stricter rule before it decides), `may match`,
-    `differs` or `disabled`. scope: the condition that does not match or cannot be judged. has: the login's value for
-    that scope."""
+    """The result of one rule, for the rules up to the one that decides. result: `decides`, `matches` (but a stricter
+    rule before it decides), `may match`, `differs` or `disabled`. scope: the condition that does not match or cannot be
+    evaluated. has: the login's value for that scope."""
 
     rule: Rule
     result: Result
@@ -88,8 +89,9 @@ class ReadRule:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a test. rule: the rule that decides; None: no rule matches. first, second: the reason of each
-    factor's refusal; NONE: passed. provider: empty without one."""
+    """The result of a test. rules: the rules up to the one that decides. rule: the rule that decides; None if no rule
+    matches. first, second: the result of each factor; NONE: passed. provider: the name of the MFA provider; empty if
+    there is none."""
 
     domain: Domain
     user: str
@@ -106,7 +108,7 @@ class Answer:
 
 
 class RuleTest:
-    """Tests login rules. clients: returns the present table."""
+    """Tests of login rules. clients: returns the present table of RADIUS clients."""
 
     def __init__(
         self, store: Store, pipeline: Pipeline, second: SecondFactors, clients: Callable[[], ClientTable]
@@ -158,7 +160,7 @@ class RuleTest:
     # --- the login --------------------------------------------------------------------------------------------
 
     async def _login(self, domain: Domain, asked: Question, warnings: list[str]) -> tuple[DeviceRow | None, Login]:
-        """Return the login, with a device that the inventory does not count, and the device's row."""
+        """Return the row of the device in the inventory, and the login with a device that is not in the inventory."""
         name = asked.user.encode()
         if not 1 <= len(name) <= MAX_NAME:
             raise invalid_field("user", f"text of 1 to {MAX_NAME} octets")
@@ -179,8 +181,8 @@ class RuleTest:
         return row, login
 
     async def _client(self, domain: Domain, wanted: str, warnings: list[str]) -> tuple[Client, str, int]:
-        """Return a copy of the RADIUS client that serves the domain alone, the source address (empty: not known), and
-        the domain of the client's devices."""
+        """Return a copy of the RADIUS client that serves only this domain, the source address (empty: not known), and
+        the id of the domain of the client's devices."""
         if not wanted:
             return client_of(domain), "", domain.id
         table = self._clients()
@@ -204,7 +206,7 @@ class RuleTest:
         return client, source, domain.id if home is None else home.id
 
     async def _row(self, home_id: int, source: str, asked: Question) -> DeviceRow | None:
-        """Return the device of the inventory at the given addresses that was seen last."""
+        """Return the most recently seen device in the inventory with the given addresses; None if there is none."""
         column, value = ("client_ip", asked.nas) if asked.nas else ("ip_address", source)
         query = DeviceQuery(home_id, column=column, value=value, limit=100)
         found, _ = await self._store.search(lambda tx: inventory.page(tx, query))
@@ -216,7 +218,7 @@ class RuleTest:
     # --- its steps --------------------------------------------------------------------------------------------
 
     async def _first(self, login: Login, domain: Domain, asked: Question, warnings: list[str]) -> Reason:
-        """Return the result of the first factor without a password; set groups and units of the login."""
+        """Return the result of the first factor for a correct password, and set the login's groups and units."""
         if asked.groups or asked.ous:
             groups, ous = await trio.to_thread.run_sync(lambda: (folded(asked.groups), folded(asked.ous)))
             login.found = Found(groups=groups, ous=ous)
@@ -244,7 +246,7 @@ class RuleTest:
         return any(scope in rule.definition.scopes for rule in rules if rule.definition.enabled)
 
     def _rules(self, domain: Domain, facts: Facts) -> tuple[list[ReadRule], Rule | None]:
-        """Return the rules that were read, and the rule that decides."""
+        """Return the results of the rules up to the one that decides, and that rule."""
         every = sorted(self._pipeline.rules.all_of(domain.id), key=lambda rule: rule.place)
         rules = self._pipeline.rules.of(domain.id)
         if rules is None:
@@ -279,8 +281,8 @@ class RuleTest:
 
 
 def _named(clients: Sequence[Client], name: str) -> Client | None:
-    """Return the client with a name; case does not matter. It runs in a thread, since folding many long names takes
-    time."""
+    """Return the client with a name, ignoring case; None if there is none. It is called in a thread, since folding many
+    long names takes time."""
     key = fold(name)
     return next((each for each in clients if fold(each.name) == key), None)
 

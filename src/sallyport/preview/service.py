@@ -1,4 +1,5 @@
-"""Recorded logins, decided again: users and devices that enforcing would challenge or deny, and the reasons."""
+"""The service that decides recorded logins again: users and devices that enforce mode would challenge or deny, with the
+reasons."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -31,16 +32,17 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.snapshot import Configuration
 
 DAY: Final = 86_400 * SECOND
-SLICE_EVENTS: Final = 100_000  # of one search of the store, which takes a second at most; its limit is ten
+SLICE_EVENTS: Final = 100_000  # events in one search of the store, which takes at most 1 s; the limit is 10 s
 SLICE_SPANS: Final = 500
 AT_ONCE: Final = 2
 MOST_SURVEYED: Final = 10_000
-"""Users that one request of a survey may ask about. The next request continues."""
+"""Maximum number of users in one survey request. The next request continues the survey."""
 NO_CHALLENGES: Final = "the device has never answered a challenge"
 
 
 class _User:
-    """The logins of a user. variants: the rules' action, whether the device gives up, and the method."""
+    """The logins of a user. variants: their different combinations of the rules' action, whether the device gives up,
+    and the method."""
 
     __slots__ = ("exists", "last_at", "logins", "name", "variants")
 
@@ -53,8 +55,9 @@ class _User:
 
 
 class _Traffic:
-    """The recorded logins. devices: by the ids of events; actions: with methods, by the ids of the inventory; members:
-    by name, if rules compare facts of directories."""
+    """The recorded logins. users: by case-folded name. devices: by the device ids in events. actions: the combinations
+    of action and method, by the present device ids. seen: the devices by their present ids. members: the directory data
+    by user name, if rules compare it."""
 
     def __init__(self) -> None:
         self.users: dict[str, _User] = {}
@@ -66,7 +69,8 @@ class _Traffic:
 
 
 class Preview:
-    """The impact of enforcing. find_client: the RADIUS client of a source address (ValueError: not an address)."""
+    """Previews of the impact of enforce mode. find_client: returns the RADIUS client of a source address; ValueError:
+    it is not an address."""
 
     def __init__(
         self,
@@ -88,15 +92,16 @@ class Preview:
         self._find_client = find_client
         self._clock = clock
         self._slice_events = slice_events
-        self._limit = trio.CapacityLimiter(AT_ONCE)  # each may hold a million users
+        self._limit = trio.CapacityLimiter(AT_ONCE)  # each may have a million users in memory
 
     async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
-        """Return the impact of enforcing on the logins of the last days. fallback: replaces the domain's own.
+        """Return the impact of enforce mode on the logins of the last days. fallback: replaces the domain's fallback
+        action.
 
-        A user that is no longer in the local directory is listed as `reject`, `unknown user`: the user's next login is
-        refused so, and the list explains every recorded login. The user does not count as denied, since enforcement is
-        not the cause. A device that is no longer in the inventory is not listed, since its next registration is not
-        known. StoreError: the preview would take too long.
+        A user that is no longer in the local directory is listed as `reject`, `unknown user`, which would be the result
+        of the user's next login. The user does not count as denied, since enforce mode is not the cause. A device that
+        is no longer in the inventory is not listed, since its next registration is not known. StoreError: the preview
+        would take too long.
         """
         async with self._limit:
             domain, version = self._domains.table.present(domain_id), self._configuration.version
@@ -122,7 +127,8 @@ class Preview:
     async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
         """Ask the provider for unknown enrolments of users of recent logins, for some seconds.
 
-        The next call continues. again: ask for known enrolments too. StoreError: it would take too long.
+        The next call continues the survey. again: also ask for known enrolments. StoreError: the survey would take too
+        long.
         """
         domain = self._domains.table.present(domain_id)
         if again:
@@ -145,7 +151,7 @@ class Preview:
     # --- recorded logins --------------------------------------------------------------------------------------
 
     async def _recorded(self, domain: Domain, second: Standing, since: int, until: int) -> _Traffic:
-        """Return all logins of the time, by user and by device, with the rules' action for each."""
+        """Return all logins in a range of time, by user and by device, with the action of the rules."""
         rules, traffic, time_slice = self._rules.of(domain.id), _Traffic(), TimeSlice()
         enabled = [rule for rule in self._rules.all_of(domain.id) if rule.definition.enabled]
         is_local = domain.first_factor is FirstFactor.LOCAL  # a local user has one name
@@ -168,7 +174,7 @@ class Preview:
         moments = {span.period: span.at for span in spans}
         for part in parts_of(spans, max(SECOND, longest)):
             found = await self._groups(domain, part, scopes, traffic)
-            while found:  # removed one by one, since freeing all at once would block the event loop
+            while found:  # groups are removed one by one, since freeing all at once would block the event loop
                 group, action = found.pop(), UNMATCHED
                 device = traffic.devices[group.device_id]
                 if rules is not None:
@@ -214,7 +220,7 @@ class Preview:
         )
 
     def _client_name(self, domain: Domain, source: str) -> str:
-        """Return the name of the RADIUS client that has the source address now; empty without one."""
+        """Return the name of the RADIUS client to which the source address belongs now; empty if there is none."""
         try:
             client = self._find_client(source)
         except ValueError:
@@ -224,7 +230,7 @@ class Preview:
     # --- their outcomes --------------------------------------------------------------------------------------
 
     async def _ask(self, domain: Domain, second: Standing, traffic: _Traffic) -> None:
-        """Ask about the enrolment of the users with most logins among those whose enrolment is not known."""
+        """Ask about users whose enrolment is not known, those with the most logins first."""
         number, time_slice = self._second.question_limit(domain, second), TimeSlice()
         if not number:
             return
@@ -236,7 +242,8 @@ class Preview:
         await self._second.ask(domain, second, unknown.kept())
 
     async def _users(self, terms: "_Terms", traffic: _Traffic) -> tuple[Worst[UserImpact], int]:
-        """Return the users, and the number of those that enforcing would deny. The users of the traffic are removed."""
+        """Return the worst users, and the number of users that enforce mode would deny. It removes the users from
+        `traffic`."""
         worst, denied, time_slice = Worst[UserImpact](), 0, TimeSlice()
         while traffic.users:
             key, user = traffic.users.popitem()
@@ -269,7 +276,7 @@ def _needs_factor(user: _User) -> bool:
 
 
 class _Terms:
-    """The inputs of a decision beside the login itself."""
+    """The inputs of a decision in addition to the login itself."""
 
     def __init__(self, domain: Domain, fallback: Fallback, second: Standing) -> None:
         self.domain = domain
@@ -277,14 +284,14 @@ class _Terms:
         self.second = second
 
     def decide(self, first: Reason, action: Action, second: Reason) -> tuple[Effect, str]:
-        """Return the outcome of enforce mode and its reason."""
+        """Return the outcome in enforce mode, and its reason."""
         decision = decide(first, action, second, Mode.ENFORCE, self.fallback)
         return effect_of(decision), decision.reason.value
 
 
 async def _devices(terms: _Terms, traffic: _Traffic) -> tuple[Worst[DeviceImpact], int]:
-    """Return the devices, and the number of those whose logins enforcing would deny. All users count as enrolled here,
-    since missing enrolments are in the list of users."""
+    """Return the worst devices, and the number of devices whose logins enforce mode would deny. All users count as
+    enrolled here, since missing enrolments are shown in the list of users."""
     worst, denied, time_slice = Worst[DeviceImpact](), 0, TimeSlice()
     for device_id, actions in traffic.actions.items():
         seen = traffic.seen[device_id]
@@ -307,14 +314,14 @@ async def _devices(terms: _Terms, traffic: _Traffic) -> tuple[Worst[DeviceImpact
 
 
 def effect_of(decision: Decision) -> Effect:
-    """Return the outcome of a decision; UNKNOWN if an enrolment that is not known decides."""
+    """Return the outcome of a decision; UNKNOWN if it depends on an enrolment that is not known."""
     if decision.reason is Reason.ENROLMENT_UNKNOWN and decision.applied is Verdict.CHALLENGE:
         return Effect.UNKNOWN
     return Effect(decision.applied.value)
 
 
 def _severity(decided: tuple[Effect, str]) -> tuple[int, str]:
-    """Return the sort key of an outcome; equal outcomes are ordered by reason."""
+    """Return the sort key of an outcome. Equal outcomes are sorted by reason."""
     return SEVERITY[decided[0]], decided[1]
 
 
@@ -329,7 +336,7 @@ def _note(
     user.logins += group.logins
     user.exists = bool(group.exists) or domain.first_factor is not FirstFactor.LOCAL
     user.variants.add((action, gives_up, group.method))
-    # Of names with the same last time, always the same name.
+    # If several spellings have the same last time, the choice is deterministic.
     user.last_at, user.name = max((user.last_at, user.name), (group.last_at, group.user_name))
     if device is not None and user.exists:
         traffic.seen[device.id] = device
@@ -337,8 +344,8 @@ def _note(
 
 
 def parts_of(spans: Sequence[Span], longest: int) -> Iterator[list[Span]]:
-    """Yield the spans in order, in parts for one search of the store each; long spans are cut. longest: time of a part,
-    in microseconds.
+    """Yield the spans in order, in parts that each are one search of the store. Long spans are divided. longest: the
+    maximum time in one part, in microseconds.
     """
     pieces = (
         Span(span.period, begin, min(begin + longest, span.until), span.at)
@@ -357,5 +364,5 @@ def parts_of(spans: Sequence[Span], longest: int) -> Iterator[list[Span]]:
 
 
 def _gives_up(second: Standing, device: KnownDevice | None) -> bool:
-    """Return whether a device gives up before most users answer; False for a device that is gone."""
+    """Return whether a device gives up before most users answer; False for a device that no longer exists."""
     return device is not None and second.gives_up(device.give_up_ms, takes_challenges=device.support == "yes")

@@ -26,7 +26,8 @@ class Worst(Generic[ItemT]):
         self._pushed = 0
 
     def add(self, effect: Effect, weight: int, item: ItemT) -> None:
-        """Add an item. weight: of equal outcomes the heavier items are kept, then the earlier ones."""
+        """Add an item. Items with worse outcomes are kept. weight: among equal outcomes, items with greater weight are
+        kept, then earlier items."""
         self._numbers[effect] += 1
         self._pushed += 1
         entry = (SEVERITY[effect], weight, -self._pushed, item)
@@ -36,7 +37,7 @@ class Worst(Generic[ItemT]):
             heappushpop(self._heap, entry)
 
     def kept(self) -> list[ItemT]:
-        """Return the kept items, worst first."""
+        """Return the kept items, the worst first."""
         return [entry[3] for entry in sorted(self._heap, key=lambda entry: entry[:3], reverse=True)]
 
     def tally(self) -> Tally:

@@ -1,9 +1,9 @@
 """Attribute numbers and the layout of attributes in a packet (RFC 2865 section 5).
 
-A device sends the same attributes with the same lengths again and again. `Layout` therefore caches the positions of the
-attributes in a packet, by the packet's length. It compares the types and lengths of the next packet of this length with
-those of the cached one, in one operation on two large integers. That takes a third of the time that it takes to parse
-the attributes, the most expensive part of a login.
+A device sends the same attributes with the same lengths again and again. Therefore `Layouts` caches the positions of
+the attributes (`Layout`) by the packet's length. It compares the attribute types and lengths of a packet with those of
+a cached layout in one operation on two large integers. This takes a third of the time of parsing, which is the most
+expensive part of a login.
 """
 
 from collections.abc import Callable, Iterator
@@ -67,24 +67,25 @@ CHARGEABLE_USER_IDENTITY: Final = 89
 ERROR_CAUSE: Final = 101
 
 MAX_ATTRIBUTES: Final = 200
-"""More attributes than this in a packet are refused, as FreeRADIUS does."""
+"""Maximum number of attributes in a packet. A packet with more is refused, as by FreeRADIUS."""
 HEADER: Final = 20
-"""Octets of a packet before its attributes."""
+"""Length of a packet's header in octets."""
 INTEGER: Final = 6
-"""Octets of an attribute that is an integer, with its type and length."""
+"""Length of an integer attribute in octets, with its type and length octets."""
 SAME_LENGTH: Final = 16
-"""Layouts of packets of one length."""
+"""Maximum number of cached layouts for packets of one length."""
 MAX_KEPT: Final = 16_384
-"""Limit of the attributes in all cached layouts together: some megabytes at most."""
+"""Maximum number of attributes in all cached layouts together, which takes some megabytes at most."""
 NO_PARTS: Final = (slice(0), slice(0))
-"""Empty parts that are added to a layout: `itemgetter` returns a tuple only for two parts or more."""
+"""Empty slices that are added to the parts of a layout, since `itemgetter` returns a tuple only for two keys or
+more."""
 Picked = Callable[[tuple[int | None, ...]], tuple[int | None, ...]]
 
 
 def pull_attributes(body: bytes, at: int = 0) -> Iterator[tuple[int, bytes]]:
     """Yield (type, value) for each attribute (RFC 2865 section 5).
 
-    body: octets that hold attributes from `at` on. value: 0..253 octets, as sent.
+    body: octets; the attributes begin at offset `at`. value: 0..253 octets, as sent.
     Raises PacketError when a length octet is below 2 or runs past the end.
     """
     end = len(body)
@@ -97,20 +98,20 @@ def pull_attributes(body: bytes, at: int = 0) -> Iterator[tuple[int, bytes]]:
 
 
 def push_attribute(kind: int, value: bytes) -> bytes:
-    """Return one attribute in octets. ValueError: the value is over 253 octets."""
+    """Return one attribute in octets. ValueError: the value is longer than 253 octets."""
     if len(value) > 253:
         raise ValueError(f"attribute {kind}: {len(value)} octets")
     return bytes((kind, len(value) + 2)) + value
 
 
 def push_vendor_attribute(vendor: int, kind: int, value: bytes) -> bytes:
-    """Return one vendor attribute in a Vendor-Specific of its own (RFC 2865 section 5.26)."""
+    """Return one vendor attribute in its own Vendor-Specific attribute (RFC 2865 section 5.26)."""
     return push_attribute(VENDOR_SPECIFIC, vendor.to_bytes(4) + push_attribute(kind, value))
 
 
 def combine(found: bytes, chosen: bytes) -> bytes:
-    """Return attributes in octets. The chosen values replace all former ones of the same type, or of the same (vendor,
-    type)."""
+    """Return `found` and `chosen` as attributes in octets. The attributes in `chosen` replace those in `found` with the
+    same type or the same (vendor, type)."""
     taken = {_key(kind, value) for kind, value in pull_attributes(chosen)}
     kept = (pair for pair in pull_attributes(found) if _key(*pair) not in taken)
     return b"".join(push_attribute(kind, value) for kind, value in kept) + chosen
@@ -123,7 +124,7 @@ def _key(kind: int, value: bytes) -> tuple[int, int, int]:
 def pull_vendor_attributes(value: bytes) -> tuple[int, list[tuple[int, bytes]]]:
     """Return the vendor's number and the (type, value) pairs of a Vendor-Specific value (RFC 2865 section 5.26).
 
-    A value that is not in the RFC's suggested format gives no pairs. That is no error of the packet.
+    A value that does not have the format that the RFC suggests yields no pairs; the packet is valid nevertheless.
     """
     if len(value) < 4:
         return 0, []
@@ -136,15 +137,15 @@ def pull_vendor_attributes(value: bytes) -> tuple[int, list[tuple[int, bytes]]]:
 class Layout:
     """The attributes of a packet without padding.
 
-    mask, heads: another packet of this length has this layout if `number & mask == heads`. number: the packet as one
-    big-endian integer. signature: the position of the Message-Authenticator's value; 0: there is none.
+    mask, heads: another packet of this length has this layout if `number & mask == heads`, where `number` is that
+    packet as one big-endian integer. signature: the offset of the Message-Authenticator's value; 0 if there is none.
     """
 
     __slots__ = ("_attributes", "_integers", "_kinds", "_parts", "_places", "_pull", "heads", "mask", "signature")
 
     def __init__(self, packet: bytes) -> None:
         """Parse a packet. PacketError: a length octet is below 2 or runs past the end, there are too many attributes,
-        there are two Message-Authenticators, or one that has not 16 octets."""
+        there are two Message-Authenticators, or the Message-Authenticator does not have 16 octets."""
         end, at = len(packet), HEADER
         mask = bytearray(end)
         found: list[tuple[int, int, int]] = []
@@ -182,8 +183,8 @@ class Layout:
         return dict(zip(self._kinds, self._pull(packet)))  # noqa: B905  to ask for strictness takes as long as two values
 
     def integers(self, packet: bytes, kinds: tuple[int, ...]) -> tuple[int | None, ...]:
-        """Return the first value of each given type as a number; None if it is missing or has not four octets. kinds: a
-        constant of two or more types, since the method caches by it."""
+        """Return the first value of each given type as a number; None if the value is missing or does not have four
+        octets. kinds: two or more types; a constant, since it is a key of the cache."""
         found = self._integers.get(kinds)
         if found is None:
             found = self._integers[kinds] = self._integer_places(kinds)
@@ -201,7 +202,7 @@ class Layout:
         return Struct("".join(places)), itemgetter(*(kinds.index(kind) if kind in kinds else -1 for kind in wanted))
 
     def values(self, packet: bytes, kind: int) -> list[bytes]:
-        """Return all values of a type, in order. kind: a constant, since the method caches by it."""
+        """Return all values of a type, in order. kind: a constant, since it is a key of the cache."""
         places = self._places.get(kind)
         if places is None:
             places = [slice(at + 2, end) for found, at, end in self._attributes if found == kind]
@@ -209,14 +210,16 @@ class Layout:
         return [packet[place] for place in places]
 
     def without(self, packet: bytes, kinds: frozenset[int]) -> bytes:
-        """Return the attributes in octets and in order, without those of the given types. kinds: a constant."""
+        """Return the attributes in octets and in order, without those of the given types. kinds: a constant, since it
+        is a key of the cache."""
         parts = self._parts.get(kinds)
         if parts is None:
             parts = self._parts[kinds] = itemgetter(*self._stretches(kinds), *NO_PARTS)
         return b"".join(parts(packet))
 
     def _stretches(self, kinds: frozenset[int]) -> list[slice]:
-        """Return the longest slices of a packet that together hold all attributes except those of the given types."""
+        """Return the slices of a packet that contain all attributes except those of the given types, adjacent
+        attributes in one slice."""
         parts, begun = list[slice](), HEADER
         for kind, at, end in self._attributes:
             if kind in kinds:
@@ -235,10 +238,10 @@ def _signature(attributes: list[tuple[int, int, int]]) -> int:
 
 
 class Layouts:
-    """Return the recent layouts; they change no answer."""
+    """A cache of recent layouts."""
 
     def __init__(self) -> None:
-        self._known: dict[int, list[Layout]] = {}  # by length of the packet
+        self._known: dict[int, list[Layout]] = {}  # by the packet's length
         self._room = MAX_KEPT
 
     def of(self, packet: bytes) -> Layout:
@@ -264,4 +267,4 @@ class Layouts:
 
 
 layout_of: Final = Layouts().of
-"""Where a packet's attributes stand. packet: without padding. PacketError: see `Layout`."""
+"""Return the layout of a packet without padding. PacketError: see `Layout`."""

@@ -1,15 +1,15 @@
 """Names, types and values of RADIUS attributes, for people: logs, JSON, rules and reply attributes.
 
-A packet is octets, and the codec does not change them. This module converts octets to text and text to octets. It uses
-one dictionary, loaded once, from the files of the package and from directories of the admin. Strategy:
+The codec does not interpret the values of a packet. This module converts octets to text and text to octets. It uses one
+dictionary, which is loaded once from the files of the package and from the admin's directories.
 
 - pyrad parses the files; `values` converts octets to text and back by the type that the files give.
-- This module follows $INCLUDE, so that every error and every note has its file and line, and so that a file is read
-  once even if several files include it.
-- Octets from the network are never refused: a value that does not fit its type is shown as `0x...`. A text of an admin
-  that does not fit is refused with the attribute's name.
+- This module resolves $INCLUDE, so that every error and every note has a file and a line, and so that a file which
+  several files include is read once.
+- Octets from the network are never refused: a value that does not fit its type is shown as `0x...`. A text from an
+  admin that does not fit the type is refused, and the error names the attribute.
 - Passwords, keys and values made from them are shown as `***`: no secret reaches a log.
-- If a number has several names, all are understood and the last one defined is shown, as FreeRADIUS does.
+- If a number has several names, each is accepted and the last defined one is shown, as in FreeRADIUS.
 """
 
 import codecs
@@ -50,7 +50,7 @@ _KEYWORDS: Final = frozenset({"ATTRIBUTE", "VALUE", "VENDOR", "BEGIN-VENDOR", "E
 
 
 class Dictionary:
-    """The known attributes and vendors. `load` makes it; it does not change afterwards."""
+    """The known attributes and vendors. `load` returns it; it is immutable."""
 
     def __init__(
         self,
@@ -59,8 +59,8 @@ class Dictionary:
         vendors: Mapping[int, str],
         notes: tuple[str, ...] = (),
     ) -> None:
-        """attributes: by name. shown: (vendor, number) to the name to show. notes: entries that were skipped, for a
-        log."""
+        """attributes: all attributes by name. shown: the name to show for each (vendor, number). notes: the entries
+        that were skipped, for the log."""
         self.attributes: Final = MappingProxyType(dict(attributes))
         self.vendors: Final = MappingProxyType(dict(vendors))
         self.notes: Final = notes
@@ -68,9 +68,10 @@ class Dictionary:
         self._numbered: Final = {place: attributes[name] for place, name in shown.items()}
 
     def attribute(self, name: str) -> Attribute:
-        """Return the attribute of a name, in any case, without a tag; `Attr-N` and `Attr-26.VENDOR.N` are octets.
+        """Return the attribute of a name without a tag, ignoring case. `Attr-N` and `Attr-26.VENDOR.N` are attributes
+        of octets.
 
-        DictionaryError: no such name; the message has the nearest one.
+        DictionaryError: no such name; the message suggests the most similar one.
         """
         attribute = self._named.get(name.casefold()) or _unnamed(name)
         if attribute is None:
@@ -79,12 +80,12 @@ class Dictionary:
         return attribute
 
     def find(self, vendor: int, number: int) -> Attribute | None:
-        """Return the attribute of a vendor (0: the RFCs) and a type number; None if no file names it."""
+        """Return the attribute of a vendor (0: the RFCs) and a type number; None if no file defines it."""
         return self._numbered.get((vendor, number))
 
     def name(self, vendor: int, number: int) -> str:
-        """Return the name to show, or `Attr-N`, or `Attr-26.VENDOR.N` as FreeRADIUS writes it; `attribute` accepts all
-        three."""
+        """Return the name to show: the dictionary's, or without one `Attr-N` or `Attr-26.VENDOR.N`, as in FreeRADIUS.
+        `attribute` accepts all three."""
         attribute = self.find(vendor, number)
         if attribute is not None:
             return attribute.name
@@ -93,13 +94,14 @@ class Dictionary:
     def decode(self, vendor: int, number: int, octets: bytes) -> str:
         """Return a value as text for a log or JSON: one line, printable, without its tag, `***` for a secret.
 
-        octets: any, as received. Never raises: a value without a name or of another form than its type is `0x...`.
+        octets: the value as received. Never raises: a value of an unknown attribute, or one that does not fit its type,
+        becomes `0x...`.
         """
         return self.show(vendor, number, octets)[1]
 
     def show(self, vendor: int, number: int, octets: bytes) -> tuple[str, str]:
-        """Return name and text of a value; the name includes the tag: ("Tunnel-Type:1", "VLAN"). Never raises, see
-        `decode`."""
+        """Return the attribute's name and the value as text; the name includes the tag: ("Tunnel-Type:1", "VLAN").
+        Never raises, see `decode`."""
         attribute = self.find(vendor, number)
         if attribute is None:
             return self.name(vendor, number), as_hex(octets)
@@ -114,10 +116,10 @@ class Dictionary:
     def encode(self, name: str, text: str) -> bytes:
         """Return the octets of an attribute's value, for a reply; the counterpart of `decode`.
 
-        name: of the attribute, with `:TAG` (0..31) if the attribute has tags. text: a value's name or number, an
-        address, an ISO 8601 time, plain text; `0x...` for octets. Returns 1..253 octets (247 for a vendor), after the
-        tag if there is one. A value that a reply encrypts is returned in clear, with its tag. DictionaryError names the
-        attribute.
+        name: the name of the attribute, with `:TAG` (0..31) if the attribute has tags. text: the name or number of a
+        value, an address, an ISO 8601 time, plain text, or `0x...` for octets. Returns 1..253 octets (at most 247 for a
+        vendor attribute), which begin with the tag if there is one. A value that a reply must encrypt is returned in
+        clear, with its tag. DictionaryError names the attribute.
         """
         base, tag = _named_tag(name)
         attribute = self.attribute(base)
@@ -145,8 +147,7 @@ def packaged() -> Path:
 
 
 def load(*directories: Path) -> Dictionary:
-    """Load the dictionaries of the package, then each file `dictionary*` of the directories, in the order of their
-    names.
+    """Load the dictionaries of the package, then the files `dictionary*` of each directory, sorted by name.
 
     A file may name vendors, add values to attributes and redefine attributes. Entries that pyrad cannot represent are
     skipped and listed in `notes`. DictionaryError: a file cannot be read or parsed; the message has file and line.
@@ -172,7 +173,7 @@ def _dictionary_files(directory: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a file, counted from 1, and its words without the comment."""
+    """A line of a file: its number, from 1, and its words without the comment."""
 
     file: Path
     number: int
@@ -183,7 +184,7 @@ class _Line:
 
 
 class _Loader:
-    """Reads files into one pyrad dictionary, and keeps the notes on each."""
+    """A loader that reads files into one pyrad dictionary and collects notes on skipped entries."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -192,7 +193,7 @@ class _Loader:
         self._tlvs = 0
 
     def read(self, path: Path) -> None:
-        """Read one file with all files that it includes. A file that was read before is not read again."""
+        """Read one file and all files that it includes; skip files that were read before."""
         try:
             lines = list(self._lines(path))
         except OSError as error:
@@ -210,7 +211,7 @@ class _Loader:
                 self._redefined(path, name, old)
 
     def finish(self) -> Dictionary:
-        """Return the dictionary of all files. A number is shown by the name that pyrad defined last."""
+        """Return the dictionary of all files. If a number has several names, the last defined one is shown."""
         attributes = {name: self._attribute(name, parsed) for name, parsed in self._parsed.attributes.items()}
         names = [*attributes, *self._parsed.attrindex.backward.values()]
         whole = (attributes[name] for name in names if not attributes[name].parent)
@@ -232,7 +233,8 @@ class _Loader:
         )
 
     def _redefined(self, path: Path, name: str, old: ParsedAttribute) -> None:
-        """pyrad drops the values of an attribute that is defined again; keep them if the type is the same."""
+        """Keep the named values of an attribute that is redefined without a change; pyrad would drop them. Otherwise
+        add a note."""
         new = self._parsed.attributes[name]
         if self._attribute(name, new) == self._attribute(name, old):
             new.values.forward = {**old.values.forward, **new.values.forward}
@@ -261,7 +263,7 @@ class _Loader:
             raise DictionaryError(line.says(f"cannot read {path}: {error.strerror}")) from error
 
     def _checked(self, line: _Line) -> str:
-        """Return the line for pyrad without the parts that pyrad does not take; empty if the line is skipped."""
+        """Return the line in a form that pyrad accepts; empty if the line is skipped."""
         keyword = line.words[0].upper()
         if keyword == "BEGIN-TLV":
             self._tlvs += 1
@@ -277,7 +279,8 @@ class _Loader:
         return ""
 
     def _attribute_line(self, line: _Line) -> str:
-        """Return the line with its type in small letters; empty for a number that FreeRADIUS uses internally."""
+        """Return the line with the type in lower case; empty if the number is one of FreeRADIUS's internal
+        attributes."""
         keyword, name, number, kind, *flags = (*line.words, "", "", "")
         if _beyond_an_octet(number):
             self.notes.append(line.says(f"skipping attribute {name}: number {number} is never on the wire"))
@@ -288,7 +291,7 @@ class _Loader:
 class _Notes(logging.Filter):
     """A filter that turns pyrad's log messages about skipped lines into notes with file and line.
 
-    pyrad logs `(LINE): WHAT` without a file. Messages of other threads are not collected.
+    pyrad logs `(LINE): TEXT` without a file. Messages of other threads are not collected.
     """
 
     def __init__(self, lines: list[_Line], notes: list[str]) -> None:
@@ -310,7 +313,7 @@ class _Notes(logging.Filter):
 
 @contextmanager
 def _listening(lines: list[_Line], notes: list[str]) -> Iterator[None]:
-    """Collect pyrad's log messages of all levels, and keep them out of the service's own log."""
+    """Collect pyrad's log messages of all levels; the service's log does not get them."""
     logger, taken = logging.getLogger("pyrad"), _Notes(lines, notes)
     level = logger.level
     logger.setLevel(logging.DEBUG)
@@ -323,7 +326,7 @@ def _listening(lines: list[_Line], notes: list[str]) -> Iterator[None]:
 
 
 def _line(path: Path, number: int, octets: bytes) -> _Line:
-    """Return the words of a line. A comment may be in any encoding, the rest is UTF-8."""
+    """Parse a line into words. A comment may have any encoding; the rest must be UTF-8."""
     try:
         return _Line(path, number, tuple(octets.partition(b"#")[0].decode().split()))
     except UnicodeDecodeError as error:
@@ -331,8 +334,8 @@ def _line(path: Path, number: int, octets: bytes) -> _Line:
 
 
 def _beyond_an_octet(number: str) -> bool:
-    """Return whether a number, or a part of `TLV.PART`, is outside 0..255; FreeRADIUS keeps its internal attributes
-    there."""
+    """Return whether a number, or a part of `TLV.PART`, is outside 0..255. FreeRADIUS uses such numbers for its
+    internal attributes."""
     with suppress(ValueError):  # pyrad reports a malformed number
         return not all(0 <= int(part, 0) <= 255 for part in number.split("."))
     return False
@@ -346,7 +349,7 @@ def _values(named: Mapping[str, bytes], kind: DataType) -> Mapping[str, int]:
 
 
 def _unnamed(name: str) -> Attribute | None:
-    """Return the attribute `Attr-N` or `Attr-26.VENDOR.N`: octets, without a name."""
+    """Return the attribute for `Attr-N` or `Attr-26.VENDOR.N`, of type octets; None for other names."""
     match = _UNNAMED.fullmatch(name)
     if match is None:
         return None

@@ -1,32 +1,34 @@
 """Duplicate detection by source and identifier (RFC 5080 section 2.2.2).
 
-Two requests are the same if source address, port, identifier and authenticator are equal. Duplicates are dropped while
-the first one is pending. They get the same octets once it is answered.
+Two requests are the same if source address, port, identifier and authenticator are equal. While the first request is
+pending, its duplicates are dropped. After it is answered, its duplicates get the same octets.
 
-A signed request with a new authenticator replaces the signed request that had its source and identifier before. An
-unsigned request can be spoofed, so it replaces nothing: the table keeps it beside the others, by its authenticator.
+A signed request with a new authenticator replaces the earlier signed request with the same source and identifier. An
+unsigned request can be spoofed, so it replaces no other request: the table keeps it separately, with its authenticator
+in the key.
 
-Entries live between one and two windows. Two dictionaries of each owner alternate, so that expired entries need no
-search. If all owners together exceed the limit, the window of the owner with the most entries ends early: a flood does
-not shorten another owner's window. A request that waits longer, for a second factor, is parked and stays known until
-its answer.
+An entry is kept for one to two windows. Each owner has two dictionaries that alternate, so that no search for expired
+entries is needed. If all owners together exceed the limit, the window of the owner with the most entries ends early: a
+flood does not shorten another owner's window. A request that waits longer, for a second factor, is parked: its entry is
+kept until it is answered.
 """
 
 from collections.abc import Callable
 
 Source = tuple[str, int] | tuple[str, int, bytes]
-"""The peer's address and port; and, where a socket has many addresses, which of them it sent to, in the kernel's form:
-a NAS that asks two of our addresses counts its identifiers for each."""
+"""The peer's address and port. If a socket receives for several local addresses, also the destination address, in the
+kernel's form, since a NAS that uses two of them has a separate range of identifiers for each."""
 Key = tuple[Source, int] | tuple[Source, int, bytes]
-"""Source and identifier; of an unsigned request also the authenticator."""
+"""Source and identifier; for an unsigned request also the authenticator."""
 
 
 class Entry:
-    """One request. owner: the tenant of its client. answer: None while it is pending. replaced: a newer request took
-    its place, so that the NAS no longer waits for its answer.
+    """One request.
 
-    first, last: time of the first and of the last arrival, in seconds of the monotonic clock. gap: between the last two
-    arrivals. on_again: called at each further arrival.
+    owner: the tenant of the RADIUS client. answer: the answer in octets; None while the request is pending. replaced: a
+    newer request has replaced this one, so the NAS no longer waits for an answer to it. first, last: the times of the
+    first and of the last arrival, in seconds of the monotonic clock. gap: the seconds between the last two arrivals.
+    on_again: called at each further arrival.
     """
 
     __slots__ = ("answer", "authenticator", "first", "gap", "key", "last", "on_again", "owner", "replaced", "signed")
@@ -52,13 +54,13 @@ class Entry:
             self.on_again()
 
     def follows(self, before: "Entry") -> None:
-        """Mark that another, earlier request is the same login."""
+        """Record that an earlier request belongs to the same login: `first` and `gap` then count from that request."""
         self.first = before.first
         self.gap = self.last - before.last
 
 
 class _Window:
-    """The requests of one owner, of this window and of the one before."""
+    """The requests of one owner in the present window and in the previous one."""
 
     __slots__ = ("fresh", "stale")
 
@@ -74,7 +76,8 @@ class _Window:
 class Duplicates:
     """The requests of the last `window_s` to 2 x `window_s` seconds at one socket, and the parked ones.
 
-    max_entries: the most requests of one window, of all owners together. The table keeps at most three times as many.
+    max_entries: the maximum number of requests in one window, for all owners together. The table keeps at most three
+    times as many.
     """
 
     def __init__(self, window_s: float, *, max_entries: int = 131_072) -> None:
@@ -82,16 +85,16 @@ class Duplicates:
         self._max_entries = max_entries
         self._turn_at = 0.0
         self._windows: dict[int, _Window] = {}
-        self._noted = 0  # requests of this window, with those that were forgotten
+        self._noted = 0  # requests of this window, including the forgotten ones
         self._parked: dict[Key, Entry] = {}
 
     def note(
         self, source: Source, identifier: int, authenticator: bytes, *, signed: bool, now: float, owner: int
     ) -> tuple[Entry, bool]:
         """Return the entry of a request, and whether the request is new. now: seconds of a monotonic clock. owner: the
-        tenant of its client.
+        tenant of the RADIUS client.
 
-        An unsigned copy of a signed request is a duplicate. It does not count as an arrival of the signed one.
+        An unsigned copy of a signed request is a duplicate, but does not count as an arrival of the signed request.
         """
         if now >= self._turn_at:
             self._turn(now)
@@ -115,7 +118,8 @@ class Duplicates:
         return entry, True
 
     def _turn(self, now: float) -> None:
-        """Start a new window for all owners: at the end of the last one, or now after a pause."""
+        """Start a new window for all owners: at the end of the last window, or now if no request came in a whole window
+        since."""
         silent = now >= self._turn_at + self._window_s
         if silent:
             self._windows.clear()
@@ -137,18 +141,18 @@ class Duplicates:
         return sum(len(each.fresh) + len(each.stale) for each in self._windows.values()) + len(self._parked)
 
     def forget(self, entry: Entry) -> None:
-        """Forget a request that gets no answer, so that its retransmission is new."""
+        """Remove a request that gets no answer, so that its retransmission counts as a new request."""
         window = self._windows.get(entry.owner)
         for entries in (self._parked,) if window is None else (window.fresh, window.stale, self._parked):
             if entries.get(entry.key) is entry:
                 del entries[entry.key]
 
     def park(self, entry: Entry) -> None:
-        """Park a request: it stays known until `unpark`."""
+        """Park a request: its entry is kept until `unpark`."""
         self._parked[entry.key] = entry
 
     def unpark(self, entry: Entry, *, now: float) -> None:
-        """End the parking of a request: from now on its answer is kept as long as every other answer."""
+        """Unpark a request: from now on its entry expires like the others."""
         if self._parked.get(entry.key) is entry:
             del self._parked[entry.key]
             if now >= self._turn_at:

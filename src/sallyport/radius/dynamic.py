@@ -1,8 +1,9 @@
 """Dynamic authorization (RFC 5176): requests to a NAS about one of its sessions, and the answers.
 
-The Request Authenticator is that of accounting. The Message-Authenticator is computed before it, over zeros (section
-3.4). Attributes identify the session and the NAS. A NAS refuses unknown attributes (Error-Cause 401) and a session that
-does not match all of them (503), so few attributes are better than many.
+The Request Authenticator is computed as for accounting. The Message-Authenticator is computed before it, with an
+authenticator of zeros (section 3.4). Attributes identify the session and the NAS. A NAS refuses a request with an
+attribute that it does not support (Error-Cause 401), or if no session matches all attributes (503). Therefore a request
+should have few attributes.
 """
 
 from dataclasses import dataclass
@@ -14,13 +15,14 @@ from sallyport.radius.attributes import ERROR_CAUSE, EVENT_TIMESTAMP, MESSAGE_AU
 from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH, ZERO, SharedSecret, decode_reply, response_authenticator
 
 PORT: Final = 3799
-"""Where a NAS listens (RFC 5176 section 2.1)."""
+"""The UDP port on which a NAS listens (RFC 5176 section 2.1)."""
 ROOM: Final = MAX_LENGTH - MIN_LENGTH - 18 - 6
-"""Octets of attributes beside the Message-Authenticator and the Event-Timestamp."""
+"""Maximum length of the attributes in octets, in addition to Message-Authenticator and Event-Timestamp."""
 
 
 class Kind(IntEnum):
-    """The kind of a request, by its code; its ACK is one more, its NAK two more (RFC 5176 section 2.3)."""
+    """The kind of a request, with its code. The code of its ACK is one higher, that of its NAK two higher (RFC 5176
+    section 2.3)."""
 
     DISCONNECT = 40
     CHANGE = 43
@@ -28,14 +30,16 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer of a NAS. error_cause: RFC 5176 section 3.5; an ACK may have one too. None: it has none."""
+    """The answer of a NAS. error_cause: the Error-Cause (RFC 5176 section 3.5), which an ACK may have too; None if it
+    is absent."""
 
     acknowledged: bool
     error_cause: int | None
 
 
 def encode(kind: Kind, identifier: int, secret: SharedSecret, attributes: bytes, *, at: int) -> bytes:
-    """Return a Disconnect-Request or CoA-Request, signed, with Event-Timestamp against replay (RFC 5176 section 6.3).
+    """Return a Disconnect-Request or CoA-Request, signed, with Event-Timestamp as a protection against replay (RFC 5176
+    section 6.3).
 
     attributes: up to ROOM octets. at: seconds since 1970.
     """
@@ -47,10 +51,10 @@ def encode(kind: Kind, identifier: int, secret: SharedSecret, attributes: bytes,
 
 
 def decode(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
-    """Return the answer to a request of `encode`.
+    """Decode and verify the answer to a request that `encode` returned.
 
-    PacketError: wrong lengths, identifier, Response Authenticator or Message-Authenticator, or the code answers another
-    kind of request.
+    PacketError: wrong lengths, identifier, Response Authenticator or Message-Authenticator, or a code that does not
+    answer this kind of request.
     """
     code, first = decode_reply(datagram, request, secret)
     if code - request[0] not in (1, 2):

@@ -1,13 +1,13 @@
 """MS-CHAP and MS-CHAPv2: the attempt in a request, and its check against a password (RFC 2433, 2759, 2548 section 2).
 
-A response is made from the NT hash of the password, so a check needs the password, its NT hash, or a domain controller.
-`recognise` reads an attempt from a request, `NtKey` checks it, and `mschap_reply` makes the answer. The answer needs
-only the hash of the NT hash, the NT_KEY of winbind's ntlm_auth. The LAN Manager response, which is made from two halves
-of the password in capitals, is not supported: an attempt without any other response is Unusable.
+A client computes the response from the NT hash of the password, so a check needs the password, its NT hash, or a domain
+controller. `recognise` reads an attempt from a request, `NtKey` checks it, and `mschap_reply` encodes the answer. The
+answer needs only the hash of the NT hash, which winbind's ntlm_auth calls NT_KEY. The LAN Manager response, computed
+from two halves of the password in upper case, is not supported: an attempt with no other response is Unusable.
 
-NT hashes are made with MD4 (RFC 1320), which OpenSSL 3 no longer offers. `_block` processes one block at a time: the NT
-hash of a password of up to 27 characters is one block, some 15 us. The four registers rotate in place instead of being
-moved, so that a round is four times its four steps.
+The NT hash is an MD4 hash (RFC 1320), which OpenSSL 3 no longer offers. `_mix` processes one block: the NT hash of a
+password of up to 27 characters takes one block, about 15 µs. It keeps the four registers in fixed variables instead of
+rotating them, so that each loop iteration makes four steps.
 """
 
 import struct
@@ -30,7 +30,8 @@ _START: Final = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)  # section 3.3
 
 
 def md4(message: bytes) -> bytes:
-    """Return the digest of a message of any length: 16 octets (RFC 1320 section 3). Not safe for any new purpose."""
+    """Return the MD4 digest of a message: 16 octets (RFC 1320 section 3). MD4 is broken; do not use it for any new
+    purpose."""
     size = len(message)
     padded = message + b"\x80" + bytes(-(size + 9) % 64) + (size * 8 & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little")
     state = _START
@@ -40,7 +41,7 @@ def md4(message: bytes) -> bytes:
 
 
 def _mix(state: tuple[int, int, int, int], x: tuple[int, ...]) -> tuple[int, int, int, int]:
-    """Return the state after one block of sixteen words: the three rounds of RFC 1320 section 3.4."""
+    """Return the state after one block of sixteen words, by the three rounds of RFC 1320 section 3.4."""
     a, b, c, d = state
     for k in (0, 4, 8, 12):
         a = (a + (d ^ b & (c ^ d)) + x[k]) & _WORD
@@ -88,8 +89,8 @@ MS_CHAP2_RESPONSE: Final = 25
 MS_CHAP2_SUCCESS: Final = 26
 MS_CHAP2_CPW: Final = 27
 
-# The attributes of an attempt: its name, octets, and the octets of the challenge beside it (RFC 2548 sections 2.1 and
-# 2.3).
+# The attributes that can be an attempt: name, length of the value, and length of its MS-CHAP-Challenge, in octets (RFC
+# 2548 sections 2.1 and 2.3).
 _OFFERS: Final = {
     MS_CHAP_RESPONSE: ("MS-CHAP-Response", 50, 8),
     MS_CHAP_CPW_1: ("MS-CHAP-CPW-1", 70, 8),
@@ -98,7 +99,7 @@ _OFFERS: Final = {
     MS_CHAP2_CPW: ("MS-CHAP2-CPW", 68, 16),
 }
 _PASSWORD_CHANGES: Final = {MS_CHAP_CPW_1: 1, MS_CHAP_CPW_2: 2, MS_CHAP2_CPW: 3}
-_USE_NT_RESPONSE: Final = 0x01  # the Flags of MS-CHAP-Response (RFC 2548 section 2.1.3)
+_USE_NT_RESPONSE: Final = 0x01  # a flag of MS-CHAP-Response (RFC 2548 section 2.1.3)
 
 # RFC 2759 section 8.7
 _SIGNING: Final = b"Magic server to client signing constant"
@@ -107,20 +108,21 @@ _ITERATION: Final = b"Pad to make it do more than one iteration"
 
 @dataclass(frozen=True, slots=True)
 class MsChap1:
-    """MS-CHAP (RFC 2548 section 2.1.3). challenge: 8 octets. response: the NT response, 24 octets."""
+    """An MS-CHAP attempt (RFC 2548 section 2.1.3). challenge: 8 octets. response: the NT response, 24 octets."""
 
     identifier: int
     challenge: bytes
     response: bytes
 
     def nt_challenge(self, name: bytes) -> bytes:
-        """Return the 8 octets that the NT hash answers; they do not depend on the name."""
+        """Return the 8-octet challenge for the NT response; in MS-CHAP it does not depend on the name."""
         return self.challenge
 
 
 @dataclass(frozen=True, slots=True)
 class MsChap2:
-    """MS-CHAPv2 (RFC 2548 section 2.3.2). challenge and peer_challenge: 16 octets. response: 24. flags: as sent."""
+    """An MS-CHAPv2 attempt (RFC 2548 section 2.3.2). challenge, peer_challenge: 16 octets each. response: 24 octets.
+    flags: the Flags octet as sent."""
 
     identifier: int
     challenge: bytes
@@ -129,15 +131,16 @@ class MsChap2:
     flags: int = 0
 
     def nt_challenge(self, name: bytes) -> bytes:
-        """Return the 8 octets that the NT hash answers: ChallengeHash of RFC 2759 section 8.2, with the user's name."""
+        """Return the 8-octet challenge for the NT response: ChallengeHash of RFC 2759 section 8.2, which includes the
+        user's name."""
         return sha1(self.peer_challenge + self.challenge + name).digest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
 class PasswordChange:
-    """A change of an expired password (RFC 2548 sections 2.1.6, 2.1.7 and 2.3.4). Its content is not decrypted.
+    """A request to change an expired password (RFC 2548 sections 2.1.6, 2.1.7 and 2.3.4). Its content is not decrypted.
 
-    version: of the change: 1 MS-CHAP-CPW-1, 2 MS-CHAP-CPW-2, 3 MS-CHAP2-CPW.
+    version: 1 for MS-CHAP-CPW-1, 2 for MS-CHAP-CPW-2, 3 for MS-CHAP2-CPW.
     """
 
     identifier: int
@@ -146,7 +149,7 @@ class PasswordChange:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """An MS-CHAP attempt that cannot be checked. reason: for an event or a log, without a part of the response."""
+    """An MS-CHAP attempt that cannot be checked. reason: the cause in words, without any part of the response."""
 
     reason: str
 
@@ -186,7 +189,8 @@ def _offer(kind: int, value: bytes, challenge: bytes) -> Offer:
 
 
 def push_attempt(attempt: MsChap2) -> bytes:
-    """Return the attributes of an attempt, as `recognise` reads them (RFC 2548 sections 2.1.1 and 2.3.2)."""
+    """Return the attributes of an MS-CHAPv2 attempt in octets, the counterpart of `recognise` (RFC 2548 sections 2.1.1
+    and 2.3.2)."""
     value = bytes((attempt.identifier, attempt.flags)) + attempt.peer_challenge + bytes(8) + attempt.response
     return push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, attempt.challenge) + push_vendor_attribute(
         MICROSOFT, MS_CHAP2_RESPONSE, value
@@ -196,7 +200,7 @@ def push_attempt(attempt: MsChap2) -> bytes:
 def nt_hash(password: bytes) -> bytes:
     """Return NtPasswordHash of RFC 2759 section 8.3: MD4 of the password in UTF-16LE, 16 octets.
 
-    password: in UTF-8; other octets are read as Latin-1.
+    password: octets in UTF-8; if they are not valid UTF-8, they are read as Latin-1.
     """
     try:
         text = password.decode()
@@ -211,7 +215,7 @@ def nt_hash_hash(hashed: bytes) -> bytes:
 
 
 class NtKey:
-    """A password's NT hash, prepared to check many responses: its DES keys are scheduled once.
+    """A password's NT hash with prepared DES keys, to check many responses.
 
     hashed: `nt_hash` of the password, 16 octets.
     """
@@ -222,7 +226,8 @@ class NtKey:
         self.hashed = hashed
         self._hash_hash: bytes | None = None
         key = hashed.ljust(21, b"\0")  # RFC 2759 section 8.5
-        # OpenSSL has DES as Triple DES with one key three times; in ECB a context serves for any number of blocks.
+        # OpenSSL offers single DES only as Triple DES with three equal keys. In ECB mode one context can encrypt any
+        # number of blocks.
         self._ciphers = [
             Cipher(TripleDES(des_key(key[at : at + 7]) * 3), ECB()).encryptor()  # noqa: S305
             for at in (0, 7, 14)
@@ -236,43 +241,45 @@ class NtKey:
         return self._hash_hash
 
     def response(self, challenge: bytes) -> bytes:
-        """Return the 24 octets that the NT hash makes of a challenge of 8 (RFC 2759 section 8.5)."""
+        """Return the 24-octet response to an 8-octet challenge (ChallengeResponse of RFC 2759 section 8.5)."""
         return b"".join([cipher.update(challenge) for cipher in self._ciphers])
 
     def made(self, attempt: MsChap1 | MsChap2, name: bytes) -> bool:
-        """Return whether the NT hash made the attempt's response, in constant time.
+        """Return whether the attempt's response is correct for this NT hash. The comparison takes constant time.
 
-        name: the octets that the client hashed as its name, one of `peer_names`; only MS-CHAPv2 uses them.
+        name: the octets that the client has hashed as its name, one of `peer_names`; only MS-CHAPv2 uses the name.
         """
         return compare_digest(self.response(attempt.nt_challenge(name)), attempt.response)
 
 
 def challenge_response(challenge: bytes, hashed: bytes) -> bytes:
-    """Return the 24 octets that an NT hash of 16 octets makes of a challenge of 8 (RFC 2759 section 8.5)."""
+    """Return the 24-octet response to an 8-octet challenge (ChallengeResponse of RFC 2759 section 8.5). hashed: the NT
+    hash, 16 octets."""
     return NtKey(hashed).response(challenge)
 
 
 def peer_names(user_name: bytes) -> tuple[bytes, ...]:
-    r"""Return the names that a client may have hashed, the likeliest first, each once.
+    r"""Return the names that a client may have hashed, the most likely first, without duplicates.
 
-    RFC 2759 section 4 says the name without `DOMAIN\`; some clients hash it as sent, some without its `@realm`.
+    RFC 2759 section 4 requires the name without `DOMAIN\`. Some clients hash it as sent, others without its `@realm`.
     """
     plain = user_name.partition(b"\\")[2] or user_name
     return tuple(dict.fromkeys((plain, user_name, plain.rpartition(b"@")[0] or plain)))
 
 
 def authenticator_response(attempt: MsChap2, hash_hash: bytes, name: bytes) -> bytes:
-    """Return `S=` and 40 hex digits, which prove to the client that the server knows its password (RFC 2759 section
-    8.7).
+    """Return `S=` and 40 hex digits, which prove to the client that the server knows the password
+    (GenerateAuthenticatorResponse of RFC 2759 section 8.7).
 
-    hash_hash: `nt_hash_hash`. name: the name that made the response.
+    hash_hash: the hash of the NT hash, 16 octets, see `nt_hash_hash`. name: the name that the client has hashed in the
+    response.
     """
     inner = sha1(hash_hash + attempt.response + _SIGNING).digest()
     return b"S=" + sha1(inner + attempt.nt_challenge(name) + _ITERATION).hexdigest().upper().encode()
 
 
 def des_key(septets: bytes) -> bytes:
-    """Return the DES key of 8 octets, with odd parity, from 7 octets (RFC 2759 section 8.6)."""
+    """Return the 8-octet DES key, with odd parity, for a 7-octet key (RFC 2759 section 8.6)."""
     bits = int.from_bytes(septets)
     octets = ((bits >> shift & 0x7F) << 1 for shift in range(49, -1, -7))
     return bytes(octet | ~octet.bit_count() & 1 for octet in octets)

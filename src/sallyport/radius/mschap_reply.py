@@ -1,8 +1,8 @@
-"""The attributes that answer an MS-CHAP attempt: the proof, the keys of MPPE, or the error (RFC 2548 section 2, RFC
-3079).
+"""The attributes that answer an MS-CHAP attempt: the authenticator response, the MPPE keys, or the error (RFC 2548
+section 2, RFC 3079).
 
-Every function needs only the hash of the NT hash: it comes from `mschap.nt_hash_hash`, or as a session key from a
-domain controller. All functions return attributes in octets, each in a Vendor-Specific of its own.
+All functions need only the hash of the NT hash: it is the result of `mschap.nt_hash_hash`, or the session key that a
+domain controller returns. The `push_` functions return attributes in octets, each in its own Vendor-Specific attribute.
 """
 
 from enum import IntEnum
@@ -47,7 +47,7 @@ _SERVER_SENDS: Final = (
 
 
 class ErrorCode(IntEnum):
-    """The cause of a failed login (RFC 2433 section 5, RFC 2759 section 6)."""
+    """The error codes of a failed login (RFC 2433 section 5, RFC 2759 section 6)."""
 
     RESTRICTED_LOGON_HOURS = 646
     ACCOUNT_DISABLED = 647
@@ -60,10 +60,11 @@ class ErrorCode(IntEnum):
 def push_success(
     attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, hiding: Hiding, *, policy: int = ENCRYPTION_ALLOWED
 ) -> bytes:
-    """Return the attributes of an Access-Accept for a valid attempt: MS-CHAP2-Success, and the keys and policy of MPPE.
+    """Return the attributes of an Access-Accept for a valid attempt: MS-CHAP2-Success, and the MPPE keys and policy.
 
-    hash_hash: 16 octets. name: the name that made the response. hiding: of the reply. policy: ENCRYPTION_ALLOWED or
-    ENCRYPTION_REQUIRED. MS-CHAP has no proof of the server, so its answer has keys and policy alone.
+    hash_hash: the hash of the NT hash, 16 octets. name: the name that the client has hashed in the response. hiding:
+    encrypts the keys in the reply. policy: ENCRYPTION_ALLOWED or ENCRYPTION_REQUIRED. In MS-CHAP the server proves
+    nothing, so its answer has only keys and policy.
     """
     if isinstance(attempt, MsChap1):
         return push_chap_keys(hash_hash, hiding) + push_encryption(policy)
@@ -86,9 +87,9 @@ def push_error(
 ) -> bytes:
     """Return MS-CHAP-Error for an Access-Reject (RFC 2548 section 2.1.5, RFC 2433 section 5, RFC 2759 section 6).
 
-    challenge: new random octets for the client's next try: 16, of which MS-CHAP uses the first 8. retry: whether the
-    client may try another password. message: for the user, sent to MS-CHAPv2 alone; up to 100 octets of UTF-8 always
-    fit. ValueError: the message is too long, or the challenge has not 16 octets.
+    challenge: 16 new random octets for the client's next try, of which MS-CHAP uses the first 8. retry: whether the
+    client may try another password. message: a text for the user, sent only in MS-CHAPv2; up to 100 octets of UTF-8
+    always fit. ValueError: the message is too long, or the challenge does not have 16 octets.
     """
     if len(challenge) != 16:
         raise ValueError(f"a challenge of {len(challenge)} octets")
@@ -100,17 +101,17 @@ def push_error(
 
 
 def push_chap_keys(hash_hash: bytes, hiding: Hiding) -> bytes:
-    """Return MS-CHAP-MPPE-Keys: no LAN Manager key, the NT key, padding, hidden as a password is (RFC 2548 section
-    2.4.1)."""
+    """Return MS-CHAP-MPPE-Keys: zeros for the LAN Manager key, the NT key, and padding, encrypted like a User-Password
+    (RFC 2548 section 2.4.1)."""
     keys = hide_password(bytes(8) + hash_hash + bytes(8), hiding.secret, hiding.authenticator)
     return push_vendor_attribute(MICROSOFT, MS_CHAP_MPPE_KEYS, keys)
 
 
 def push_mppe_keys(receive: bytes, send: bytes, hiding: Hiding) -> bytes:
-    """Return MS-MPPE-Recv-Key and MS-MPPE-Send-Key, as the NAS uses them (RFC 2548 sections 2.4.2 and 2.4.3).
+    """Return MS-MPPE-Recv-Key and MS-MPPE-Send-Key (RFC 2548 sections 2.4.2 and 2.4.3).
 
-    receive, send: 16 octets after MS-CHAPv2; after EAP the first and second 32 octets of the MSK (RFC 5216 section
-    2.3).
+    receive, send: the keys by the direction of the NAS: 16 octets each after MS-CHAPv2; after EAP the first and the
+    second 32 octets of the MSK (RFC 5216 section 2.3).
     """
     return push_vendor_attribute(MICROSOFT, MS_MPPE_RECV_KEY, hiding.hide(receive)) + push_vendor_attribute(
         MICROSOFT, MS_MPPE_SEND_KEY, hiding.hide(send)
@@ -126,13 +127,13 @@ def push_encryption(policy: int = ENCRYPTION_ALLOWED, types: int = RC4_40_BIT | 
 
 
 def master_key(hash_hash: bytes, response: bytes) -> bytes:
-    """Return GetMasterKey of RFC 3079 section 3.4: 16 octets. response: the attempt's 24 octets."""
+    """Return GetMasterKey of RFC 3079 section 3.4: 16 octets. response: the response in the attempt, 24 octets."""
     return sha1(hash_hash + response + _MASTER_KEY).digest()[:16]
 
 
 def start_key(master: bytes, *, sent: bool) -> bytes:
     """Return GetAsymmetricStartKey of RFC 3079 section 3.4 on the server's side, for 128 bits: 16 octets.
 
-    sent: whether the key is for the octets that the NAS sends; if not, for those that it receives.
+    sent: True for the key of the octets that the NAS sends, False for the octets that it receives.
     """
     return sha1(master + (_SERVER_SENDS if sent else _CLIENT_SENDS)).digest()[:16]

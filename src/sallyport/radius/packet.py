@@ -1,11 +1,11 @@
-"""Packets: requests are checked and parsed, replies are signed (RFC 2865, 2866, 2869, 5080, 5997).
+"""The packet codec: it parses and verifies requests, and encodes and signs replies (RFC 2865, 2866, 2869, 5080, 5997).
 
-`decode` reads the first value of each type, and checks the packet's proof. Repeated and vendor attributes are parsed on
-demand: only new devices and proxied requests need them. This is the hottest code of the service, so it uses
-`attributes.Layout`, and a class without dataclass machinery.
+`decode` verifies the packet, and reads the first value of each attribute type. Repeated and vendor attributes are
+parsed on demand, since only new devices and proxied requests need them. This is the hottest code of the service.
+Therefore it uses `attributes.Layout`, and its classes are no dataclasses.
 
-It uses the interpreter's own MD5 before OpenSSL's: it works even if a policy of the system forbids MD5 in OpenSSL, and
-takes half the time for packets of a few hundred octets (HMAC-MD5 of 200 octets: 0.7 against 1.9 µs).
+It prefers the interpreter's built-in MD5 to OpenSSL's. The built-in MD5 works even if a system policy forbids MD5 in
+OpenSSL, and takes half the time for packets of a few hundred octets (HMAC-MD5 of 200 octets: 0.7 instead of 1.9 µs).
 """
 
 import hashlib
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 try:
     from _md5 import md5 as _md5
-except ImportError:  # an interpreter built without it
+except ImportError:  # an interpreter that was built without _md5
     _md5 = hashlib.md5
 
 md5: "Callable[[bytes], _Hash]" = _md5
@@ -64,7 +64,7 @@ MAX_LENGTH: Final = 4096
 
 
 class SharedSecret:
-    """The secret between a RADIUS client and the service, with its HMAC-MD5 state computed once (RFC 2104)."""
+    """The shared secret of a RADIUS client and the service, with a precomputed HMAC-MD5 state (RFC 2104)."""
 
     __slots__ = ("_inner", "_outer", "octets")
 
@@ -75,7 +75,7 @@ class SharedSecret:
         self._outer = md5(bytes(octet ^ 0x5C for octet in key))
 
     def hmac_md5(self, message: bytes) -> bytes:
-        """Return HMAC-MD5 with this secret: 16 octets."""
+        """Return the HMAC-MD5 of a message under this secret: 16 octets."""
         inner = self._inner.copy()
         inner.update(message)
         outer = self._outer.copy()
@@ -87,10 +87,10 @@ class SharedSecret:
 
 
 class Request:
-    """A packet from a RADIUS client with verified lengths and proof.
+    """A request of a RADIUS client. `decode` has verified its lengths and authenticators, `peek` only its lengths.
 
     code, identifier: header fields. authenticator: 16 octets. data: the packet without padding. first: the first value
-    of each attribute type. signed: whether it has a valid Message-Authenticator.
+    of each attribute type. signed: whether it has a Message-Authenticator, which `decode` has verified.
     """
 
     __slots__ = ("_layout", "_vendors", "authenticator", "code", "data", "first", "identifier", "signed")
@@ -106,8 +106,8 @@ class Request:
         self._vendors: dict[tuple[int, int], list[bytes]] | None = None
 
     def integers(self, kinds: tuple[int, ...]) -> tuple[int | None, ...]:
-        """Return the first value of each given type as a number; None if it is missing or has not four octets. kinds: a
-        constant of two or more types."""
+        """Return the first value of each given type as a number; None if the value is missing or does not have four
+        octets. kinds: two or more types; a constant, since it is a key of a cache."""
         return self._layout.integers(self.data, kinds)
 
     def values(self, kind: int) -> list[bytes]:
@@ -130,14 +130,14 @@ class Request:
         return self._vendors
 
     def text(self, kind: int) -> str:
-        """Return the first value as text for people: UTF-8, other octets as Latin-1; empty if there is none."""
+        """Return an attribute's first value as text for people, see `as_text`; empty if the attribute is absent."""
         return as_text(self.first.get(kind, b""))
 
 
 def as_text(value: bytes) -> str:
-    """Return octets as text: UTF-8 if valid, otherwise Latin-1, in which every octet is a character.
+    """Decode octets as UTF-8, or if they are not valid UTF-8, as Latin-1, which maps every octet to a character.
 
-    NUL, which some databases refuse in text, becomes U+FFFD.
+    NUL becomes U+FFFD, since some databases do not accept it in text.
     """
     try:
         text = value.decode()
@@ -147,16 +147,16 @@ def as_text(value: bytes) -> str:
 
 
 def as_name(value: bytes) -> str:
-    """Return a user's name as text in one form, whatever the case and width of its letters (RFC 8265 section 3.3)."""
+    """Return a user's name as text in Unicode normalization form C, see `as_text`."""
     return composed(as_text(value))
 
 
 def decode(datagram: bytes, secret: SharedSecret) -> Request:
     """Parse and verify a request with the client's secret.
 
-    datagram: as received; octets past the packet's Length are padding (RFC 2865 section 3). PacketError has the reason,
-    a label of a metric: malformed, unknown_type, bad_authenticator, bad_message_authenticator, unsigned (if a signature
-    is required).
+    datagram: as received; octets after the packet's Length are padding (RFC 2865 section 3). PacketError contains the
+    reason, which is a metric label: malformed, unknown_type, bad_authenticator, bad_message_authenticator, or unsigned
+    (a required Message-Authenticator is missing).
     """
     data = _open(datagram)
     layout = layout_of(data)
@@ -173,8 +173,8 @@ def decode(datagram: bytes, secret: SharedSecret) -> Request:
 
 
 def peek(datagram: bytes) -> Request:
-    """Parse a request of a sender without a known secret. It proves nothing; `signed` only says that a signature
-    exists. PacketError: it is no RADIUS request."""
+    """Parse a request without verifying it, since the sender's secret is not known. `signed` only means that a
+    Message-Authenticator is present. PacketError: the datagram is not a RADIUS request."""
     data = _open(datagram)
     if data[0] not in (ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER):
         raise PacketError(f"code {data[0]}", "unknown_type")
@@ -226,16 +226,16 @@ def _with_authenticator(data: bytes, authenticator: bytes) -> bytes:
 
 
 def message_authenticator_holds(data: bytes, at: int, secret: SharedSecret) -> bool:
-    """Return whether the 16 octets at `at` are the packet's Message-Authenticator (RFC 3579 section 3.2).
+    """Return whether a packet's Message-Authenticator is correct (RFC 3579 section 3.2).
 
-    data: a packet whose header has the authenticator that was signed: its own for requests, the request's for answers,
-    zeros for accounting.
+    data: the packet with the authenticator field that the sender signed: for requests their own authenticator, for
+    answers the request's authenticator, for accounting requests zeros. at: the offset of the value.
     """
     return compare_digest(secret.hmac_md5(data[:at] + ZERO + data[at + 16 :]), data[at : at + 16])
 
 
 def accounting_authenticator_holds(data: bytes, secret: SharedSecret) -> bool:
-    """Return whether the Request Authenticator of an Accounting-Request proves its sender (RFC 2866 section 3)."""
+    """Return whether the Request Authenticator of an Accounting-Request is correct (RFC 2866 section 3)."""
     return compare_digest(md5(data[:4] + ZERO + data[20:] + secret.octets).digest(), data[4:20])
 
 
@@ -250,7 +250,7 @@ _BLANK_SIGNATURE: Final = _MESSAGE_AUTHENTICATOR_HEAD + ZERO
 
 
 def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: bytes = b"") -> bytes:
-    """Return the answer to a request, signed, with the request's Proxy-State attributes unchanged and in order.
+    """Return the signed answer to a request, with the request's Proxy-State attributes unchanged and in order.
 
     attributes: further attributes in octets. Answers to Access-Request begin with Message-Authenticator (BlastRADIUS,
     CVE-2024-3596). PacketError: the answer would exceed 4096 octets.
@@ -272,9 +272,11 @@ def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: 
 def encode_request(
     code: int, identifier: int, secret: SharedSecret, attributes: bytes, *, authenticator: bytes | None = None
 ) -> bytes:
-    """Return a request of our own, with Message-Authenticator first unless it is accounting (RFC 2866 section 3).
+    """Return a request that the service sends itself. It begins with Message-Authenticator, except for accounting (RFC
+    2866 section 3).
 
-    attributes: in octets. authenticator: the 16 octets that hide its passwords; random by default.
+    attributes: its attributes in octets. authenticator: the 16 octets with which its passwords were encrypted; random
+    by default.
     """
     if code == ACCOUNTING_REQUEST:
         head = _HEAD.pack(code, identifier, MIN_LENGTH + len(attributes))
@@ -285,7 +287,7 @@ def encode_request(
 
 
 class Reply:
-    """The answer to a request of our own, with verified lengths and proof.
+    """The answer to a request that the service has sent, with verified lengths and authenticators.
 
     code: header field. data: the packet without padding. first: the first value of each attribute type.
     """
@@ -304,16 +306,18 @@ class Reply:
 
 
 def decode_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> tuple[int, dict[int, bytes]]:
-    """Return the code and first values of the answer to a request of our own. PacketError: see `open_reply`."""
+    """Decode and verify the answer to a request that the service has sent. Return its code and the first value of each
+    attribute type. PacketError: see `open_reply`."""
     reply = open_reply(datagram, request, secret)
     return reply.code, reply.first
 
 
 def open_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
-    """Return the answer to a request of our own (RFC 2865 section 3).
+    """Decode and verify the answer to a request that the service has sent (RFC 2865 section 3). request: the sent
+    octets.
 
-    PacketError: wrong lengths, identifier, Response Authenticator or Message-Authenticator: a wrong secret, or the
-    answer to another request.
+    PacketError: wrong lengths, identifier, Response Authenticator or Message-Authenticator. The usual cause is a wrong
+    secret, or an answer to another request.
     """
     length = int.from_bytes(datagram[2:4]) if len(datagram) >= MIN_LENGTH else 0
     if not MIN_LENGTH <= length <= len(datagram) or length > MAX_LENGTH:
@@ -321,7 +325,7 @@ def open_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
     data = datagram[:length]
     if data[1] != request[1]:
         raise PacketError("answer to another request")
-    proved = _with_authenticator(data, request[4:20])  # the octets that both proofs are made of
+    proved = _with_authenticator(data, request[4:20])  # both authenticators are computed over these octets
     if md5(proved + secret.octets).digest() != data[4:20]:
         raise PacketError("Response Authenticator does not match", "bad_authenticator")
     layout = layout_of(data)

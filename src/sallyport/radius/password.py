@@ -1,6 +1,6 @@
 """The method of an Access-Request, and the fields of PAP and CHAP (RFC 2865 sections 5.2 and 5.3).
 
-Octets in, octets out: no encoding is assumed.
+Passwords are octets; no encoding is assumed.
 """
 
 from hmac import compare_digest
@@ -30,13 +30,13 @@ _BLOCK: Final = Struct("16s")
 
 
 class Method:
-    """The authentication method of a login, as plain text, since every event contains it."""
+    """The authentication methods of logins, as plain text, since every event contains one."""
 
     PAP: Final = "pap"
     CHAP: Final = "chap"
     MSCHAP: Final = "mschap"
     MSCHAP2: Final = "mschapv2"
-    EAP: Final = "eap"  # events name the inner method too: eap-peap-mschapv2
+    EAP: Final = "eap"  # events contain the inner method too, such as eap-peap-mschapv2
     EAP_TLS: Final = "eap-tls"
     PEAP_GTC: Final = "eap-peap-gtc"
     TTLS_GTC: Final = "eap-ttls-eap-gtc"
@@ -45,11 +45,11 @@ class Method:
 
 
 TYPED: Final = frozenset({Method.PAP, Method.CHAP, Method.PEAP_GTC, Method.TTLS_GTC})
-"""The methods by which a user can answer a challenge with a code."""
+"""The methods by which a user can type a code to answer a challenge."""
 
 
 def method_of(request: Request) -> str:
-    """Return the method of an Access-Request, as `Method` names it."""
+    """Return the authentication method of an Access-Request, one of the constants of `Method`."""
     first = request.first
     if USER_PASSWORD in first:
         return Method.PAP
@@ -70,7 +70,7 @@ def _microsoft(request: Request) -> str:
 
 
 def sent_password(request: Request, secret: SharedSecret) -> bytes:
-    """Return the User-Password of a PAP request in clear. PacketError: it is malformed."""
+    """Return the decrypted password of a PAP request. PacketError: the User-Password is malformed."""
     return reveal_password(request.first[USER_PASSWORD], secret, request.authenticator)
 
 
@@ -80,10 +80,10 @@ def sent_chap(request: Request) -> tuple[bytes, bytes]:
 
 
 def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
-    """Return the password of a User-Password value of 16..128 octets (RFC 2865 section 5.2).
+    """Decrypt a User-Password value of 16..128 octets (RFC 2865 section 5.2).
 
-    Octets of padding are removed from the end. A wrong secret gives other octets, not an error. PacketError: the length
-    is no multiple of 16 up to 128.
+    The padding at the end is removed. With a wrong secret the result is random octets, not an error. PacketError: the
+    length is not a multiple of 16, or not 16..128.
     """
     size = len(hidden)
     if size == 16:
@@ -95,8 +95,8 @@ def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -
 
 
 def is_garbled(password: bytes) -> bool:
-    """Return whether a decrypted password is unlikely to be one: it has control characters, or is not UTF-8. Nearly
-    every password that was hidden with another secret looks so."""
+    """Return whether a decrypted password contains control characters or is not UTF-8. This is so for nearly every
+    password that was encrypted with another secret."""
     if any(octet < 0x20 or octet == 0x7F for octet in password):
         return True
     try:
@@ -107,13 +107,14 @@ def is_garbled(password: bytes) -> bool:
 
 
 def hides_garbage(request: Request, secret: SharedSecret) -> bool:
-    """Return whether an unsigned PAP request has a password that was probably hidden with another secret. A signed
-    request proves its secret. PacketError: the password is malformed."""
+    """Return whether the password of an unsigned PAP request was probably encrypted with another secret. A signed
+    request has proved its secret. PacketError: the password is malformed."""
     return not request.signed and USER_PASSWORD in request.first and is_garbled(sent_password(request, secret))
 
 
 def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
-    """Return the User-Password value of up to 128 octets of password (RFC 2865 section 5.2). ValueError: longer."""
+    """Return the User-Password value for a password of at most 128 octets (RFC 2865 section 5.2). ValueError: the
+    password is longer."""
     if len(password) > MAX_PASSWORD:
         raise ValueError(f"a password of {len(password)} octets; RADIUS carries {MAX_PASSWORD}")
     clear = password.ljust(max(16, (len(password) + 15) // 16 * 16), b"\0")
@@ -121,10 +122,10 @@ def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -
 
 
 def reveal_blocks(hidden: bytes, secret: SharedSecret, seed: bytes) -> bytes:
-    """Return blocks of 16 octets in clear: each was XORed with MD5(secret + the hidden block before it).
+    """Decrypt blocks of 16 octets, each of which was XORed with MD5(secret + the previous encrypted block).
 
-    seed: the input before the first block: the authenticator (RFC 2865 section 5.2), or the authenticator and a salt
-    (RFC 2868 section 3.5).
+    seed: takes the place of the previous block for the first one: the authenticator (RFC 2865 section 5.2), or the
+    authenticator and a salt (RFC 2868 section 3.5).
     """
     clear, last = b"", seed
     for at in range(0, len(hidden), 16):
@@ -136,7 +137,7 @@ def reveal_blocks(hidden: bytes, secret: SharedSecret, seed: bytes) -> bytes:
 
 
 def hide_blocks(clear: bytes, secret: SharedSecret, seed: bytes) -> bytes:
-    """Hide blocks, the counterpart of `reveal_blocks`. clear: a multiple of 16 octets."""
+    """Encrypt blocks of 16 octets, the counterpart of `reveal_blocks`. clear: its length is a multiple of 16."""
     octets, hidden, last = secret.octets, b"", seed
     for (block,) in _BLOCK.iter_unpack(clear):
         pad = md5(octets + last).digest()
@@ -151,5 +152,5 @@ def chap_response(identifier: int, password: bytes, challenge: bytes) -> bytes:
 
 
 def chap_holds(value: bytes, password: bytes, challenge: bytes) -> bool:
-    """Return whether a CHAP-Password value of 17 octets was made from the password."""
+    """Return whether a CHAP-Password value of 17 octets is correct for the password."""
     return compare_digest(chap_response(value[0], password, challenge), value)

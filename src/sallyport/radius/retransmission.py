@@ -1,4 +1,5 @@
-"""The times at which a request of our own is sent again or given up: RFC 5080 section 2.2.1. The caller passes in time.
+"""The times at which the service retransmits its own request or gives it up (RFC 5080 section 2.2.1). The caller passes
+in time.
 
     trying = Retransmission(now)
     while not trying.is_over(now):
@@ -7,8 +8,8 @@
             trying.note_sent(now)
         wait for an answer, no longer than until trying.next_at
 
-Each retransmission has the same octets. A new Event-Timestamp would make it another request, which the NAS might
-execute twice.
+All retransmissions have the same octets. With a new Event-Timestamp, a retransmission would be another request, and the
+NAS might execute both.
 """
 
 from collections.abc import Callable
@@ -21,8 +22,9 @@ _random: Final = SystemRandom()
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """Times in seconds, with the RFC's defaults. initial: IRT, until the first retransmission. most: MRT, the most
-    between two. duration: MRD, for all of them. count: MRC, the number of transmissions."""
+    """The retransmission timers of the RFC, in seconds. initial: IRT, the time until the first retransmission. most:
+    MRT, the maximum time between two transmissions. duration: MRD, the time until the request is given up. count: MRC,
+    the maximum number of transmissions."""
 
     initial: float = 2.0
     most: float = 16.0
@@ -34,12 +36,13 @@ RFC_5080: Final = Timers()
 
 
 def _jitter() -> float:
-    """RAND: prevents that clients retransmit at the same time."""
+    """Return the RFC's RAND, which prevents clients from retransmitting at the same time."""
     return _random.uniform(-0.1, 0.1)
 
 
 class Retransmission:
-    """One request. next_at: the time when it is sent again, or given up. sent: the number of transmissions."""
+    """The state of one request. next_at: the time at which it is to be sent (again) or given up. sent: the number of
+    transmissions."""
 
     __slots__ = ("_ends_at", "_jitter", "_pause", "_timers", "next_at", "sent")
 
@@ -60,7 +63,7 @@ class Retransmission:
         return now >= self.next_at and not self.is_over(now)
 
     def note_sent(self, now: float) -> None:
-        """Record a transmission. The next pause is twice the last one, up to the longest, each with its jitter."""
+        """Record a transmission. The time to the next one doubles, up to the maximum, with a jitter each time."""
         jitter, timers = self._jitter(), self._timers
         self._pause = self._pause * (2 + jitter) if self.sent else timers.initial * (1 + jitter)
         if self._pause > timers.most:

@@ -1,7 +1,7 @@
-"""Values of a reply that only its NAS may read: keys and tunnel passwords (RFC 2548 section 2.4, RFC 2868 section 3.5).
+"""Encrypted values in replies: keys and tunnel passwords (RFC 2548 section 2.4, RFC 2868 section 3.5).
 
-They are hidden with the secret of one hop and the authenticator of the request on that hop. So a proxy cannot forward
-them as they are: `rehide` opens the value of the upstream server and hides it for the NAS.
+They are encrypted with the shared secret of one hop and the authenticator of the request on that hop. Therefore a proxy
+cannot forward them unchanged: `rehide` decrypts the value from the upstream server and encrypts it for the NAS.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,8 @@ from sallyport.radius.values import Attribute
 AS_PASSWORD: Final = 1
 SALTED: Final = 2
 MAX_CLEAR: Final = 239
-"""Octets that fit: with their length and padding 15 blocks of 16, and no 16th has room in an attribute."""
+"""Maximum length of a value in octets. With its length octet it fills 15 blocks of 16 octets; an attribute has no room
+for a 16th block."""
 
 HIDDEN: Final[Mapping[tuple[int, int], int]] = MappingProxyType(
     {
@@ -28,13 +29,15 @@ HIDDEN: Final[Mapping[tuple[int, int], int]] = MappingProxyType(
         (311, 17): SALTED,  # MS-MPPE-Recv-Key (RFC 2548 section 2.4.3)
     }
 )
-"""(vendor, type) of the attributes that the RFCs hide in a reply, and how: the numbers of a dictionary's `encrypt=`."""
+"""The attributes that the RFCs encrypt in replies, by (vendor, type), and the kind of encryption, as in a dictionary's
+`encrypt=`."""
 
 
 class Hiding:
-    """The inputs that hide the values of one reply. It draws the salts in turn, so it belongs to one packet alone.
+    """The encryption of the values in one reply. It counts up a salt, so use a new instance for each packet.
 
-    secret: of the hop. authenticator: the 16 octets of the request that the reply answers.
+    secret: the shared secret of the hop. authenticator: the Request Authenticator of the request that the reply
+    answers, 16 octets.
     """
 
     __slots__ = ("_salt", "authenticator", "secret")
@@ -45,10 +48,11 @@ class Hiding:
         self._salt = int.from_bytes(token_bytes(2))
 
     def hide(self, clear: bytes) -> bytes:
-        """Return salt and hidden octets of a key or password of up to 239 octets (RFC 2548 section 2.4.2).
+        """Encrypt a key or password of at most 239 octets (RFC 2548 section 2.4.2).
 
-        Returns 2 + 16n octets, n at least 1; the caller puts a tag before them if there is one. The salt has its high
-        bit set, and differs in each call. ValueError: the value is longer.
+        Returns the salt and the encrypted blocks: 2 + 16n octets, n at least 1. If the attribute has a tag, the caller
+        puts it before them. The high bit of the salt is set, and each call uses another salt. ValueError: the value is
+        too long.
         """
         if len(clear) > MAX_CLEAR:
             raise ValueError(f"a value of {len(clear)} octets; hidden, RADIUS carries {MAX_CLEAR}")
@@ -58,10 +62,10 @@ class Hiding:
         return salt + hide_blocks(padded, self.secret, self.authenticator + salt)
 
     def reveal(self, value: bytes) -> bytes:
-        """Return the key or password in a value without tag, the counterpart of `hide`.
+        """Decrypt a key or password, the counterpart of `hide`. value: the value without its tag.
 
-        A salt without its high bit is accepted too. PacketError: the value is not a salt and blocks of 16 octets, or
-        the length inside runs past them, which is the usual result of a wrong secret.
+        A salt without its high bit is accepted too. PacketError: the value does not consist of a salt and blocks of 16
+        octets, or the decrypted length is greater than the blocks, usually because of a wrong secret.
         """
         if len(value) < 18 or len(value) % 16 != 2:
             raise PacketError(f"a salted value of {len(value)} octets")
@@ -72,9 +76,10 @@ class Hiding:
 
 
 def hidden_places(attributes: Iterable[Attribute]) -> Mapping[tuple[int, int], int]:
-    """Return `HIDDEN` and the attributes that a dictionary marks with `encrypt=`.
+    """Return `HIDDEN` and the attributes that the dictionary marks with `encrypt=1` or `encrypt=2`.
 
-    attributes: `Dictionary.attributes.values()`. Parts of TLVs are left out: no sender encrypts them one by one.
+    attributes: the values of `Dictionary.attributes`. Parts of TLVs are left out, since no sender encrypts them
+    separately.
     """
     told = {
         (attribute.vendor, attribute.number): attribute.encrypt
@@ -85,12 +90,13 @@ def hidden_places(attributes: Iterable[Attribute]) -> Mapping[tuple[int, int], i
 
 
 def rehide(attributes: bytes, received: Hiding, sent: Hiding, places: Mapping[tuple[int, int], int] = HIDDEN) -> bytes:
-    """Return the attributes of a reply with the hidden ones hidden again, and all others unchanged, in order.
+    """Return the attributes of a reply in octets and in order: the encrypted ones re-encrypted for the next hop, the
+    others unchanged.
 
-    attributes: the octets after the header of the upstream's reply, which was proved to be authentic. received: the
-    upstream's secret and the authenticator of our request to it. sent: the NAS's secret and its request's
-    authenticator. places: (vendor, type) of hidden attributes, see `hidden_places`. The result is never longer.
-    PacketError: an attribute is malformed, or a hidden value does not open.
+    attributes: the octets after the header of the upstream server's verified reply. received: the encryption on the hop
+    to the upstream server. sent: the encryption on the hop to the NAS. places: the encrypted attributes by (vendor,
+    type), see `hidden_places`. The result is never longer than the input. PacketError: an attribute is malformed, or an
+    encrypted value cannot be decrypted.
     """
     return b"".join(
         push_attribute(kind, _rehide_attribute(kind, value, received, sent, places))
@@ -113,7 +119,8 @@ def _rehide_attribute(
 
 
 def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding) -> bytes:
-    """Hide a value again. Its length shows whether a tag precedes the salt: 3 + 16n octets instead of 2 + 16n."""
+    """Re-encrypt a value. Its length shows whether a tag precedes the salt: it is 3 + 16n octets with a tag, 2 + 16n
+    without."""
     if how == AS_PASSWORD:
         if not value or len(value) % 16:
             raise PacketError(f"a hidden value of {len(value)} octets")
@@ -126,10 +133,10 @@ def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding)
 
 
 def without_hidden(attributes: bytes, places: Mapping[tuple[int, int], int] = HIDDEN) -> bytes:
-    """Return attributes in octets without the hidden ones, which belong to one answer only.
+    """Return attributes in octets without the encrypted ones, which are valid in one reply only.
 
-    places: (vendor, type) of hidden attributes, see `hidden_places`. A Vendor-Specific with a hidden pair is left out
-    as a whole. PacketError: an attribute is malformed.
+    places: the encrypted attributes by (vendor, type), see `hidden_places`. A Vendor-Specific attribute that contains
+    one is removed as a whole. PacketError: an attribute is malformed.
     """
     return b"".join(
         push_attribute(kind, value)

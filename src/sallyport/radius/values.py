@@ -1,7 +1,7 @@
 """Values of RADIUS attributes: octets to text and text to octets, by the type that the dictionary gives.
 
-pyrad converts numbers and addresses. This module converts octets and text, because pyrad reads a text such as `0x41` or
-`65` as other octets, and a password or a Class must not change.
+pyrad converts numbers and addresses. This module converts octets and text, because pyrad would read a text such as
+`0x41` or `65` as other octets, but a password or a Class must not change.
 """
 
 import re
@@ -18,7 +18,7 @@ from sallyport.base.errors import DictionaryError
 
 
 class DataType(StrEnum):
-    """The data types of RFC 8044 section 3 that pyrad represents, in the spelling of dictionary files."""
+    """The data types of RFC 8044 section 3 that pyrad supports, as dictionary files spell them."""
 
     STRING = "string"
     OCTETS = "octets"
@@ -47,16 +47,17 @@ _SECRET: Final = re.compile(
     r"(?i)-(password|passwd|pass|passphrase|pw|cpw(-[12])?|psk|dpsk|mpkey|key|secret|ha1|response|credential-hash)$"
 )
 MISFITS: Final = (ValueError, TypeError, OverflowError, struct.error)
-"""What pyrad.tools, datetime and int raise on a value that is no value of its type."""
+"""The exceptions that pyrad.tools, datetime and int raise for a value that does not fit its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """The dictionary's entry for an attribute.
+    """The definition of an attribute in the dictionary.
 
-    vendor: the enterprise number, 0 for the attributes of the RFCs. number: the type octet, 0..255. has_tag: RFC 2868
-    section 3.1. encrypt: 0 none, 1 User-Password (RFC 2865 section 5.2), 2 Tunnel-Password (RFC 2868 section 3.5), 3
-    Ascend. parent: the TLV that it is a part of, else "". values: the named values, for numbers only.
+    vendor: the enterprise number; 0 for the attributes of the RFCs. number: the type octet, 0..255. has_tag: whether
+    values have a tag (RFC 2868 section 3.1). encrypt: the encryption: 0 none, 1 as User-Password (RFC 2865 section
+    5.2), 2 as Tunnel-Password (RFC 2868 section 3.5), 3 Ascend. parent: the TLV that contains it, else "". values: the
+    names and numbers of named values, for numeric types only.
     """
 
     name: str
@@ -70,12 +71,12 @@ class Attribute:
 
     @property
     def secret(self) -> bool:
-        """Return whether the value is a password or a key, or is made from one. Such a value is never shown."""
+        """Return whether values are passwords, keys, or derived from them. Such a value is never shown."""
         return self.encrypt != 0 or _SECRET.search(self.name) is not None
 
     @property
     def room(self) -> int:
-        """Return the most octets that `encode` gives: 255 without headers, salt and padding."""
+        """Return the maximum length of a value from `encode` in octets: 255 minus headers, salt and padding."""
         if self.encrypt == 1:
             return 128
         if self.encrypt == 2:
@@ -83,18 +84,20 @@ class Attribute:
         return 247 if self.vendor else 253
 
     def value_name(self, number: int) -> str | None:
-        """Return the name of a number: 15 of NAS-Port-Type is "Ethernet". The last definition counts."""
+        """Return the name of a value: for 15 of NAS-Port-Type it is "Ethernet". If there are several names, the last
+        defined one counts."""
         return next((name for name in reversed(tuple(self.values)) if self.values[name] == number), None)
 
     def value_number(self, name: str) -> int | None:
-        """Return the number of a value's name, in any case: "ethernet" of NAS-Port-Type is 15."""
+        """Return the number of a named value, ignoring case: for "ethernet" of NAS-Port-Type it is 15."""
         if name in self.values:
             return self.values[name]
         return next((number for known, number in self.values.items() if known.casefold() == name.casefold()), None)
 
 
 def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
-    """Return the tag (0: none) and the value. A number has the tag in its first octet, other values before them."""
+    """Return the tag (0: none) and the value. In a number, the tag takes the place of the first octet; in other types
+    it precedes the value."""
     if not attribute.has_tag or not octets:
         return 0, octets
     if attribute.type is DataType.INTEGER:
@@ -105,7 +108,7 @@ def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
 
 
 def join_tag(attribute: Attribute, tag: int, value: bytes) -> bytes:
-    """Return a value with its tag. Tag 0 is left out of a text, unless the first octet of the text could be mistaken
+    """Return a value with its tag. The tag 0 of a text is omitted, unless the first octet of the text could be mistaken
     for a tag (RFC 2868 section 3.3)."""
     if not attribute.has_tag:
         return value
@@ -128,7 +131,7 @@ def as_text(attribute: Attribute, octets: bytes) -> str:
     if kind is DataType.STRING:
         text = octets.decode()
     elif kind is DataType.IPV6ADDR and len(octets) != 16:
-        raise ValueError(octets)  # pyrad would fill it up
+        raise ValueError(octets)  # pyrad would pad it
     else:
         value: int | str = tools.DecodeAttr(kind.value, octets)
         text = _number_text(attribute, value) if isinstance(value, int) else value
@@ -138,8 +141,8 @@ def as_text(attribute: Attribute, octets: bytes) -> str:
 
 
 def _number_text(attribute: Attribute, number: int) -> str:
-    """Return a number by its name, a date in ISO 8601, otherwise in decimals. A name of digits is not used, since it
-    would be read back as another number."""
+    """Return a number as the name of the value, as an ISO 8601 date, or as decimal digits. A name that consists of
+    digits is not used, since it would be read back as another number."""
     name = attribute.value_name(number)
     if name is not None and not _NUMERAL.fullmatch(name):
         return name
@@ -149,7 +152,8 @@ def _number_text(attribute: Attribute, number: int) -> str:
 
 
 def as_octets(attribute: Attribute, text: str) -> bytes:
-    """Return the octets of a text without a tag, at least one. DictionaryError does not repeat a secret."""
+    """Return the octets of a value given as text, without a tag; at least one octet. DictionaryError: the text does not
+    fit; the message does not contain a secret value."""
     try:
         octets = _octets(attribute, text)
     except MISFITS as error:
@@ -162,7 +166,8 @@ def as_octets(attribute: Attribute, text: str) -> bytes:
 
 
 def _octets(attribute: Attribute, text: str) -> bytes:
-    """Return the octets of a text. Raises one of MISFITS if the text does not fit the attribute's type."""
+    """Return the octets of a value given as text. Raises one of MISFITS if the text does not fit the attribute's
+    type."""
     kind = attribute.type
     if kind in _OPAQUE and text.startswith("0x"):
         if not _HEX.fullmatch(text):
@@ -176,7 +181,8 @@ def _octets(attribute: Attribute, text: str) -> bytes:
 
 
 def _number(attribute: Attribute, text: str) -> int:
-    """Return the number of a numeral, a value's name or, for a date, an ISO 8601 time with its zone."""
+    """Return the number that a text means: digits, the name of a value, or for a date an ISO 8601 time with a time
+    zone."""
     if _NUMERAL.fullmatch(text):
         return int(text, 16 if "x" in text.lower() else 10)
     number = attribute.value_number(text)

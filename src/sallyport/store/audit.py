@@ -19,12 +19,12 @@ HIDDEN: Final = "********"
 INSTALLATION: Final = 0
 """The tenant_id of entries that belong to no tenant. The command line shows them; no tenant sees them."""
 LONGEST: Final = 2000
-"""Characters of a value. A rule may have a million of them, and a page a thousand entries."""
+"""Maximum number of characters of a value. A login rule may have a million, and a page has up to a thousand entries."""
 
 
 def changed(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> dict[str, JSON]:
     """Return the fields that differ, each as [before, after]. The caller replaces secrets by HIDDEN. To record that a
-    secret has changed, it gives HIDDEN for both values."""
+    secret has changed, the caller gives HIDDEN as both values."""
     fields = dict.fromkeys([*before, *after])
     return {
         field: [before.get(field), after.get(field)]
@@ -45,8 +45,8 @@ def record(
 ) -> None:
     """Record an action of the acting token, user or service.
 
-    action: `thing.verb`. target: the thing, or the person: kind, id and name. changes: the changes, without secrets;
-    only the start of a long value is kept. at: microseconds.
+    action: `noun.verb`, such as `client.add`. target: kind, id and name of the object or person. changes: the changes,
+    without secrets; only the start of a long value is kept. at: microseconds.
     """
     record_all(tx, action, [(target, as_kept(changes or {}))], at=at, tenant_id=tenant_id, domain_id=domain_id)
 
@@ -60,7 +60,8 @@ def record_all(
     tenant_id: int,
     domain_id: int | None = None,
 ) -> None:
-    """Record the same action on many things. entries: each thing's target, and its changes `as_kept`."""
+    """Record the same action on many objects. entries: the target of each object, and its changes in the form of
+    `as_kept`."""
     actor = acting()
     by = (at, tenant_id, domain_id, actor.kind, actor.name, actor.token_id, action)
     tx.insert(
@@ -74,19 +75,19 @@ def record_all(
 def record_in(
     tx: Tx, action: str, domain_id: int, target: str, changes: Mapping[str, JSON] | None = None, *, at: int
 ) -> None:
-    """Record an action in a domain, in the trail of the domain's tenant. NotFound: the domain is removed, perhaps after
-    the request about it was admitted. The transaction of the change then fails, so that no change follows a removal."""
+    """Record an action in a domain, in the trail of the domain's tenant. NotFound: the domain was removed, perhaps
+    after the request was admitted. The transaction of the change then fails, so that no change follows a removal."""
     record(tx, action, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id, target=target, changes=changes)
 
 
 def record_all_in(tx: Tx, action: str, domain_id: int, targets: Sequence[str], *, at: int) -> None:
-    """Record the same action on many things of a domain."""
+    """Record the same action on many objects of a domain."""
     entries = [(target, "{}") for target in targets]
     record_all(tx, action, entries, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id)
 
 
 def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
-    """Change the stored total of a tenant's entries about a domain, or of those about no domain."""
+    """Change the stored total of a tenant's entries about a domain. domain_id: None for the entries about no domain."""
     tx.execute(
         "insert into audit_totals (tenant_id, domain_id, value) values (:t, :d, :change) "
         "on conflict (tenant_id, domain_id) do update set value = audit_totals.value + excluded.value",
@@ -97,7 +98,7 @@ def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
 
 
 def tenant_of(tx: Tx, domain_id: int) -> int:
-    """Return the tenant of a domain. NotFound, also if the domain is removed."""
+    """Return the id of a domain's tenant. NotFound: there is no such domain, or it was removed."""
     tenant_id = tx.value(int, "select tenant_id from domains where id = :id and removed_at is null", id=domain_id)
     if tenant_id is None:
         raise NotFound("domain not found")
@@ -105,12 +106,12 @@ def tenant_of(tx: Tx, domain_id: int) -> int:
 
 
 def share_of(tx: Tx, domain_id: int) -> int:
-    """Return the tenant whose limit the entries of a domain count for; 0 if the domain is gone."""
+    """Return the id of the tenant to whose limit the entries of a domain count; 0 if the domain's row is deleted."""
     return tx.value(int, "select tenant_id from domains where id = :id", id=domain_id) or 0
 
 
 def as_kept(changes: Mapping[str, JSON]) -> str:
-    """Return changes in the form of the trail. It may be called before the transaction."""
+    """Return changes in the form of the trail. It needs no transaction."""
     return json.dumps({field: _bounded(value) for field, value in changes.items()}, ensure_ascii=False)
 
 

@@ -83,11 +83,11 @@ def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) ->
 @click.argument("target", metavar="URL-OR-FILE")
 @click.pass_obj
 def copy(line: CommandLine, *, target: str) -> None:
-    """Move the installation to another database, whole: to PostgreSQL, or to a file.
+    """Copy the whole installation to another database: to PostgreSQL, or to a file.
 
     URL is `postgresql://USER@HOST/NAME` of an empty database; the password comes from PGPASSFILE. Counts and checksums
-    of all tables are compared. An interruption leaves the target empty. Stop the service before, so that nothing that
-    it writes is missing.
+    of all tables are compared. An interruption leaves the target empty. Stop the service first; otherwise its later
+    writes are missing in the copy.
     """
     if "://" in target:
         if not target.startswith(POSTGRES):

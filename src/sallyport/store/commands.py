@@ -1,4 +1,4 @@
-"""The commands of the store: db.backup, db.restore, db.migrate, db.rotate-key."""
+"""The commands of the store: db.backup, db.restore, db.copy, db.migrate, db.rotate-key."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -18,25 +18,25 @@ class OneFile(Arguments):
 
 
 class Backup(OneFile):
-    """keep: the number of backups to keep; the path is then a directory."""
+    """Arguments of db.backup. keep: the number of backups to keep; the path is then a directory."""
 
     keep: int | None = Field(default=None, ge=1, le=10_000)
 
 
 class Restore(OneFile):
-    """revoke_tokens: revoke the access tokens of the backup."""
+    """Arguments of db.restore. revoke_tokens: revoke the access tokens of the backup."""
 
     revoke_tokens: bool = False
 
 
 class Copy(Arguments):
-    """url: of an empty PostgreSQL database."""
+    """Arguments of db.copy. url: the URL of an empty PostgreSQL database."""
 
     url: str
 
 
 def commands(copies: Copies, rotation: Rotation) -> dict[str, Command]:
-    """The commands of the store by name."""
+    """Return the commands of the store by name."""
 
     async def backup(wanted: Backup) -> JSON:
         if wanted.keep is None:
@@ -52,7 +52,7 @@ def commands(copies: Copies, rotation: Rotation) -> dict[str, Command]:
         return {"rows": await copies.copy_to(wanted.url)}
 
     async def migrate(_: Arguments) -> JSON:
-        return "the database has the schema of this program"  # opening it has seen to that
+        return "the database has the schema of this program"  # opening the store has migrated it
 
     async def rotate_key(_: Arguments) -> JSON:
         return asdict(await rotation.rotate())

@@ -20,14 +20,16 @@ T = TypeVar("T")
 
 TRIGRAM = 3
 LONGEST_PHRASE = 16
-"""Letters that FTS5 looks up. It walks through the entries of each trigram: 255 letters took 1.3 s, 16 take 80 ms."""
+"""Maximum letters of a phrase for FTS5, which reads the entries of each trigram: 255 letters took 1.3 s, 16 take 80
+ms."""
 MERGED = 16
-"""Pages of FTS5 that one merge writes: more than a transaction of milliseconds adds, on each level."""
+"""Pages that one merge of FTS5 writes. On each level, this is more than a transaction of a few milliseconds adds."""
 LONGEST_INSERT = 64  # rows; 500 columns would still be within SQLite's 32,766 parameters
 # In pages of 4 KiB. Checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB. If the
 # disk is nearly full they come early, since the log takes space that the database needs.
 LONG_LOG, SHORT_LOG = 20_000, 256
-# If a transaction on the event loop takes longer, the disk is too slow for writes there, for this many seconds.
+# If a transaction on the event loop takes longer than QUICK_S, the disk counts as too slow for it, for SLOW_FOR_S
+# seconds.
 QUICK_S, SLOW_FOR_S = 0.01, 1.0
 # A transaction on the event loop may take this many thousand steps of SQLite's virtual machine, about 0.3 ms.
 QUICK_STEPS, QUICK_LOOKS = 1000, 20
@@ -43,14 +45,14 @@ def _as_it_is(value: bytes | None) -> bytes | None:
     return value
 
 
-# Without these adapters, sqlite3 searches one for each null and each value of octets, and raises an exception inside:
-# half a microsecond for each value.
+# Without these adapters, sqlite3 searches an adapter for each null and each bytes value, and raises an internal
+# exception, which takes half a microsecond for each value.
 for _kind in (NoneType, bytes):
     sqlite3.register_adapter(_kind, _as_it_is)
 
 
 class Statements(Protocol):
-    """The calls that a transaction needs of a connection."""
+    """The methods of a connection that a transaction needs."""
 
     def execute(self, sql: str, parameters: Mapping[str, Value] | Sequence[Value], /) -> sqlite3.Cursor:
         """Run a statement."""
@@ -73,8 +75,8 @@ class FtsSearch:
     """The search by FTS5, in a table with the trigram tokenizer.
 
     For a long text, FTS5 finds the rows with its first letters, and those rows are searched for the whole text. A text
-    of one or two letters has no trigram. It is searched in the texts themselves, which FTS5 keeps in its table
-    `..._content`: a scan of one domain, which ends at the last row that is needed.
+    of one or two letters has no trigram. For such a text, the rows of the domain in FTS5's table `..._content` are
+    scanned until enough rows are found.
     """
 
     def find(self, index: str, text: str) -> tuple[str, dict[str, Value]]:
@@ -88,7 +90,7 @@ class FtsSearch:
 
     def merge(self, tx: Tx, index: str) -> None:
         """Merge a few pages, for an index with `automerge` off. FTS5 by itself would merge large parts, which takes 30
-        ms at 30,000 rows."""
+        ms with 30,000 rows."""
         tx.execute(f"insert into {index} ({index}, rank) values ('merge', :pages)", pages=MERGED)  # noqa: S608
 
 
@@ -102,7 +104,7 @@ class SqliteTx:
         self._waiting = waiting
 
     def limited(self, limit_s: float) -> "SqliteTx":
-        """Return the same transaction with a limit of CPU time. Above it, statements raise Invalid."""
+        """Return the same transaction with a limit of CPU time. After it, statements raise Invalid."""
         return SqliteTx(_Limited(self._connection, limit_s), self._waiting)
 
     def others_wait(self) -> bool:
@@ -154,7 +156,7 @@ class SqliteTx:
 
 
 def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Return a connection with the settings of all our connections. StoreError: it is no database, or cannot be
+    """Open a connection with the settings that all connections have. StoreError: the file is no database, or cannot be
     opened."""
     uri = f"{path.absolute().as_uri()}{'?mode=ro' if read_only else ''}"
     try:
@@ -192,7 +194,8 @@ class QuickReader:
         self._was_slow = False
 
     def run(self, work: Work[T]) -> T:
-        """Run `work` in a read transaction. sqlite3.Error: it takes too long, the disk is slow, or the engine fails."""
+        """Run `work` in a read transaction. sqlite3.Error: the work takes too long, the disk is slow, or the engine
+        fails."""
         started = self._clock()
         if started < self._slow_until:
             raise sqlite3.OperationalError("the disk is slow")
@@ -204,11 +207,12 @@ class QuickReader:
             with suppress(sqlite3.Error):
                 self._connection.execute("rollback")
             was_slow, self._was_slow = self._was_slow, self._clock() - started > QUICK_S
-            if was_slow and self._was_slow:  # if it is alone, the time may be a wait for a processor
+            if was_slow and self._was_slow:  # a single slow one may only have waited for a processor
                 self._slow_until = started + SLOW_FOR_S
 
     def _is_spent(self) -> bool:
-        """Add up the steps of a transaction: SQLite counts the steps of a statement over all its runs."""
+        """Count the steps of a whole transaction, and return whether the limit is exceeded. SQLite itself counts by
+        statement."""
         self._looks -= 1
         return self._looks < 0
 
@@ -225,7 +229,7 @@ class Readers:
         self._limit = trio.CapacityLimiter(count)
 
     async def run(self, work: Work[T], *, timeout_s: float) -> T:
-        """Run `work` in a read transaction. StoreError, also when it takes longer than `timeout_s`."""
+        """Run `work` in a read transaction. StoreError: the engine fails, or the work takes longer than `timeout_s`."""
         async with self._limit:
             connection = self._idle.pop()
             try:
@@ -265,5 +269,5 @@ def as_ours(error: sqlite3.Error) -> SallyportError:
     """Return the engine's error as one of `base.errors`."""
     if not isinstance(error, sqlite3.IntegrityError):
         return StoreError(str(error))
-    limit = str(error).removeprefix("limit: ")  # of a trigger of m0046_limits
+    limit = str(error).removeprefix("limit: ")  # raised by a trigger of schema.limits
     return LimitReached(limit) if limit in DEFAULTS else Contradiction(str(error))

@@ -26,25 +26,27 @@ from sallyport.store.migrations import migrate
 from sallyport.store.model import Engine, Tx
 
 PREFIX: Final = "sallyport-"
-"""The backups of a directory begin so; nothing else there is ever deleted."""
+"""Prefix of the names of backups in a directory. Files with other names are never deleted."""
 DUMP: Final = ".dump"
 _DUMP_MARK: Final = b"PGDMP"
-"""How a file of pg_dump begins."""
+"""The first octets of a file of pg_dump."""
 PART: Final = ".part"
-"""The name of a copy that is being made ends so."""
+"""Suffix of the name of an unfinished copy."""
 
 log = structlog.get_logger()
 
 
 class Copies:
-    """Backups and restores of one store. place: the path of its file, or the one that it would have.
+    """Backups and restores of one store. place: the path of the store's file; with PostgreSQL, the path that the file
+    would have.
 
-    check: opens the sealed values of a copy before it becomes the store (SecretError). void: ends in a copy all that
-    must not return with it, and optionally all tokens. replaced: called after a restore to drop all caches. backed_up:
-    called with the time of the last backup, in microseconds.
+    check: opens the sealed values of a copy before it becomes the store (SecretError). void: makes void in a copy what
+    must not become valid again by a restore, and optionally all tokens. replaced: called after a restore to drop all
+    caches. backed_up: called with the time of the last backup, in microseconds.
 
-    The audit trail has backups and restores. A restore replaces the rows of every tenant, so each tenant's trail has
-    it. The entry is written into the copy before the copy becomes the store: a crash cannot lose it.
+    Backups and restores are recorded in the audit trail. A restore replaces the rows of every tenant, so it is recorded
+    in each tenant's trail. This entry is written into the copy before the copy becomes the store, so that a crash
+    cannot lose it.
     """
 
     def __init__(
@@ -70,8 +72,8 @@ class Copies:
     async def backup(self, target: Path) -> int:
         """Write a consistent copy beside the target, wait until it is on disk, and rename it.
 
-        It is read through a connection of its own, so logins continue. It does not contain the master key. StoreError:
-        the target cannot be written, or is one of the store's own files; an existing file is unchanged.
+        The copy is read through a separate connection, so logins continue. It does not contain the master key.
+        StoreError: the target cannot be written, or is one of the store's own files; an existing file is unchanged.
         """
         if target.resolve().parent == self._place.resolve().parent and target.name.startswith(self._own_names()):
             raise StoreError(f"{target} belongs to the store: name another file")
@@ -81,15 +83,15 @@ class Copies:
         self._backed_up(at)
         try:
             await self._store.write(lambda tx: _record(tx, "store.backup", at, target))
-        except StoreError as error:  # a failing store needs its backup most
+        except StoreError as error:  # a backup is most important while the store fails
             log.warning("backup_not_audited", target=str(target), error=str(error))
         return size
 
     async def backup_into(self, directory: Path, keep: int) -> tuple[Path, int, list[Path]]:
-        """Write a backup under a new name, and keep the newest `keep`. Return its path, its size and the deleted files,
-        which include unfinished ones of a crash. StoreError: no backup was made, and nothing was deleted.
-        """
-        async with self._one_at_a_time:  # an unfinished backup is private
+        """Write a backup under a new name, and delete all but the newest `keep`. Return its path, its size and the
+        deleted files, which include unfinished backups of a crash. StoreError: no backup was made, or an older one
+        cannot be deleted."""
+        async with self._one_at_a_time:  # so that `expire` deletes no running backup
             stamp = datetime.fromtimestamp(self._clock() / SECOND, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
             target = directory / f"{PREFIX}{stamp}.db"
             size = await self.backup(target)
@@ -100,7 +102,7 @@ class Copies:
 
     async def copy_to(self, url: str) -> int:
         """Fill an empty PostgreSQL database with all rows of the store; return their number. ConfigError: the extra
-        `postgres` is missing. SchemaError, StoreError: the database is as it was."""
+        `postgres` is missing. SchemaError, StoreError: the copy failed, and the database is unchanged."""
         check_extra()
         from sallyport.store.postgres.engine import load
 
@@ -120,7 +122,7 @@ class Copies:
         return self._place.with_name(self._place.name + ".restore")
 
     async def remember(self) -> None:
-        """Report the time of the last backup that the audit trail has. Raises StoreError."""
+        """Report the time of the last backup in the audit trail, for the metrics. Raises StoreError."""
         sql = "select max(at) from audit_trail where tenant_id = :installation and action = 'store.backup'"
         at = await self._store.read(lambda tx: tx.value(int, sql, installation=audit.INSTALLATION))
         if at:
@@ -130,11 +132,12 @@ class Copies:
         return (self._place.name, "master.key", "lock", "control.sock", "admin.token")
 
     async def restore(self, source: Path, *, revoke_tokens: bool = False) -> None:
-        """Replace the store with a copy, after its migration to this program's schema. Pending logins of the copy and
-        one-time codes up to now become void; with revoke_tokens, all access tokens of the copy too.
+        """Replace the store with a copy of a backup, after the copy is migrated to this program's schema. Pending
+        logins of the copy and one-time codes up to now become void; with revoke_tokens, all access tokens of the copy
+        too.
 
-        StoreError, SchemaError: the copy is damaged, not of Sallyport, or sealed under another master key; nothing was
-        changed.
+        StoreError, SchemaError: the backup is damaged, is not a backup of Sallyport, or was sealed under another master
+        key; nothing was changed.
         """
 
         def complete(tx: Tx) -> None:
@@ -172,7 +175,7 @@ def _record(tx: Tx, action: str, at: int, file: Path) -> None:
 
 
 def _record_restore(tx: Tx, at: int, source: Path) -> None:
-    """Record the restore in each tenant's trail; the file's name goes into the operator's alone."""
+    """Record the restore in each tenant's trail. Only the installation's trail has the name of the file."""
     _record(tx, "store.restore", at, source)
     for tenant_id in tx.all(_id, "select id from tenants order by id"):
         audit.record(tx, "store.restore", at=at, tenant_id=tenant_id, target="everything, from a backup")
@@ -201,7 +204,7 @@ def _copy(write: Callable[[Path], None], target: Path) -> int:
 
 
 def expire(directory: Path, keep: int) -> list[Path]:
-    """Delete all but the newest backups, and unfinished ones. Return the deleted files."""
+    """Delete all backups except the newest, and all unfinished backups. Return the deleted files."""
     old = sorted(directory.glob(f"{PREFIX}*Z.db"))[:-keep] + sorted(directory.glob(f"{PREFIX}*Z.db{PART}*"))
     for each in old:
         each.unlink()
@@ -214,7 +217,7 @@ def _is_dump(source: Path) -> bool:
 
 
 def _take(source: Path, checked: Path) -> None:
-    """Return a copy of the backup, checked and migrated to our schema. The backup itself is only read."""
+    """Copy the backup to `checked`, and check and migrate the copy. The backup itself is not changed."""
     checked.unlink(missing_ok=True)
     with (
         closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as original,

@@ -1,8 +1,8 @@
-"""Stored totals of whole lists, so that a page of a million rows needs no count; and totals of parts of lists, so that
-a page does not read all rows before it.
+"""Stored totals. The total of a whole list saves the count of its rows for each page. Totals of parts of a list save
+reading all rows before a page.
 
-A part is the rows whose ids are equal except in the last PART_BITS bits. Its key is `NAME#` and the other bits, in
-hexadecimal digits that sort like the numbers.
+A part of a list consists of the rows whose ids are equal except in the last PART_BITS bits. Its key is `NAME#` and the
+other bits, in hexadecimal digits that sort like the numbers.
 """
 
 from collections import Counter
@@ -45,14 +45,14 @@ def total(tx: Tx, domain_id: int, name: str) -> int:
 
 
 def totals(tx: Tx, name: str) -> dict[int, int]:
-    """Return the totals of all domains, by the domain's id; an emptied list has 0."""
+    """Return the totals of all domains, by domain id. A list that has become empty has the total 0."""
     sql = "select domain_id, value from counters where name = :name"
     return {int(str(domain_id)): int(str(value)) for domain_id, value in tx.rows(sql, name=name)}
 
 
 def seek(tx: Tx, domain_id: int, name: str, offset: int) -> tuple[int, int]:
-    """Return the part of a list that contains a position: the first id of the part, and the rows from there to the
-    position."""
+    """Find the part of a list that contains a position. Return the first id of the part, and the number of rows from
+    there to the position."""
     if offset < 1 << PART_BITS:
         return 0, offset
     sql = "select name, value from counters where domain_id = :d and name > :low and name < :high order by name"

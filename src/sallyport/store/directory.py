@@ -21,15 +21,15 @@ from sallyport.base.listening import locking_process
 from sallyport.base.owner import denied
 
 LOCK: Final = "lock"
-"""The file whose lock the owning process holds. `serve` makes it first of all."""
+"""The file that the owning process has locked. `serve` creates it before all other files."""
 
 TOKEN_FILE: Final = "admin.token"  # noqa: S105  a file's name
 """The file with the access token of the first start."""
 
 
 def make_data_directory(path: Path) -> list[Path]:
-    """Make the directory (mode 0700) and its parents if they are missing. Return those made, last first. Raises
-    StartError."""
+    """Create the directory (mode 0700) and its parents if they are missing. Return the created directories, the
+    innermost first. Raises StartError."""
     try:
         missing = [each for each in (path, *path.parents) if not each.exists()]
         path.mkdir(mode=0o700, parents=True)
@@ -43,7 +43,8 @@ def make_data_directory(path: Path) -> list[Path]:
 
 
 def remove_data_directory(made: Sequence[Path]) -> None:
-    """Remove a directory that `make_data_directory` made, with its content, and its parents. Ignore what remains."""
+    """Remove the directories that `make_data_directory` created, with the content of the innermost. Errors are
+    ignored."""
     with suppress(OSError):
         shutil.rmtree(made[0])
         for parent in made[1:]:
@@ -51,16 +52,16 @@ def remove_data_directory(made: Sequence[Path]) -> None:
 
 
 def open_data_directory(path: Path) -> int:
-    """Lock the directory, and make it if it does not exist. Return the descriptor that holds the lock.
+    """Lock the directory, and create it if it does not exist. Return the descriptor that holds the lock.
 
-    Locked: another process has it. StartError: it cannot be made or written.
+    Locked: another process has the lock. StartError: the directory cannot be created or written.
     """
     make_data_directory(path)
     return take_lock(path / LOCK)
 
 
 def check_lock(path: Path) -> None:
-    """Raise Locked if another process owns the directory. Makes and changes nothing. Raises StartError."""
+    """Raise Locked if another process owns the directory. Create and change nothing. Raises StartError."""
     try:
         descriptor = os.open(path / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -104,7 +105,7 @@ def take_lock(path: Path) -> int:
 class Reserve:
     """A file of `size` octets that reserves space for the store's log. size 0: no reserve. No method raises.
 
-    released: the space is not reserved: it was freed, or was never taken.
+    released: whether the space is not reserved, since it was freed or never taken.
     """
 
     def __init__(self, path: Path, size: int) -> None:
@@ -113,7 +114,7 @@ class Reserve:
         self.released = True
 
     def refill(self) -> None:
-        """Reserve the space if twice as much is free. The first call also cuts an existing file to size."""
+        """Reserve the space if twice as much is free. The first call also adjusts the size of an existing file."""
         if not self.released:
             return
         try:
@@ -129,7 +130,7 @@ class Reserve:
             self.release()
 
     def release(self) -> bool:
-        """Free the space. False: there was none to free."""
+        """Free the space. Return False if there was none to free."""
         self.released = True
         try:
             self._path.unlink()
@@ -138,8 +139,8 @@ class Reserve:
         return self._size > 0
 
     def has_room(self, octets: int) -> bool:
-        """Return whether the disk takes this many more octets. It tries, since the figures of a disk do not show a
-        quota."""
+        """Return whether the disk has room for this many octets. It is tried with a file, since the free space of a
+        file system does not show a quota."""
         if octets <= 0:
             return True
         scratch = self._path.with_name(self._path.name + ".room")
@@ -155,7 +156,7 @@ class Reserve:
         return True
 
     def _held(self) -> int:
-        """Return the octets that the file has on the disk: less than its size after a crash."""
+        """Return the octets that the file occupies on the disk. After a crash they may be less than its size."""
         try:
             return self._path.stat().st_blocks * 512
         except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""The rows of a removed domain: one ordered list of tables, from which its rows are deleted in slices.
+"""The deletion of the rows of a removed domain: an ordered list of tables, from which the rows are deleted in slices.
 
-A table is listed before the tables that it refers to. A row is deleted after the rows of other tables that belong to it
-alone (`Part`), so that no slice reads the whole of a large table. A test compares the list with the schema: a new table
-with rows of a domain needs an entry here. The audit trail belongs to the tenant and stays.
+A table is listed before the tables that it refers to. Before a row is deleted, the rows of other tables that belong to
+it alone (`Part`) are deleted, so that no slice reads a whole large table. A test compares the list with the schema: a
+new table with rows of a domain needs an entry here. The audit trail belongs to the tenant and stays.
 
 The last tables have no index by domain. They are small, and their turn comes when the tables before them are empty.
 """
@@ -16,21 +16,21 @@ from sallyport.store.search import SearchIndex
 from sallyport.store.slices import SLICE, delete_slice
 
 MOST_COUNTED: Final = 100_000
-"""Rows of one kind that are counted before a domain is removed."""
+"""Maximum number of rows of one kind that are counted before a domain is removed."""
 MERGED_BY_HAND: Final = "directory_users"
 KEPT: Final = ("audit_trail", "audit_totals")
-"""Tables with a domain_id whose rows outlast the domain."""
+"""Tables with a domain_id whose rows stay after the domain's removal."""
 PRESENT: Final = "exists (select 1 from domains where domains.id = domain_id and removed_at is null)"
-"""SQL for the rows of domains that are not removed."""
+"""SQL condition for rows of domains that are not removed."""
 OF_TENANT: Final = "domain_id in (select id from domains where tenant_id = :t and removed_at is null)"
-"""SQL for the rows of a tenant's domains that are not removed."""
+"""SQL condition for rows of a tenant's domains that are not removed."""
 _LISTED: Final = f"in {LISTED}"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A table whose rows belong to one row of another. key: its columns that identify a row. column: refers to the
-    owner's id."""
+    """A table, each of whose rows belongs to one row of another table. key: the columns that identify a row. column:
+    the column that refers to the owner's id."""
 
     table: str
     key: str
@@ -39,9 +39,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a domain in a table. name: the term that an admin knows; empty: the rows are not counted. key: the
-    columns that identify a row, `id` if rows of other tables belong to it. searched: the column with the row's number
-    in the search index."""
+    """The rows of a domain in a table. name: their name in messages; empty if the rows are not counted. key: the
+    columns that identify a row, `id` if rows of other tables belong to it. searched: the column whose number selects a
+    row's range in the search index; empty without a search index."""
 
     table: str
     name: str = ""

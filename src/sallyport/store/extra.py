@@ -1,4 +1,4 @@
-"""Whether the extra `postgres` is installed."""
+"""The check whether the extra `postgres` is installed."""
 
 from importlib.util import find_spec
 from typing import Final

@@ -9,8 +9,8 @@ from sallyport.store.model import Done, Tx
 
 @dataclass(slots=True)
 class Item:
-    """A caller's work on its way through the writer: in a transaction, or `alone` on the bare connection. own: work of
-    the service itself."""
+    """A caller's work in the writer's queue: to run in a transaction, or `alone`, outside of one. own: the work is the
+    service's own."""
 
     done: Done[object]
     work: Callable[[Tx], object] | None = None
@@ -29,8 +29,8 @@ def nobody(_result: object, _error: BaseException | None) -> None:
 
 
 def runs_of(items: list[Item]) -> Iterator[list[Item]]:
-    """Yield items that may share a transaction, in order: the submitted ones, the service's, the rest. An item that
-    works alone has a run of its own."""
+    """Yield lists of items that may share a transaction, in this order: the submitted items, the service's items, the
+    other items. An item that works alone is a list of its own."""
     for alone, group in groupby(items, key=lambda item: item.alone is not None):
         if alone:
             yield from ([item] for item in group)

@@ -1,8 +1,8 @@
 """The store as the areas see it.
 
 SQL is written for both engines: named parameters, explicit columns, UTC integer microseconds, JSON as text, `on
-conflict ... returning`. Both engines also have `fold(text)`: text without case in every script. `lower` converts only
-the letters a to z, but the indexes use it.
+conflict ... returning`. Both engines also have `fold(text)`, which case-folds text of every script. `lower` converts
+only the letters A to Z, but the indexes use it.
 """
 
 import json
@@ -22,18 +22,18 @@ V = TypeVar("V", int, float, str, bytes)
 
 
 class TextSearch(Protocol):
-    """How an engine searches the tables of `store.search`."""
+    """The search of an engine in the tables of `store.search`."""
 
     def find(self, index: str, text: str) -> "tuple[str, dict[str, Value]]":
-        """Return SQL from the table on, up to a condition, for the entries of an index that contain a folded text, and
-        its parameters."""
+        """Return SQL for the entries of an index that contain a folded text, and its parameters. The SQL begins after
+        `from`, with the table, and ends with a condition."""
 
     def merge(self, tx: "Tx", index: str) -> None:
         """Merge a small part of the index."""
 
 
 class Tx(Protocol):
-    """One transaction, valid only inside the work that got it."""
+    """One transaction. It is valid only inside the work that received it."""
 
     @property
     def search(self) -> TextSearch:
@@ -49,10 +49,10 @@ class Tx(Protocol):
         """Return every row as `shape(column=value, ...)`."""
 
     def rows(self, sql: str, /, **parameters: Value) -> list[tuple[Value, ...]]:
-        """Return every row as a tuple: the fast way, for the hot path."""
+        """Return every row as a tuple. This is faster than `all`, for the hot path."""
 
     def value(self, kind: type[V], sql: str, /, **parameters: Value) -> V | None:
-        """Return the first column of the first row; None if there is no row, or for null."""
+        """Return the first column of the first row; None if there is no row, or if the value is null."""
 
     def insert(
         self,
@@ -63,14 +63,15 @@ class Tx(Protocol):
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """Insert many rows: the fast way, for the hot path and imports.
+        """Insert many rows in few statements, for the hot path and imports.
 
-        same: further columns, with one value for all rows. on_conflict: such as `on conflict (id) do update set ...`;
-        no two of the rows may conflict with each other.
+        same: additional columns, with one value for all rows. on_conflict: such as `on conflict (id) do update set
+        ...`; no two of the rows may conflict with each other.
         """
 
     def others_wait(self) -> bool:
-        """Return whether an answer waits for this transaction. Work in many steps then ends after its present step."""
+        """Return whether an answer waits for this transaction. If so, work that consists of many steps should end after
+        its present step."""
 
 
 Work = Callable[[Tx], T]
@@ -79,7 +80,8 @@ Done = Callable[[T | None, BaseException | None], None]
 
 
 LISTED: Final = "(select cast(value as bigint) from json_each(:ids))"
-"""SQL for the numbers that are given as `ids=listed(...)`: one statement for any number of them."""
+"""SQL for a set of numbers, given as the parameter `ids=listed(...)`. The statement is the same for any size of the
+set."""
 LISTED_TEXTS: Final = "(select value from json_each(:ids))"
 """The same for texts."""
 
@@ -90,8 +92,8 @@ def listed(ids: Iterable[Value]) -> str:
 
 
 def without_case(column: str, text: str) -> tuple[str, str]:
-    """Return SQL for a column without case, and the text in the same form, for a comparison that uses an index if
-    possible."""
+    """Return SQL for a column in a case-insensitive form, and the text in the same form, for a comparison that uses an
+    index if possible."""
     return (f"lower({column})", text.lower()) if text.isascii() else (f"fold({column})", fold(text))
 
 
@@ -100,8 +102,8 @@ class Store(Protocol):
 
     @property
     def changes(self) -> int:
-        """Return a number that grows with each commit. If it has not changed, no row has changed. Writes of other
-        programs do not count."""
+        """Return a number that grows with each commit of this process. If it has not changed, this process has changed
+        no row."""
 
     async def read(self, work: Work[T]) -> T:
         """Run `work` on a consistent view of the committed rows. Raises StoreError."""
@@ -114,19 +116,28 @@ class Store(Protocol):
         """
 
     async def search(self, work: Work[T]) -> T:
-        """Run `work` that reads many rows: few at a time, each acting party in turn (`base.actor`), for a bounded time.
-        Raises StoreError."""
+        """Run `work` that reads many rows, with a time limit. Only a few run at a time; the tenants and other actors
+        (`base.actor`) take turns. Raises StoreError."""
+
+    async def settled(self, table: str) -> int:
+        """Return the newest id of a table once no smaller one can appear any more; 0 if the table is empty. Raises
+        StoreError.
+
+        A reader that remembers how far it has read may remember this id, and no newer one: nodes that write at the same
+        time do not commit in the order of their ids. It waits for the present writers of the table, usually for some
+        milliseconds.
+        """
 
     async def write(self, work: Work[T]) -> T:
         """Run `work` and return once it is on disk. StoreError: no part of it was kept.
 
-        It may run beside other work in one transaction. If it raises, it alone is undone.
+        It may share a transaction with other work. If it raises, only its own changes are undone.
         """
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
-        """Write without a task that waits: call `done(result, error)` on the event loop, in the order of the
-        submissions, possibly before this method returns. `work` must be short: it may run on the event loop, and runs
-        before all work that was passed to `write`."""
+        """Run `work` without a task that waits for it. Then `done(result, error)` is called on the event loop, in the
+        order of the submissions, possibly before this method returns. `work` must be short: it may run on the event
+        loop, and runs before all work that was passed to `write`."""
 
 
 class Engine(Store, Protocol):
@@ -161,12 +172,12 @@ class Engine(Store, Protocol):
         """Close every connection. No work runs any more."""
 
     def write_copy(self, path: Path) -> None:
-        """Write all rows, as of one moment, into a new database of SQLite: what a backup is. Runs in a worker thread.
-        Raises StoreError."""
+        """Write all rows, as of one moment, into a new SQLite database, the form of a backup. Call it in a worker
+        thread. Raises StoreError."""
 
     async def replace(self, path: Path) -> None:
         """Replace all rows by those of a database of SQLite with the schema of this program. StoreError: no row has
-        changed. Until `acknowledge`, writes are refused: they depend on the old rows."""
+        changed. Until `acknowledge`, writes are refused, since they may depend on the old rows."""
 
     def write_dump(self, path: Path) -> None:
         """Write all rows, as of one moment, into a file of pg_dump. Runs in a worker thread. StoreError: this engine

@@ -1,4 +1,4 @@
-"""Rotation of the master key: every sealed value is opened and sealed again under a new one.
+"""Rotation of the master key: every sealed value is opened, and sealed again under a new key.
 
 A rotation can stop at any point without a loss. The new key is on disk beside the old one before a value is sealed
 under it. Each value is replaced on its own, if it has not changed since it was read. The old key leaves the key file
@@ -26,12 +26,13 @@ from sallyport.store.vault import KEY_OCTETS, LAST, Vault, write_keys
 
 BATCH: Final = 200
 LATE_S: Final = 1.0
-"""Wait before the last pass: values that were sealed under the old key are written by then."""
+"""Wait before another search for values under the old key: writes of values that were sealed before the rotation end by
+then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A column of sealed values. key: the columns that identify a row; they make the identity."""
+    """A column of sealed values. key: the columns that identify a row. identity: the format of a value's identity."""
 
     table: str
     column: str
@@ -60,8 +61,11 @@ SEALED_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """sealed: the number of values that were sealed again. version: of the new key. old_file: the file of the former
-    key; empty if the keys come from the environment."""
+    """The result of a rotation.
+
+    sealed: the number of values that were sealed again. version: the version of the new key. old_file: the file of the
+    former key; empty if the keys come from the environment.
+    """
 
     sealed: int
     version: int
@@ -74,8 +78,8 @@ async def _alone(_version: int) -> Sequence[str]:
 
 
 class Rotation:
-    """Rotates the key of a store. without: returns the names of the other running nodes whose newest key is older than
-    a version. late_s: see LATE_S."""
+    """The rotation of a store's master key. without: returns the names of the other running nodes whose newest key is
+    older than a version. late_s: see LATE_S."""
 
     def __init__(
         self,
@@ -96,9 +100,8 @@ class Rotation:
     async def rotate(self) -> Rotated:
         """Seal all values under a new key, or continue an interrupted rotation.
 
-        Conflict: the key comes from the environment, which has no new one, or other nodes do not have the new one.
-        SecretError: a value does not open; both
-        keys stay. ConfigError, StoreError: both keys stay.
+        Conflict: the key comes from the environment, and there is no new key in it, or other nodes do not have the new
+        key. SecretError: a value does not open; both keys stay. ConfigError, StoreError: both keys stay.
         """
         async with self._one:
             await self._begin()
@@ -112,7 +115,7 @@ class Rotation:
             return await self._end(sealed)
 
     async def _begin(self) -> None:
-        """Add a new key if there is only one. The key file has it before a value is sealed under it."""
+        """Add a new key if there is only one. The new key is in the key file before any value is sealed under it."""
         versions = self._vault.versions
         new = versions[-1] if len(versions) > 1 else versions[-1] + 1
         if others := await self._without(new):
@@ -173,7 +176,7 @@ class Rotation:
 
 
 def _rows(column: Sealed, after: tuple[Value, ...] | None, tx: Tx) -> list[tuple[Value, ...]]:
-    """Return the next rows of a column: their keys, and the value."""
+    """Return the next rows of a column: the key columns and the sealed value of each."""
     names = ", ".join(column.key)
     further, given = "", dict[str, Value]()
     if after is not None:

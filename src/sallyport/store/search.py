@@ -1,8 +1,9 @@
 """The search for parts of texts, and pages of lists.
 
-A table beside the searched one has the folded texts of each row. Its rowid is the domain's number, shifted by ROW_BITS,
-plus the row's id. The rows of a domain are a range of rowids, so that no search reads the entries of another domain.
-`base.text.fold` folds the texts before they are added. How an engine finds a text is its own: see `TextSearch`.
+Each searched table has a second table with the folded texts of its rows. The rowid in it is the domain's number,
+shifted by ROW_BITS, plus the row's id. The rows of a domain are a range of rowids, so that no search reads the entries
+of another domain. `base.text.fold` folds the texts before they are added. Each engine finds a text in its own way: see
+`TextSearch`.
 
 A search counts at most MOST_COUNTED matches. The totals of whole lists are stored (`counters`).
 """
@@ -21,11 +22,11 @@ T = TypeVar("T")
 MOST_COUNTED: Final = 10_000
 ROW_BITS: Final = 40
 _SEPARATOR: Final = "\x1f"
-_NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # neither engine takes a NUL
+_NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # neither engine accepts a NUL
 
 
 class Minimum(int):
-    """The total of a search with more matches than are counted."""
+    """The total of a search with more than MOST_COUNTED matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class SearchIndex:
         self.add_all(tx, [Entry(domain_id, row_id, texts)])
 
     def add_all(self, tx: Tx, entries: Sequence[Entry]) -> None:
-        """Add rows, at the end of a transaction that adds many: FTS5 writes its buffer to the file when a statement on
+        """Add rows. If a transaction adds many, call this at its end: FTS5 writes its buffer when a statement on
         another table follows."""
         rows = [(_first(each.domain_id) + each.row_id, _joined(each.texts)) for each in entries]
         tx.insert(self._name, ("rowid", "texts"), rows)
@@ -72,15 +73,15 @@ class SearchIndex:
         tx.search.merge(tx, self._name)
 
     def find(self, tx: Tx, domain_id: int, text: str) -> tuple[str, dict[str, Value]]:
-        """Return SQL for the ids of a domain's rows with a text that contains `text`, in order, and its parameters.
-        text: not empty; case is ignored."""
+        """Return SQL for the ids of a domain's rows that have a text with `text` in it, in order, and the parameters of
+        this SQL. text: must not be empty; case is ignored."""
         found, parameters = tx.search.find(self._name, fold(text).translate(_NOT_INDEXED))
         within: dict[str, Value] = {"first": _first(domain_id), "last": _first(domain_id + 1) - 1}
         sql = f"select rowid - :first as id from {found} and rowid between :first and :last"  # noqa: S608
         return sql, {**within, **parameters}
 
     def page(self, tx: Tx, shape: Callable[..., T], select: str, stretch: Stretch, text: str) -> tuple[list[T], int]:
-        """Return `page` of the rows that have a text."""
+        """Return a page of the rows that have a text with `text` in it, and their number (see `page`)."""
         ids, parameters = self.find(tx, stretch.domain_id, text)
         rows = _rows(tx, shape, select, f"{ids} order by rowid", stretch, parameters)
         return rows, _searched_total(tx, rows, stretch, ids, parameters)
@@ -108,8 +109,8 @@ def page(
     """Return one page of a list, ordered by id, and the number of its entries.
 
     select: `select ... from ...` of the rows, which have an `id`. ids: SQL for the ids of the list. counter: the stored
-    total of the whole list; None for a part of a list, which is counted unless the page shows its end. searched:
-    whether the part is a search, which counts at most MOST_COUNTED entries.
+    total of the whole list; None for a part of a list, whose entries are counted unless the page contains the end.
+    searched: whether the part is the result of a search, of which at most MOST_COUNTED entries are counted.
     """
     rows = _rows(tx, shape, select, f"{ids} order by id", stretch, parameters)
     if counter is not None:
@@ -153,8 +154,8 @@ def _count(tx: Tx, ids: str, parameters: Mapping[str, Value]) -> int:
 def whole_page(
     tx: Tx, shape: Callable[..., T], select: str, table: str, stretch: Stretch, *, counter: str, only: str = "true"
 ) -> tuple[list[T], int]:
-    """Return a page of all rows of a domain in a table that is counted in parts (`counters.add_row`): its last page is
-    as fast as its first. only: SQL condition of the rows that count."""
+    """Return a page of all rows of a domain, and their number. The table is counted in parts (`counters.add_row`), so
+    its last page is as fast as its first. only: SQL condition for the rows of the list."""
     start, offset = counters.seek(tx, stretch.domain_id, counter, stretch.offset)
     ids = f"select id from {table} where domain_id = :d and {only} and id >= :start order by id"  # noqa: S608
     rows = tx.all(

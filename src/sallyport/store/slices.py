@@ -9,19 +9,19 @@ from sallyport.store.model import Store, Tx, Value
 
 BATCH_S: Final = 0.005
 AT_ONCE: Final = 400
-"""Entries of one transaction."""
+"""Maximum entries of one transaction."""
 SLICE: Final = 200
-"""Rows of one statement that deletes in slices: triggers take up to 20 µs for each."""
+"""Maximum rows that one statement deletes; triggers take up to 20 µs for each row."""
 
 T = TypeVar("T")
 FoundT = TypeVar("FoundT")
 Slice = Callable[[Tx, T], int]
-"""Deletes up to SLICE rows that depend on something, and returns how many."""
+"""A function that deletes up to SLICE dependent rows of an object and returns their number."""
 
 
 def one_batch(tx: Tx, entries: Iterable[T]) -> Iterator[T]:
-    """Yield the entries of one transaction: the first, and more until BATCH_S has passed, AT_ONCE are written or an
-    answer waits for the transaction."""
+    """Yield the entries of one transaction: at least one, and more until BATCH_S has passed, AT_ONCE entries are
+    written, or an answer waits for the transaction."""
     until = time.perf_counter() + BATCH_S
     for number, entry in enumerate(entries, 1):
         yield entry
@@ -46,12 +46,13 @@ async def in_batches(store: Store, entries: Iterable[T], work: Callable[[Tx, Ite
 async def in_slices(
     store: Store, find: Callable[[Tx], FoundT], slices: Sequence[Slice[FoundT]], end: Callable[[Tx, FoundT], T]
 ) -> T:
-    """Delete the dependents of objects in as many transactions as needed, and the objects in the last one. Raises
-    StoreError.
+    """Delete objects and the rows that depend on them: the dependent rows in as many transactions as needed, the
+    objects in the last one. Raises StoreError.
 
-    find: returns the objects, in each transaction; raises if one does not exist. slices: run in this order, each until
-    it returns 0. end: deletes the objects, in a transaction in which nothing depends on them. A stop between two
-    transactions leaves the objects with fewer dependents; the same call completes the deletion.
+    find: returns the objects; called in each transaction; raises if an object does not exist. slices: functions that
+    run in this order, each until it returns 0. end: deletes the objects; called when nothing depends on them. An
+    interruption between two transactions leaves the objects with fewer dependent rows; the same call completes the
+    deletion.
     """
 
     def step(tx: Tx) -> list[T]:
@@ -74,6 +75,6 @@ def delete_slice(tx: Tx, table: str, key: str, condition: str, **parameters: Val
 
 
 def _taken(left: deque[T]) -> Iterator[T]:
-    """Yield the entries of a queue, and remove each from it."""
+    """Remove the entries of a queue one by one, and yield each."""
     while left:
         yield left.popleft()

@@ -31,7 +31,7 @@ class Snapshot(Generic[T]):
 
 
 class Configuration:
-    """Changes and reloads all snapshots of the process together, from one view of the store."""
+    """The snapshots of the process. They are reloaded together, from one view of the store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -48,7 +48,7 @@ class Configuration:
         return self._version
 
     def hold(self, load: Work[T], empty: T, adopt: Callable[[T], None] = lambda _value: None) -> Snapshot[T]:
-        """Return a snapshot that is kept exact. Its value is `empty` until the first `reload`.
+        """Return a snapshot that is reloaded after each change. Its value is `empty` until the first `reload`.
 
         adopt: called on the event loop with each new value before it replaces the old one, to carry over unwritten
         changes.
@@ -67,7 +67,7 @@ class Configuration:
         self._on_replaced.append(forget)
 
     async def change(self, work: Work[T]) -> T:
-        """Write, and return once the snapshots of this process have the change."""
+        """Write a change of the configuration, and return once the snapshots of this process have it."""
 
         def stamped(tx: Tx) -> T:
             result = work(tx)
@@ -98,7 +98,7 @@ class Configuration:
             snapshot.value = value
 
     async def restored(self) -> None:
-        """Adopt a replaced store, whatever its version, and drop all caches."""
+        """Reload all snapshots from a replaced store, whatever its version, and drop all caches."""
         await self._adopt()
         for forget in self._on_replaced:
             forget()

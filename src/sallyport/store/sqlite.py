@@ -28,7 +28,7 @@ from sallyport.store.writer import Writer
 T = TypeVar("T")
 
 READERS = 4
-SEARCHERS = 2  # reads of many rows have connections of their own, so that logins never wait for them
+SEARCHERS = 2  # for reads of many rows: separate connections, so that logins never wait for them
 READ_S = 30.0
 SEARCH_S = 10.0
 WRITE_S = 0.2  # CPU time of a token's work: logins wait for its transaction
@@ -103,6 +103,9 @@ class SqliteStore:
         async with self._turns.searching():
             return await self._searchers.run(work, timeout_s=SEARCH_S)
 
+    async def settled(self, table: str) -> int:
+        return await self.read(lambda tx: tx.value(int, f"select max(id) from {table}") or 0)  # noqa: S608
+
     async def write(self, work: Work[T]) -> T:
         async with self._turns.writing() as is_limited:
             return await self._writer.write(partial(_limited, work) if is_limited else work)
@@ -162,7 +165,7 @@ def _limited(work: Work[T], tx: Tx) -> T:
 
 
 def _set_limits(connection: sqlite3.Connection, limits: Mapping[str, int]) -> None:
-    """Store the limits that triggers check. Writes nothing if they have not changed."""
+    """Store the limits that triggers check. Nothing is written if they have not changed."""
     if dict(connection.execute("select name, most from limits")) != limits:
         with connection:
             connection.execute("begin immediate")

@@ -1,10 +1,10 @@
-"""All rows of an installation from one engine to the other: backups of PostgreSQL, and `sallyport db copy`.
+"""Copying all rows of an installation from one engine to the other, for backups of PostgreSQL and `sallyport db copy`.
 
 A backup has the same form whatever the engine: a file of SQLite with the schema of the program. So an installation
 moves between the engines by the same steps as a backup and its restore.
 
-Every table is copied with its keys, with the totals that triggers keep, and with the search. Counts and checksums of
-the rows that were read and of those that the target has must be equal.
+Every table is copied with its keys. The totals that triggers maintain and the search indexes are copied too. The counts
+and checksums of the rows that were read must be equal to those of the rows in the target.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from sallyport.store.model import Value
 from sallyport.store.schema import SEARCHED
 
 CHUNK: Final = 2000
-"""Rows that are read and written at a time."""
+"""Number of rows that are read and written at a time."""
 Rows = Iterable[Sequence[Value]]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of both engines. numbers: its keys are never used twice."""
+    """A table of both engines. numbers: whether its keys are numbers that are never reused."""
 
     name: str
     columns: tuple[str, ...]
@@ -37,7 +37,7 @@ class Table:
 
 @dataclass(slots=True)
 class Sum:
-    """The number of rows and a checksum, which do not depend on their order."""
+    """The number of rows and a checksum. Both are independent of the order of the rows."""
 
     rows: int = 0
     digest: int = 0
@@ -50,7 +50,7 @@ class Sum:
 
 
 class Source(Protocol):
-    """An installation that is read."""
+    """The database that is read."""
 
     def read(self, table: Table) -> Iterator[Sequence[Value]]:
         """Yield all rows."""
@@ -60,17 +60,17 @@ class Source(Protocol):
 
 
 class Target(Source, Protocol):
-    """An installation that is written, within one transaction."""
+    """The database that is written, within one transaction."""
 
     def write(self, table: Table, rows: Rows) -> None:
         """Replace all rows of a table. Triggers do not run."""
 
     def set_last_number(self, table: Table, number: int) -> None:
-        """Let the next key be higher than this."""
+        """Set the highest key that was ever used; the next key is higher."""
 
 
 def transfer(source: Source, target: Target, tables: Sequence[Table]) -> int:
-    """Copy all rows; return their number. StoreError: the target has other rows than the source."""
+    """Copy all rows; return their number. StoreError: the rows in the target differ from those of the source."""
     copied = 0
     for table in tables:
         read, kept = Sum(), Sum()
@@ -98,7 +98,7 @@ class SqliteFile:
         self._connection = connection
 
     def tables(self) -> list[Table]:
-        """Return all tables, those that others refer to first."""
+        """Return all tables. A table comes after the tables that it refers to."""
         named = self._connection.execute(
             "select name, sql from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\' "
             "and name not like '\\_sqlite%' escape '\\' and name not like '%\\_search%' escape '\\' order by rowid"
@@ -138,7 +138,7 @@ def tables() -> list[Table]:
 
 
 def write_file(path: Path, source: Source) -> None:
-    """Make a database of SQLite with all rows of a source. Raises StoreError."""
+    """Create a SQLite database with all rows of a source. Raises StoreError."""
     with closing(open_connection(path)) as connection:
         migrate(connection, path)
         connection.execute("pragma foreign_keys = off")

@@ -1,4 +1,4 @@
-"""Turns of tenants at the store: one that asks much does not delay the others, or the logins."""
+"""Turns of tenants at the store: a tenant with many requests does not delay the other tenants, or the logins."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,11 +8,11 @@ from sallyport.base.actor import Actor, acting
 from sallyport.base.fair import FairLimiter
 
 WRITES: Final = 4
-"""Writes of tokens at the same time: a login may wait behind them."""
+"""Maximum concurrent writes of tokens, since a login may wait for all of them."""
 
 
 class Turns:
-    """The requests that may run at the same time. readers, searchers: connections of each kind."""
+    """Limits of the requests that run at the same time. readers, searchers: number of connections of each kind."""
 
     def __init__(self, readers: int, searchers: int) -> None:
         self._reads = FairLimiter[Actor | int](readers // 2)  # the other half is for logins
@@ -36,7 +36,7 @@ class Turns:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[bool]:
-        """Wait for the turn of a token's write. Yield whether the time of the work is limited: the work of a token."""
+        """Wait for the turn of a token's write. Yield whether the time of the work is limited, as it is for a token."""
         if acting().kind != "token":
             yield False
         else:

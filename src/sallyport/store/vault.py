@@ -1,8 +1,9 @@
 """Sealing of secrets at rest: AES-256-GCM under a versioned master key (NIST SP 800-38D).
 
 A sealed value is one octet of key version, 12 octets of nonce, then ciphertext and tag. The row's identity is the
-associated data, so that a value moved to another row does not open. The key comes from SALLYPORT_MASTER_KEY (64 hex
-digits) or the file `master.key` in the data directory, made with mode 0600 at the first start. No backup contains it.
+associated data, so that a value cannot be opened after it was moved to another row. The key comes from
+SALLYPORT_MASTER_KEY (64 hex digits) or the file `master.key` in the data directory, which is created with mode 0600 at
+the first start. No backup contains it.
 
 There may be several keys during a rotation or for an old backup, each as `VERSION:HEX`, on lines of their own or
 separated by commas. A key without a version has version 1. The highest version seals, and all versions open.
@@ -39,7 +40,7 @@ class MasterKeys:
 
 
 class Vault:
-    """Seals and opens secrets. keys: all keys by version, or the only key."""
+    """The master keys, to seal and open secrets. keys: all keys by version, or the only key."""
 
     def __init__(self, keys: MasterKeys | Secret) -> None:
         self._ciphers: dict[int, AESGCM] = {}
@@ -69,8 +70,8 @@ class Vault:
         self._keys[version] = key
 
     def retire(self) -> None:
-        """Retire all keys except the one that seals. They open until the process ends, but `keys` no longer has
-        them."""
+        """Retire all keys except the one that seals. They still open values until the process ends, but `keys` no
+        longer contains them."""
         newest = max(self._keys)
         self._retired |= {each: key for each, key in self._keys.items() if each != newest}
         self._keys = {newest: self._keys[newest]}
@@ -92,7 +93,8 @@ class Vault:
         return sealed[:1] == bytes((max(self._keys),))
 
     def open(self, sealed: bytes, identity: str) -> bytes:
-        """Return the clear octets of a row's value. SecretError: another key, another row, or altered octets."""
+        """Return the clear octets of a row's value. SecretError: the value was sealed under another key or for another
+        row, or was altered."""
         from cryptography.exceptions import InvalidTag
 
         if not sealed or sealed[0] not in self._keys.keys() | self._retired.keys():
@@ -106,7 +108,7 @@ class Vault:
 def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bool) -> MasterKeys:
     """Return the master keys of the environment, or of the file. Raises ConfigError.
 
-    may_make: a missing file is made, since no store exists that another key has sealed.
+    may_make: create a missing file. It must be true only if no store exists, since the store would need another key.
     """
     text = environ.get(MASTER_KEY)
     if text is not None:
@@ -116,13 +118,13 @@ def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bo
 
 
 def write_keys(path: Path, keys: Mapping[int, Secret]) -> None:
-    """Replace a file of keys atomically. Raises ConfigError."""
+    """Write a file of keys, atomically. Raises ConfigError."""
     text = "".join(f"{version}:{keys[version].reveal().hex()}\n" for version in sorted(keys, reverse=True))
     disk.write(path, text.encode())
 
 
 def parse_keys(text: str) -> dict[int, Secret]:
-    """Parse the keys by version of a file or the environment. ConfigError: malformed."""
+    """Parse the keys by version of a file or the environment. ConfigError: the text is malformed."""
     found: dict[int, Secret] = {}
     for entry in text.replace(",", " ").split():
         version, mark, digits = entry.rpartition(":")

@@ -1,4 +1,4 @@
-"""The one writer of the embedded database. It puts the work of many callers into one transaction, in a thread of its
+"""The only writer of the embedded database. It puts the work of many callers into one transaction, in a thread of its
 own or, if that is faster, on the event loop.
 
 The thread is permanent: a hand-over costs a lock of the queue in one direction and a wake-up of the event loop in the
@@ -54,8 +54,8 @@ T = TypeVar("T")
 
 MAX_BATCH = 500
 PROBE_S = 1.0
-MERGE_EVERY = 64  # transactions on the event loop, after which the thread takes one, so that the log is merged in time
-ROOM = 1 << 20  # octets that a transaction may need; a disk with less counts as full
+MERGE_EVERY = 64  # after so many transactions on the event loop the thread runs one, so that the log is merged in time
+ROOM = 1 << 20  # octets that a transaction may need; a disk with less free space counts as full
 _DISK_FAILS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT}
 
 log = structlog.get_logger()
@@ -77,7 +77,7 @@ class Writer:
         self._refill_at = 0.0
         self._queue: SimpleQueue[Item | None] = SimpleQueue()
         self._first: deque[Item] = deque()  # queued items that were submitted and have not started
-        self._own: deque[Item] = deque()  # the same of those of the service
+        self._own: deque[Item] = deque()  # queued items of the service that have not started
         self._pending = 0  # items in the queue or in the thread; this and the following belong to the event loop
         self._generation = 0
         self._stopped = False
@@ -99,7 +99,7 @@ class Writer:
 
     async def write(self, work: Work[T]) -> T:
         """See Store.write."""
-        context = copy_context()  # waits of callers, for the writer's thread
+        context = copy_context()  # the caller's context variables, for the writer's thread
         return cast(
             T, await self._wait(Item(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service"))
         )
@@ -135,7 +135,7 @@ class Writer:
         self._queue.put(item)
 
     async def _wait(self, item: Item) -> object:
-        await trio.lowlevel.checkpoint_if_cancelled()  # a cancelled caller starts nothing
+        await trio.lowlevel.checkpoint_if_cancelled()  # if the caller is cancelled, nothing starts
         finished = trio.Event()
         item.done = lambda _result, _error: finished.set()
         self._put(item)
@@ -184,7 +184,8 @@ class Writer:
         return True
 
     def _begin_here(self) -> bool:
-        """Begin a transaction without waiting. False: another program has the database, or it fails."""
+        """Begin a transaction without waiting. Return False if another program has locked the database, or if it
+        fails."""
         try:
             self._behave(0, 0)
             self._connection.execute("begin immediate")
@@ -227,7 +228,7 @@ class Writer:
                     error, left = self._together(done)
                     token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
                     if together is runs[-1]:
-                        break  # the others follow the items that were added meanwhile
+                        break  # items that were added meanwhile go first
             if self._failing and not items:
                 self._together([Item(nobody, work=_probe)])
 
@@ -286,11 +287,10 @@ class Writer:
         except Exception as error:
             item.error = error
 
-    # --- in either --------------------------------------------------------------------------------------------
+    # --- on the event loop or in the thread -------------------------------------------------------------------
 
     def _behave(self, busy_ms: int, log_pages: int) -> None:
-        """Return the wait for another program's lock, and the length of the log at which a commit merges it (0:
-        never)."""
+        """Set the wait for another program's lock, and the length of the log at which a commit merges it (0: never)."""
         if self._manner != (busy_ms, log_pages):
             self._connection.execute(f"pragma busy_timeout = {busy_ms}")
             self._connection.execute(f"pragma wal_autocheckpoint = {log_pages}")
@@ -299,7 +299,8 @@ class Writer:
     def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
         """Process items in the open transaction, with the items that are submitted meanwhile, and end it.
 
-        Return the items that are left for another transaction; they are removed from `items`. An error: none was kept.
+        Return the items that are left for another transaction; they are removed from `items`. If there is an error,
+        none of the items was kept.
         """
         connection, left = self._connection, list[Item]()
         try:
@@ -323,8 +324,8 @@ class Writer:
         return None, left
 
     def _each(self, tx: Tx, items: list[Item], turn_s: float) -> list[Item]:
-        """Run items until the turn is over and an answer waits; items of tokens only until the service has something to
-        write. Return the others."""
+        """Run items until the turn is over and an answer waits. Items of tokens and agents run only until the service
+        has something to write. Return the items that have not run."""
         until = time.perf_counter() + turn_s
         for number, item in enumerate(items, 1):
             self._connection.execute("savepoint item")
@@ -337,7 +338,7 @@ class Writer:
         return []
 
     def _current(self, items: list[Item]) -> list[Item]:
-        """Return the items that do not depend on a replaced store; the others fail."""
+        """Return the items that do not depend on a replaced store; the other items fail."""
         for item in items:
             if item.generation != self._written_generation:
                 item.error = StoreError("the store was replaced meanwhile")
@@ -361,8 +362,8 @@ class Writer:
     def _make_room(self) -> bool:
         """On a full disk, merge the log into the database, with the reserved space if necessary.
 
-        False: there is no room for a transaction. A transaction smaller than the last one might find room, but then the
-        service would be ready one moment and not the next.
+        Return False if there is no room for a transaction. A smaller transaction might succeed, but then the service
+        would change between ready and not ready.
         """
         self._merge_log()
         if not self._reserve.has_room(ROOM) and self._reserve.release():
@@ -380,7 +381,7 @@ class Writer:
 
 
 def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
-    """Run one item. If it raises, undo it alone. False: it was undone. Raises if the disk fails."""
+    """Run one item. If it raises, undo only this item, and return False. If the disk fails, its error propagates."""
     assert item.work is not None  # noqa: S101
     try:
         item.result = item.work(tx)

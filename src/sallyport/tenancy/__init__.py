@@ -1,9 +1,11 @@
 """Organizations, their tenants, access tokens, and the API keys of agents.
 
-The store has only the SHA-256 of a token; the token is shown once, when it is created. A token is looked up by this
-hash, with a bounded cache that is never stale: a revocation in this process removes the record before it returns, and
-`forget` empties the cache when another process has changed the store.
+The store has only the SHA-256 hash of a token; the token itself is shown once, when it is created. A token is looked up
+by this hash, with a bounded cache that is never stale: a revocation in this process removes the record before it
+returns, and `forget` empties the cache after another process has changed the store.
 
-repo Tenant, TokenRecord and their SQL authentication the cache, the limit for wrong keys, and the look-up of tokens and
-keys for `web` service Tenancy: tenants and tokens keys API keys of agents
+    repo            Tenant, TokenRecord and their SQL
+    authentication  the cache, the rate limit for wrong keys, and the look-up of tokens and keys for the package web
+    service         Tenancy: tenants and tokens
+    keys            API keys of agents
 """

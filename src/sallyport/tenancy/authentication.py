@@ -1,7 +1,7 @@
 """Look-ups of access tokens and API keys by hash, with a bounded cache that is never stale.
 
-Only hashes that are not in the cache are read from the store, one at a time, and of each source in turn. So a flood of
-wrong keys occupies at most one of the store's readers; the others stay free for logins.
+Only hashes that are not in the cache are read from the store. They are read one at a time, and sources take turns. So a
+flood of wrong keys occupies at most one of the store's readers; the others remain free for logins.
 """
 
 import ipaddress
@@ -16,11 +16,11 @@ from sallyport.web.scope import Authenticator, Caller
 
 CACHED = 4096
 LONGEST = 128
-"""Maximum characters of a token."""
+"""Maximum number of characters of a token."""
 BURST: Final = 30
-"""Number of wrong keys that a source may send at once."""
+"""Number of wrong keys that a source may send without a pause."""
 REFILL_US: Final = 10_000_000
-"""Microseconds after which a source may send one more."""
+"""Time in microseconds after which a source may send one more wrong key."""
 MAX_SOURCES: Final = 4096
 
 
@@ -36,8 +36,8 @@ RecordT = TypeVar("RecordT", bound=Owned)
 
 
 class RecordCache(Generic[RecordT]):
-    """A cache of the store's records by hash. find: reads a record. size: maximum records, with a share for each
-    tenant.
+    """A cache of records in the store by hash. find: function that reads the record with a hash. size: maximum number
+    of records; each tenant has a share.
 
     Unknown hashes are not cached, since guesses would fill the cache.
     """
@@ -50,9 +50,9 @@ class RecordCache(Generic[RecordT]):
         self._generation = 0
 
     async def find(self, hashed: str, source: str) -> RecordT | None:
-        """Return the record with a hash, also if it is expired or revoked; None if there is none. Raises StoreError.
+        """Return the record with a hash, even if it is expired or revoked; None if there is none. Raises StoreError.
 
-        source: the sender's address.
+        source: address of the client.
         """
         record = self._records.get(hashed)
         if record is None:
@@ -66,25 +66,26 @@ class RecordCache(Generic[RecordT]):
             self._records.put(hashed, new, new.tenant_id)
 
     def forget(self) -> None:
-        """Empty the cache, after a revocation, a restore, or a change by another process."""
+        """Empty the cache. Call this after a revocation, a restore, or a change by another process."""
         self._generation += 1
         self._records.clear()
 
     async def _look_up(self, hashed: str) -> RecordT | None:
         before = self._generation
         record = await self._store.read(lambda tx: self._find(tx, hashed))
-        # A revocation during the read has emptied the cache: the record may be stale and must not be cached.
+        # If a revocation has emptied the cache during the read, the record may be stale and must not be cached.
         if record is not None and before == self._generation:
             self._records.put(hashed, record, record.tenant_id)
         return record
 
 
 class Guesses:
-    """A rate limit for wrong keys from each source: a bucket with `burst` tokens, refilled every `refill_us`
-    microseconds. tell: passes a wrong key's source to the other nodes, whose `count` gets it.
+    """A rate limit for wrong keys from each source: a token bucket of size `burst`, to which one token is added every
+    `refill_us` microseconds.
 
-    A source is an IPv4 address, or the /64 of an IPv6 address, which belongs to one subscriber. If the table is full,
-    the source with the oldest failure is evicted.
+    A source is an IPv4 address, or the /64 prefix of an IPv6 address, since a /64 usually belongs to one subscriber. If
+    the table is full, the source with the oldest failure is evicted. tell: passes the source of a wrong key to the
+    other nodes, whose `count` gets it.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Guesses:
         self._spent = BoundedMap[str, tuple[float, int]](max_sources)
 
     def too_many(self, source: str, now: int) -> bool:
-        """Return whether a source must wait. now: microseconds."""
+        """Return whether a source has reached the limit. now: microseconds."""
         return self._counted(_network(source), now) > self._burst - 1
 
     def fail(self, source: str, now: int) -> None:
@@ -115,7 +116,7 @@ class Guesses:
         self._spent.put(network, (self._counted(network, now) + 1, now))
 
     def _counted(self, network: str, now: int) -> float:
-        """Return the number of wrong keys that still count."""
+        """Return the number of wrong keys that still count against a source."""
         spent, at = self._spent.get(network) or (0.0, now)
         return max(0.0, spent - max(0, now - at) / self._refill_us)
 
@@ -132,7 +133,7 @@ def _network(source: str) -> str:
 
 
 class Authentication:
-    """The authentication of access tokens and API keys, which differ in their prefix. It implements
+    """The authentication of access tokens and API keys, which are distinguished by their prefix. It implements
     web.scope.Authenticator."""
 
     def __init__(self, tokens: Authenticator, keys: Authenticator) -> None:
@@ -140,6 +141,6 @@ class Authentication:
         self._keys = keys
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Return the caller with a token or a key. Unauthenticated, TooMany; StoreError."""
+        """Return the caller that a token or key identifies. Raises Unauthenticated, TooMany, StoreError."""
         kind = self._keys if token.startswith(KEY_PREFIX) else self._tokens
         return await kind.authenticate(token, source)

@@ -22,11 +22,12 @@ def token() -> None:
     type=click.Choice(["admin", "operator", "auditor"]),
     default="admin",
     show_default=True,
-    help="auditor: read; operator: change all but tokens, modes and settings that decide which logins are trusted.",
+    help="auditor: read only; operator: change everything except tokens, modes, and settings that decide which logins "
+    "are trusted.",
 )
-@click.option("--name", help="Name in lists and in the audit trail. Without it: the role.")
+@click.option("--name", help="Name of the token in lists and in the audit trail; default: the role.")
 @click.option(
-    "--expires", type=FUTURE, help="A span such as 90d or 12h, or a time such as 2027-11-23. Without it: never."
+    "--expires", type=FUTURE, help="Expiry: a span such as 90d or 12h, or a time such as 2027-11-23; default: never."
 )
 @click.pass_obj
 def create(line: CommandLine, *, org: int, tenant: int, role: str, name: str | None, expires: str | None) -> None:
@@ -37,21 +38,21 @@ def create(line: CommandLine, *, org: int, tenant: int, role: str, name: str | N
 
 
 @token.command("list")
-@click.option("--org", type=NUMBER, help="Show only entries of this organization.")
-@click.option("--tenant", type=NUMBER, help="Only of tenants with this number.")
+@click.option("--org", type=NUMBER, help="Show only tokens of this organization (orgId).")
+@click.option("--tenant", type=NUMBER, help="Show only tokens of tenants with this tenantId.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, org: int | None, tenant: int | None, form: Form | None) -> None:
-    """List the tokens, without the secrets themselves."""
+    """List the tokens without their secrets."""
     line.print_rows(line.rows("token.list", org=org, tenant=tenant), COLUMNS, form)
 
 
 @token.command()
 @click.argument("token", metavar="ID|NAME")
-@click.option("--org", type=NUMBER, help="Show only entries of this organization.")
-@click.option("--tenant", type=NUMBER, help="Only of tenants with this number.")
+@click.option("--org", type=NUMBER, help="Search only the tokens of this organization (orgId).")
+@click.option("--tenant", type=NUMBER, help="Search only the tokens of tenants with this tenantId.")
 @click.pass_obj
 def revoke(line: CommandLine, *, token: str, org: int | None, tenant: int | None) -> None:
-    """Revoke a token. It is refused from now on."""
+    """Revoke a token. The service refuses it from then on."""
     revoked = line.row("token.revoke", token=token, org=org, tenant=tenant)
     line.note(f"token {revoked['id']} ({revoked['name']}) is revoked")

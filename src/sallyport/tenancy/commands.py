@@ -1,7 +1,7 @@
 """Commands of tenants and access tokens: tenant.add, tenant.list, token.create, token.list, token.revoke.
 
-org and tenant are orgId and tenantId in bodies. Tokens with the roles agent and wallet are created with their domain or
-wallet, not here.
+The arguments org and tenant are called orgId and tenantId in the API. Tokens of wallets are created with their wallet,
+not here.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
 class CreateToken(Arguments):
-    """Arguments of token.create. expires: None for never."""
+    """Arguments of token.create. expires: microseconds; None: never."""
 
     org: Number
     tenant: Number
@@ -38,7 +38,7 @@ class ListTokens(Arguments):
 
 
 class RevokeToken(Arguments):
-    """Arguments of token.revoke. token: id or name. org and tenant restrict the search."""
+    """Arguments of token.revoke. token: id or name. org, tenant: search only tokens of these; None: all."""
 
     token: int | str
     org: Number | None = None
@@ -89,7 +89,10 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
 
 
 def new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:
-    """Return the names of the organization and tenant that did not exist before a command, for `note_new`."""
+    """Return descriptions of the organization and tenant if they did not exist before a command, for `note_new`.
+
+    before: (organization, tenant) of all tenants before the command, by internal id.
+    """
     scopes = before.values()
     found: list[JSON] = []
     if organization not in {each for each, _ in scopes}:

@@ -9,7 +9,7 @@ from sallyport.web.scope import Role
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A tenant. id: its internal id. organization, number: orgId and tenantId in bodies."""
+    """A tenant. id: internal id. organization, number: the orgId and tenantId of the API."""
 
     id: int
     organization: int
@@ -18,7 +18,7 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """A token without its secret. Times are UTC microseconds."""
+    """A token without its secret. tenant_id: internal id of the tenant. Times are UTC microseconds."""
 
     id: int
     organization: int
@@ -31,7 +31,7 @@ class TokenRecord:
     revoked_at: int | None
 
     def status(self, now: int) -> str:
-        """Return the status at a time: `active`, `expired` or `revoked`."""
+        """Return the status at time `now`: `active`, `expired` or `revoked`."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
@@ -50,12 +50,12 @@ _IN_TENANT = "(:organization is null or organization_id = :organization) and (:n
 
 
 def organizations(tx: Tx) -> dict[int, int]:
-    """Return the organization's number of each tenant, by the tenant's internal id."""
+    """Return the organization (orgId) of each tenant, by the tenant's internal id."""
     return {int(tenant or 0): int(owner or 0) for tenant, owner in tx.rows("select id, organization_id from tenants")}
 
 
 def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
-    """Return a tenant. Insert the organization and the tenant if they do not exist."""
+    """Return a tenant. The organization and the tenant are inserted if they do not exist."""
     new_organization = tx.execute(
         "insert into organizations (id, name, created_at) values (:id, :name, :at) on conflict (id) do nothing",
         id=organization,
@@ -111,32 +111,33 @@ def add_token(tx: Tx, tenant: Tenant, role: Role, name: str, *, hashed: str, at:
 
 
 def any_token(tx: Tx) -> bool:
-    """Return whether any token exists, also revoked ones."""
+    """Return whether any token exists, including revoked tokens."""
     return tx.value(int, "select 1 from access_tokens limit 1") is not None
 
 
 def token_by_hash(tx: Tx, hashed: str) -> TokenRecord | None:
-    """Return the token with a hash, also if it is expired or revoked.
+    """Return the token with a hash, even if it is expired or revoked; None if there is none.
 
-    Return None for a wallet's token if the wallet's domain is removed.
+    A wallet's token is not returned if the wallet's domain is removed.
     """
     return tx.one(TokenRecord, f"{_RECORD} where hash = :hash and not {_OF_REMOVED}", hash=hashed)
 
 
 def token_by_id(tx: Tx, token_id: int, organization: int | None, number: int | None) -> TokenRecord | None:
-    """Return a token by its id, if it belongs to the organization and tenant; None for any."""
+    """Return a token by its id, or None. organization, number: those to which the token must belong; None: any."""
     where = f"where access_tokens.id = :id and {_IN_TENANT}"
     return tx.one(TokenRecord, f"{_RECORD} {where}", id=token_id, organization=organization, number=number)
 
 
 def tokens(tx: Tx, organization: int | None, number: int | None, *, name: str | None = None) -> list[TokenRecord]:
-    """Return the tokens of the installation, ordered by id, or only those of an organization, a tenant or a name."""
+    """Return tokens, ordered by id. organization, number, name: return only the tokens with this value; None: any."""
     where = f"where {_IN_TENANT} and (:name is null or access_tokens.name = :name) order by access_tokens.id"
     return tx.all(TokenRecord, f"{_RECORD} {where}", organization=organization, number=number, name=name)
 
 
 def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
-    """Revoke a token; return whether it was active. Other nodes empty their caches, since config_version increases."""
+    """Revoke a token; return False if it was revoked before. config_version is increased, so that other nodes empty
+    their caches."""
     sql = "update access_tokens set revoked_at = :at where id = :id and revoked_at is null"
     changed = tx.execute(sql, id=token_id, at=at)
     tx.execute("update config_version set version = version + 1")
@@ -144,5 +145,5 @@ def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
 
 
 def revoke_all(tx: Tx, *, at: int) -> int:
-    """Revoke all tokens that are not revoked; return their number."""
+    """Revoke all tokens; return the number of those that were not revoked before."""
     return tx.execute("update access_tokens set revoked_at = :at where revoked_at is null", at=at)

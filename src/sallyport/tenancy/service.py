@@ -14,7 +14,7 @@ from sallyport.web.scope import Caller, Role
 
 LONGEST_NAME = 64
 _HIGHEST = 2**63 - 1
-_LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999, the last time that can be written
+_LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999, the last time in ISO 8601 with four digits
 
 
 class Tenancy:
@@ -26,18 +26,21 @@ class Tenancy:
         self._known = RecordCache(store, repo.token_by_hash, size=cached)
 
     async def ensure_tenant(self, organization: int, number: int) -> int:
-        """Return the internal id of a tenant, which is created if it does not exist. Invalid; StoreError."""
+        """Return the internal id of a tenant. The tenant is created if it does not exist. Raises Invalid,
+        StoreError."""
         return await self._store.write(self.tenant_maker(organization, number))
 
     def tenant_maker(self, organization: int, number: int) -> Work[int]:
-        """Return a function of a transaction that creates a tenant if needed and returns its internal id. Raises
-        Invalid."""
+        """Return a function for a transaction. It creates a tenant if it does not exist, and returns its internal id.
+
+        Raises Invalid.
+        """
         at = self._clock()
         _check_scope(organization, number)
         return lambda tx: repo.ensure_tenant(tx, organization, number, at=at).id
 
     async def tenant_id(self, organization: int, number: int) -> int:
-        """Return the internal id of a tenant. NotFound; StoreError."""
+        """Return the internal id of a tenant. Raises NotFound, StoreError."""
         for tenant_id, numbers in (await self.numbers()).items():
             if numbers == (organization, number):
                 return tenant_id
@@ -46,7 +49,8 @@ class Tenancy:
         )
 
     async def check_exists(self, organization: int | None, number: int | None) -> None:
-        """Raise NotFound if no tenant has this organization and number; None matches any. Raises StoreError."""
+        """Check that a tenant with this organization and number exists; None matches any. Raises NotFound,
+        StoreError."""
         kinds = {"organization": organization, "tenant": number}
         wanted = " with ".join(f"{kind} {each}" for kind, each in kinds.items() if each is not None)
         tenants = (await self.numbers()).values()
@@ -54,17 +58,17 @@ class Tenancy:
             raise NotFound(f"there is no {wanted}; `token create` and `domain add` make tenants")
 
     async def numbers(self) -> dict[int, tuple[int, int]]:
-        """Return (orgId, tenantId) of all tenants by internal id. Raises StoreError."""
+        """Return (orgId, tenantId) of all tenants, by internal id. Raises StoreError."""
         tenants = await self._store.read(repo.tenants)
         return {tenant.id: (tenant.organization, tenant.number) for tenant in tenants}
 
     async def create_token(
         self, organization: int, tenant: int, role: Role, name: str, expires_at: int | None
     ) -> tuple[TokenRecord, str]:
-        """Create a token of a tenant, which is created if it does not exist. Return the record, and the token, which is
-        not stored.
+        """Create a token; return (record, token). The token itself is not stored. The tenant is created if it does not
+        exist.
 
-        tenant: its number within the organization. expires_at: UTC microseconds. Invalid; StoreError.
+        tenant: number within the organization. expires_at: UTC microseconds; None: never. Raises Invalid, StoreError.
         """
         at = self._clock()
         _check_scope(organization, tenant)
@@ -80,26 +84,28 @@ class Tenancy:
         return await self._store.write(work), token
 
     def wallet_token(self, tx: Tx, tenant_id: int, email: str) -> tuple[int, str]:
-        """Create a wallet's token in the transaction that registers the wallet. Return its id and the token."""
+        """Create a wallet's token in the transaction that registers the wallet; return (token id, token)."""
         owner = next(tenant for tenant in repo.tenants(tx) if tenant.id == tenant_id)
         name, token = f"wallet {email}"[:LONGEST_NAME], new_token()
         record = _add(tx, owner, Role.WALLET, name, token=token, at=self._clock(), until=None)
         return record.id, token
 
     def end_wallet_token(self, tx: Tx, tenant_id: int, token_id: int) -> None:
-        """Revoke a wallet's token in the transaction that replaces it; call `forget` after the commit."""
+        """Revoke a wallet's token in the transaction in which it is replaced. Call `forget` after the commit."""
         at = self._clock()
         if repo.revoke(tx, token_id, at=at):
             audit.record(tx, "token.revoke", at=at, tenant_id=tenant_id, target=_target(token_id, "wallet"))
 
     async def list_tokens(self, organization: int | None = None, tenant: int | None = None) -> list[TokenRecord]:
-        """Return all tokens, or those of an organization or of one tenant in it, ordered by id. Raises StoreError."""
+        """Return all tokens, or those of an organization, or those of one of its tenants, ordered by id. Raises
+        StoreError."""
         return await self._store.read(lambda tx: repo.tokens(tx, organization, tenant))
 
     async def revoke(self, token: int | str, organization: int | None = None, tenant: int | None = None) -> TokenRecord:
-        """Revoke a token by its id or name. It is refused when the call returns. A repetition changes nothing.
+        """Revoke a token by its id or name. When this returns, the service refuses the token. A repeated call changes
+        nothing.
 
-        Raises NotFound. Conflict: several active tokens have the name. Raises StoreError.
+        Conflict: several active tokens have the name. Raises NotFound, StoreError.
         """
         at = self._clock()
 
@@ -114,7 +120,8 @@ class Tenancy:
         return revoked
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Return the caller with a token. Unauthenticated: unknown, expired or revoked; StoreError."""
+        """Return the caller that a token identifies. Unauthenticated: the token is unknown, expired or revoked. Raises
+        StoreError."""
         if not token.startswith(TOKEN_PREFIX) or len(token) > LONGEST:
             raise Unauthenticated(INVALID_TOKEN)
         record = await self._known.find(token_hash(token), source)
@@ -130,14 +137,15 @@ class Tenancy:
         )
 
     def forget(self) -> None:
-        """Empty the cache, after a revocation, a restore, or a change by another process."""
+        """Empty the cache. Call this after a revocation, a restore, or a change by another process."""
         self._known.forget()
 
     async def first_start(self, hand_over: Callable[[str], None]) -> bool:
         """Create organization 1, tenant 1 and an admin token if no token exists; return whether they were created.
 
-        hand_over: passes the token to the admin. It is called in the store's thread before the token is stored. After a
-        crash in between, the admin has an invalid token; in the other order, a valid token could be lost.
+        hand_over: function that passes the token to the admin. It is called in the store's thread, before the token is
+        stored. After a crash in between, the admin has an invalid token; in the opposite order, a valid token could be
+        lost.
         """
         at = self._clock()
         token = new_token()
@@ -172,8 +180,10 @@ def _target(token_id: int, name: str) -> str:
 
 
 def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None, at: int) -> TokenRecord:
-    """Return the token with an id or a name. Of several tokens with the name, return the active one. Raises NotFound,
-    Conflict."""
+    """Return the token with an id or a name. If several tokens have the name, return the active one.
+
+    Conflict: several active tokens have the name. Raises NotFound.
+    """
     if isinstance(token, int):
         by_id = repo.token_by_id(tx, token, organization, tenant) if abs(token) <= _HIGHEST else None
         if by_id is None:
@@ -197,6 +207,6 @@ def _check_scope(organization: int, number: int) -> None:
 
 
 def _check_name(name: str) -> None:
-    """Raise Invalid if a name could be an id, or does not fit into a table."""
+    """Check that a name cannot be confused with an id and can be printed in a table. Raises Invalid."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name.isdecimal():
         raise invalid_field("name", f"1 to {LONGEST_NAME} printable characters, not digits alone")

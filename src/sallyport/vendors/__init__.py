@@ -3,18 +3,19 @@
 The forwarder and the NAS behind it are two devices, and each is identified by its own evidence. Vendor attributes,
 NAS-* and Connect-Info describe the NAS, even if several proxies forward the request. Each proxy appends a Proxy-State,
 so the last one belongs to the host that sent the packet (RFC 2865 section 5.33). The host at the packet's source
-address is the forwarder if there is a Proxy-State, and otherwise the NAS. radsecproxy forwards without a trace.
+address is the forwarder if there is a Proxy-State, and otherwise the NAS. radsecproxy adds no Proxy-State, so it cannot
+be detected.
 
-`products` and `forwarders` have the tables. There are further rules:
+The tables are in `products` and `forwarders`. Further rules:
 
-- If two vendors' own attributes are in one request, they contradict each other: the first product in the table is
-  probable.
+- If one request has own attributes of two vendors, the evidence is contradictory. The first of these products in the
+  table is then probable.
 - A name or format counts only if no attribute of another vendor is present.
 - An admin can edit names and formats, so a finding based only on them is probable.
 - A user can type the User-Name, so it is never evidence.
 
-Without evidence, the product is the one that is configured for the RADIUS client. These functions raise no errors on
-octets from the network, and do no I/O.
+Without evidence, the product that is configured for the RADIUS client is used. These functions raise no errors,
+whatever octets come from the network, and do no I/O.
 
 evidence a request's attributes, ranks of evidence, and functions for the tables products the table of NAS products
 forwarders the table of proxies
@@ -82,7 +83,8 @@ MEDIA: Final = {
 """The medium of each NAS-Port-Type (RFC 2865 section 5.41, RFC 3580, RFC 4603, and IANA's registry for 22 to 29 and
 from 35 on).
 
-The two types of Wi-Fi are one medium to people: 18 (other) and 19 (802.11) are both Wireless.
+18 (Wireless - Other) and 19 (Wireless - IEEE 802.11) are both the medium Wireless, since people do not distinguish
+them.
 """
 
 
@@ -146,7 +148,7 @@ def _name_nas(attributes: Attributes) -> Finding | None:
 
 
 def _of_one_vendor(attributes: Attributes) -> Finding | None:
-    """Return the first product by an attribute that only its vendor sends.
+    """Return the first product in the table for which an attribute of its vendor alone is present.
 
     The finding is only probable if another vendor's own attributes are present too.
     """
@@ -183,11 +185,11 @@ def _finding(row: Fingerprint, evidence: tuple[str, ...]) -> Finding:
 
 
 def medium(request: Request) -> str:
-    """Return the medium of the user's connection; Unknown if NAS-Port-Type is absent or has not 4 octets."""
+    """Return the medium of the user's connection; Unknown if NAS-Port-Type is absent or does not have 4 octets."""
     value = request.first.get(NAS_PORT_TYPE)
     return medium_of(int.from_bytes(value)) if value is not None and len(value) == 4 else UNKNOWN
 
 
 def medium_of(number: int) -> str:
-    """Return the medium of a NAS-Port-Type's number; Unknown if the number is not registered."""
+    """Return the medium for the number of a NAS-Port-Type; Unknown if the number is not registered."""
     return MEDIA.get(number, UNKNOWN)

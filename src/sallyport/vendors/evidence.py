@@ -39,7 +39,7 @@ class Attributes:
         return self.first.get(kind, b"")
 
     def integer(self, kind: int) -> int | None:
-        """Return the first value of an attribute type as an integer; None if it is absent or has not 4 octets."""
+        """Return the first value of an attribute type as an integer; None if it is absent or does not have 4 octets."""
         value = self.first.get(kind)
         return int.from_bytes(value) if value is not None and len(value) == 4 else None
 
@@ -50,12 +50,14 @@ class Attributes:
 
     @cached_property
     def has_vendor_of_its_own(self) -> bool:
-        """Whether the request has an attribute of a vendor, known here or not, that no other vendor's products send."""
+        """Whether the request has a vendor attribute that only products of this vendor send. The vendor may be one
+        without a fingerprint."""
         return any(vendor not in _SENT_BY_MANY for vendor, _ in self.vendor)
 
     @cached_property
     def is_sent_by_nas(self) -> bool:
-        """Whether the source is the NAS's own address. Another source may be a proxy, NAT or a wrong setting."""
+        """Whether the source is the NAS's own address. If it is another address, the cause may be a proxy, NAT or a
+        wrong setting."""
         try:
             source = ip_address(self.source)
         except ValueError:
@@ -70,7 +72,7 @@ Condition = Callable[[Attributes], bool]
 
 
 class Certainty(StrEnum):
-    """How reliable a finding is."""
+    """The reliability of a finding."""
 
     CERTAIN = "certain"
     PROBABLE = "probable"
@@ -85,18 +87,19 @@ class Rank(IntEnum):
     SHARED_ATTRIBUTE = 2
     """A vendor's attribute that other vendors send as well."""
     MICROSOFT_VALUE = 3
-    """The value of an attribute of Microsoft's: many products send these attributes."""
+    """The value of a Microsoft attribute; the attribute itself is sent by many products."""
     CONNECT_INFO = 4
-    """A Connect-Info that a product sends word for word."""
+    """The exact text of a Connect-Info."""
     NAS_IDENTIFIER = 5
-    """A NAS-Identifier that a product sends word for word."""
+    """The exact text of a NAS-Identifier."""
     FORMAT = 6
     """The format of a name or number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """One way to recognize a product. certainty: None for the default of the rank."""
+    """One way to recognize a product. source: the source of the knowledge, see `products`. certainty: None for the
+    default of the rank."""
 
     product: str
     rank: Rank
@@ -140,7 +143,7 @@ def vendor_integer(number: int, kind: int, value: int) -> Match:
 
 
 def text(kind: int, name: str, *values: bytes) -> Match:
-    """Match if an attribute is exactly one of these ASCII values. name: the attribute's."""
+    """Match if an attribute is exactly one of these ASCII values. name: the name of the attribute."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         value = request.octets(kind)

@@ -1,6 +1,7 @@
-"""The table of proxies, by the last Proxy-State of a request, and the NAS products that send a Proxy-State themselves.
+"""The table of proxies, which are recognized by the last Proxy-State of a request; and the NAS products that send a
+Proxy-State themselves.
 
-The rows have the form of the rows in `products`.
+The rows have the same form as in `products`.
 """
 
 import re
@@ -58,16 +59,16 @@ FORWARDERS: Final = (
 
 
 def _is_of_rras(request: Attributes) -> bool:
-    """Return whether the Proxy-State is of RRAS. Source P: RRAS has NPS's engine and Proxy-State, often without a NAS
-    address."""
+    """Return whether the Proxy-State is from RRAS. Source P: RRAS contains the engine of NPS and sends the same
+    Proxy-State, often without a NAS address."""
     if len(request.proxy_states) != 1 or not _is_of_nps(request.last_proxy_state):
         return False
     return request.is_sent_by_nas or not (NAS_IP_ADDRESS in request.first or NAS_IPV6_ADDRESS in request.first)
 
 
 def _is_of_ruckus(request: Attributes) -> bool:
-    """Return whether the Proxy-State is of Ruckus. Source P: a controller sends requests for its access points with a
-    Proxy-State like that of FreeRADIUS 3."""
+    """Return whether the Proxy-State is from Ruckus. Source P: a controller sends the requests of its access points
+    with a Proxy-State like that of FreeRADIUS 3."""
     return len(request.proxy_states) == 1 and _is_packet_identifier(request.last_proxy_state)
 
 

@@ -1,11 +1,10 @@
-"""The table of products: one row for each way to recognize one.
+"""The table of products, with one row for each way to recognize a product.
 
-To add a product, add its rows here (a proxy: in `forwarders`) and a packet in tests/vendors/packets.
+To add a product, add its rows here (for a proxy in `forwarders`), and a packet in tests/vendors/packets.
 
-Each row gives its source: P a real packet or debug log, S source code, D vendor documentation, M from memory, to be
-confirmed. Within a rank the order of the rows decides. Products that imitate another product's attributes are listed
-before it: Meraki, Ruckus and Aruba before Cisco, whose AV pairs they send too. hostapd is last, since many access
-points run it.
+Each row has a source: P a real packet or debug log, S source code, D vendor documentation, M memory, to be confirmed.
+Within a rank, the first matching row counts. Products that imitate another product's attributes are listed before it:
+Meraki, Ruckus and Aruba before Cisco, whose AV pairs they send too. hostapd is last, since many access points run it.
 
 Not used as evidence, because others send or set the same:
 
@@ -59,7 +58,7 @@ def _own_vendor(product: str, number: int, *kinds: int, source: str) -> Fingerpr
     return Fingerprint(product, Rank.VENDOR_ATTRIBUTE, vendor(number, *kinds), source)
 
 
-# Cisco. The Catalyst 9800 sends the attribute of the older WLC too.
+# Cisco. The Catalyst 9800 also sends the attribute of the older WLC.
 _WLAN_ID: Final = vendor(14179, 1)
 _CAPWAP_PORT: Final = pattern(NAS_PORT_ID, rb"capwap_[0-9a-f]{8}", name="NAS-Port-Id")
 _WLAN_PROFILE: Final = vendor_prefix(9, 1, b"cisco-wlan-ssid=", b"wlan-profile-name=")
@@ -315,7 +314,7 @@ NAMED_BY_REGISTRATION: Final = (
     "Sophos",
     "WatchGuard",
 )
-"""Common products that leave no known trace in a request."""
+"""Common products whose requests have no known evidence."""
 
 PRODUCTS: Final = tuple(sorted({*NAMED_BY_REGISTRATION, *(row.product for row in (*NAS, *FORWARDERS))}))
-"""All product names that a RADIUS client can be registered with."""
+"""All product names that can be configured for a RADIUS client."""

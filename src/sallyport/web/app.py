@@ -19,7 +19,7 @@ from sallyport.web.operation import Operations
 from sallyport.web.routing import ByPath, Observe, Observed, TemplateRoute
 
 NotReady: TypeAlias = Callable[[], Sequence[str]]
-"""A function that returns why the service should get no requests now; empty if it should."""
+"""A function that returns the reasons why the service should get no requests now; empty if it is ready."""
 RenderMetrics: TypeAlias = Callable[[], bytes]
 """A function that returns the metrics in Prometheus's text format. It is called in a worker thread."""
 
@@ -37,8 +37,8 @@ def create_app(
 ) -> ASGIApp:
     """Return the application of the service's address.
 
-    metrics: None if the metrics have their own address. pages: routes that are no operations (the console). ValueError:
-    two operations have the same method and path.
+    metrics: None if the metrics have their own address. pages: routes that are not operations, such as the enrolment
+    page. ValueError: two operations have the same method and path.
     """
     every = [operation for one in operations for operation in one.all]
     described = Description(every, version).routes()

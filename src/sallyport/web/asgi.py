@@ -1,8 +1,8 @@
 """One request and its answer for an ASGI application (ASGI 3.0, HTTP 2.3).
 
-The application runs in the task of its connection and reads the body itself. Nothing is received until the application
-asks for it, and a slow application slows its client down. After the whole body, `receive` waits for the client to
-disconnect, which ends Starlette's streaming answers.
+The application runs in the task of its connection and reads the body itself. Octets are received only when the
+application asks for them, so a slow application slows its client down (back-pressure). After the whole body, `receive`
+waits for the client to disconnect, which ends Starlette's streaming answers.
 """
 
 from typing import Protocol
@@ -14,7 +14,7 @@ from starlette.types import Message, Scope
 from sallyport.web.http1 import Answer, Head, Malformed, Parser
 
 PIPELINED = 1 << 16
-"""Maximum octets after the current request that are held while its answer is streamed."""
+"""Maximum octets after the current request that are buffered while its answer is streamed."""
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DISCONNECT: Message = {"type": "http.disconnect"}
 
@@ -23,10 +23,11 @@ class Wire(Protocol):
     """The methods of a connection that an exchange uses."""
 
     async def fill(self, parser: Parser) -> bool:
-        """Feed received octets to the parser. Return False if the client sends no more, or not in time."""
+        """Receive octets, and feed them to the parser. Return False if the client sends no more, or exceeds its
+        time."""
 
     async def write(self, octets: bytes, *, last: bool) -> None:
-        """Send octets. If the client does not take them, the request is cancelled. last: these are the last octets of
+        """Send octets. If the client does not read them, the request is cancelled. last: these are the last octets of
         the answer."""
 
     def body_received(self) -> None:

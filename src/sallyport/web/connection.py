@@ -4,7 +4,7 @@
   505.
 - An error ends only its own connection: `run` raises nothing but cancellation.
 - A peer has limited time for the handshake, for a head, between requests, for a body (with a minimum rate) and for each
-  part of an answer. A stranger, which has sent no valid credentials, has less time for a body.
+  part of an answer. A stranger (a peer that has sent no valid credentials) has less time for a body.
 - A connection ends in stages (RFC 9112 section 9.6), with and without TLS. The service shuts its sending side, and
   reads for a moment. If it closed at once, a reset could lose the rest of the answer.
 """
@@ -31,7 +31,7 @@ RECEIVE = 1 << 14
 PIECE = 1 << 16
 _GONE = (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError)
 _ANY = Head("GET", b"/", b"1.1", [], keeps_alive=False)
-"""The request for answers to octets that are no HTTP request."""
+"""Used as the request in answers to octets that are not an HTTP request."""
 
 Stream: TypeAlias = trio.SocketStream | TlsStream
 
@@ -43,7 +43,8 @@ class Limits:
     """Limits for a peer, in seconds and octets."""
 
     connections: int = 512
-    """Maximum connections of a listener. At the limit the connection that has waited longest for its peer is closed."""
+    """Maximum connections of a listener. At the limit, the connection that has waited longest for its peer is
+    closed."""
     strangers: int = 64
     """Maximum connections from one address without an authenticated request."""
     handshake_s: float = 10.0
@@ -53,20 +54,20 @@ class Limits:
     stranger_body_s: float = 5.0
     """Time for the body of a request without valid credentials."""
     body_rate: int = 16_384
-    """Octets per second that extend the time for a body."""
+    """Minimum rate of a body in octets per second: octets that arrive extend the time for the body accordingly."""
     send_s: float = 5.0
-    """Time for the client to take each 64 KiB of an answer."""
+    """Time for the client to read each 64 KiB of an answer."""
     linger_s: float = 1.0
     drain_s: float = 5.0
-    """Maximum time for running requests once the service stops."""
+    """Maximum time for running requests after the service begins to stop."""
     head_octets: int = 16_384
     requests: int = 1000
     """Maximum requests on one connection."""
 
 
 class Phase(enum.Enum):
-    """The state of a connection. In all states but WORKING it waits for its peer; in SENDING, for the peer to take an
-    answer."""
+    """The state of a connection. In all states except WORKING, the connection waits for its peer; in SENDING, the peer
+    must read the answer."""
 
     HANDSHAKE = enum.auto()
     IDLE = enum.auto()
@@ -80,7 +81,7 @@ class Phase(enum.Enum):
 class Acceptor(Protocol):
     """The methods of a listener that a connection uses. closing: the listener serves no more requests.
 
-    turn: a lock that all its TLS handshakes share.
+    turn: a lock that all TLS handshakes of the listener share.
     """
 
     closing: bool
@@ -91,7 +92,8 @@ class Acceptor(Protocol):
         """Record that the connection's request starts or stops waiting."""
 
     def forwarded(self, connection: "Connection", head: Head) -> str | None:
-        """Return the client's address from a trusted proxy's header, and count the connection for that address."""
+        """Return the client's address from the X-Forwarded-For header of a trusted proxy, and count the connection for
+        that address. None: the header has no address."""
 
     def left(self, connection: "Connection") -> None:
         """Remove a connection that has ended."""
@@ -121,7 +123,7 @@ class Connection:
         self._proxied = proxied
         self._parser = Parser(limits.head_octets)
         self._scope = trio.CancelScope()
-        # One scope for all waits for a head and for the peer to take an answer, since a new scope takes 10 us.
+        # One scope for all waits for a head and for the peer to read an answer, since a new scope takes 10 us.
         self._patience = trio.CancelScope()
         self._left_s = math.inf  # time that the peer still has in this phase
         self._descriptor = self._transport.socket.fileno() if stream is self._transport else None
@@ -148,7 +150,7 @@ class Connection:
             await trio.aclose_forcefully(self._transport)
 
     def hang_up(self) -> None:
-        """End the connection at once, whatever it waits for."""
+        """End the connection at once, in any state."""
         self._scope.cancel()
 
     def park(self, parks: bool) -> None:
@@ -222,7 +224,7 @@ class Connection:
             else:
                 self._left_s = self._patience.deadline - trio.current_time()
         self._patience.deadline = math.inf
-        await trio.lowlevel.checkpoint_if_cancelled()  # if the time ended with the head, do not start the request
+        await trio.lowlevel.checkpoint_if_cancelled()  # if the time ran out just now, do not start the request
         return head
 
     async def _receive(self) -> bytes:
@@ -235,7 +237,7 @@ class Connection:
                 return os.read(self._descriptor, RECEIVE)
 
     async def _refuse(self, status: int, message: str) -> None:
-        """Answer octets that are no request, or a request that the application has not answered."""
+        """Send an error answer to octets that are no request, or to a request that the application has not answered."""
         response = problem.body("", status, message)
         answer = Answer(_ANY)
         octets = answer.begin(status, response.raw_headers) + answer.piece(bytes(response.body), more=False)
@@ -266,7 +268,7 @@ class Connection:
             await trio.lowlevel.checkpoint()
 
     def _send_now(self, octets: bytes) -> int:
-        """Send as many octets as the system takes without blocking, and return their number. Raises OSError."""
+        """Send as many octets as the system accepts without blocking, and return their number. Raises OSError."""
         if self._descriptor is None or len(octets) > PIECE:
             return 0
         try:
@@ -275,8 +277,8 @@ class Connection:
             return 0
 
     async def _send(self, octets: bytes) -> None:
-        """Send octets in parts. If a part takes too long, the scope `_patience` is cancelled. Raises an error of
-        `_GONE`."""
+        """Send octets in parts. If a part takes too long, the scope `_patience` is cancelled. If the connection is
+        broken, an error in `_GONE` is raised."""
         former, self.phase = self.phase, Phase.SENDING
         self._note()
         for at in range(0, len(octets), PIECE):

@@ -1,9 +1,8 @@
-"""The connections of a listener that wait for their peers, and the choice of the one to close for a new one.
+"""The connections of a listener that wait for their peers, and the choice of the connection to close for a new one.
 
-A connection can be closed for another while its peer has not completed a handshake, a head or a body. So connections
-that are opened and left idle do not block the service. Connections without an authenticated request (strangers) are
-closed first, and one address may have only a few of them. IPv6 addresses count by their /64 network, which one host can
-own.
+A connection may be closed to make room for another while it waits for its peer. So connections that are opened and left
+idle do not block the service. Connections without an authenticated request (strangers) are closed first, and one
+address may have only a few of them. IPv6 addresses count by their /64 network, which one host can own.
 """
 
 import ipaddress
@@ -35,8 +34,8 @@ class ConnectionTable(Generic[ConnectionT]):
         self._address: dict[ConnectionT, str] = {}
 
     def enter(self, connection: ConnectionT, host: str) -> None:
-        """Count a stranger for its address. At the limit, close the address's stranger that waits longest, else this
-        one."""
+        """Count a stranger for its address. Above the limit, close the oldest stranger of the address that waits for
+        its peer. If none waits, close this connection."""
         self.forget_address(connection)
         address = _counted(host)
         own = self._strangers.setdefault(address, {})
@@ -46,7 +45,8 @@ class ConnectionTable(Generic[ConnectionT]):
             self._close(next((each for each in own if each in self._waiting_strangers), connection))
 
     def forget_address(self, connection: ConnectionT) -> None:
-        """Stop counting a connection for its address: it is no stranger any more, or has another client."""
+        """Stop counting a connection for its address, since it is no stranger any more, or now has a client with
+        another address."""
         address = self._address.pop(connection, None)
         if address is not None:
             own = self._strangers[address]
@@ -77,7 +77,8 @@ class ConnectionTable(Generic[ConnectionT]):
         return [*self._waiting_strangers, *self._waiting_known]
 
     def make_room(self) -> None:
-        """Close the stranger that has waited longest for its peer; without strangers, the known connection."""
+        """Close the stranger that has waited longest for its peer; if no stranger waits, close the known connection
+        that has waited longest."""
         longest = next(chain(self._waiting_strangers, self._waiting_known), None)
         if longest is not None:
             self._close(longest)
@@ -88,6 +89,6 @@ class ConnectionTable(Generic[ConnectionT]):
 
 
 def _counted(host: str) -> str:
-    """Return the address for counting: IPv4 as it is, IPv6 as its /64 network."""
+    """Return the key under which an address is counted: an IPv4 address itself, the /64 network of an IPv6 address."""
     address = parse_address(host.partition("%")[0])
     return str(address) if address.version == 4 else str(ipaddress.ip_network((int(address), 64), strict=False))

@@ -1,7 +1,7 @@
 """Bodies with limits: request bodies, and the large answers of a tenant.
 
-A client may take 64 KiB in 5 s. 512 clients that read lists of 13 MB so slowly would fill the machine's memory, so the
-total of each tenant's large answers is limited.
+A client may read as slowly as 64 KiB in 5 s. 512 clients that read lists of 13 MB at this rate would fill the machine's
+memory, so the total size of each tenant's large answers is limited.
 """
 
 import math
@@ -25,10 +25,11 @@ _HEADERS: Final = "sallyport.headers"
 
 
 async def read(request: Request, *, kind: str, limit: int) -> bytes:
-    """Return the body. kind: its content type, without parameters. WrongContentType; TooLarge: the rest is not read."""
+    """Return the body. kind: the content type to require, without parameters. Raises WrongContentType. TooLarge: the
+    body is larger than `limit`; its rest is not read."""
     _check_head(request, kind, limit)
     octets, more = bytearray(), True
-    while more:  # does not use `pieces`: its generators cost as much as the parser of a short body
+    while more:  # without `pieces`, whose generators take as long as the parsing of a short body
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -40,9 +41,9 @@ async def read(request: Request, *, kind: str, limit: int) -> bytes:
 
 
 async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[bytes, None]:
-    """Yield the body in parts, as they arrive. kind: its content type, without parameters.
+    """Yield the body in parts, as they arrive. kind: the content type to require, without parameters.
 
-    WrongContentType; TooLarge: the rest is not read.
+    Raises WrongContentType. TooLarge: the body is larger than `limit`; its rest is not read.
     """
     _check_head(request, kind, limit)
     received = 0
@@ -55,9 +56,9 @@ async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[b
 
 
 def headers_of(request: Request) -> dict[str, str]:
-    """Return the headers of a request as a dict; of several with the same name, the first.
+    """Return the headers of a request as a dict. If several headers have the same name, it contains the first.
 
-    Starlette's own look-up walks all headers each time.
+    The dict is stored in the ASGI scope, since Starlette's own look-up searches all headers each time.
     """
     headers: dict[str, str] | None = request.scope.get(_HEADERS)
     if headers is None:
@@ -96,13 +97,13 @@ class Answers:
         self.octets = Counter[int]()
 
     def counted(self, response: Response, tenant_id: int) -> Response:
-        """Return a response whose octets count for its tenant from its start to its end. If the tenant is over its
-        limit at the start, a 429 is sent instead."""
+        """Return a response whose octets count for its tenant while it is sent. If the tenant would exceed its limit at
+        the start, a 429 is sent instead."""
         return _Counted(response, self.octets, tenant_id) if len(response.body) > LARGE else response
 
 
 class _Counted(Response):
-    """A large response. A tenant's only one is always sent."""
+    """A large response. It is always sent if it is the tenant's only one."""
 
     def __init__(self, response: Response, octets: Counter[int], tenant_id: int) -> None:
         super().__init__(response.body, response.status_code)

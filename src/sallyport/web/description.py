@@ -1,6 +1,6 @@
 """The OpenAPI 3.1 document and its page, generated from the declared operations.
 
-They are generated for the first request, since this takes a third of a second and most processes never need them.
+Both are generated on the first request: this takes a third of a second, and most processes never need them.
 """
 
 import json

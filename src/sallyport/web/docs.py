@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 Json: TypeAlias = Mapping[str, object]
 
 TOKEN = "x-example-token"  # noqa: S105
-"""Extension field of an operation in the document: the token that its example is sent with, if it is not an admin's."""
+"""Extension field of an operation in the document: the token to send its example with; absent for an admin's token."""
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:62rem;padding:0 1rem;color:#1c2126;background:#fff}

@@ -1,8 +1,8 @@
-"""The example body of each operation in the API description: a story in which every request succeeds.
+"""The example body of each operation in the API description. Sent in this order, all requests succeed.
 
-The caller has the first token of a new installation. The story adds a client, a user, groups and rules, and removes
-them. A test sends each body as written here, in this order. The caller replaces a text in angle brackets: `<apiKey of
-createKey>` is this field in the answer of this operation.
+The caller has the first token of a new installation. The requests add a client, a user, groups and rules, and remove
+them. A test sends each body as written here. The caller replaces a text in angle brackets: `<apiKey of createKey>` is
+this field in the answer of this operation.
 """
 
 from typing import Final

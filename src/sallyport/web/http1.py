@@ -1,7 +1,7 @@
 """HTTP/1.1 on the server side (RFC 9112), sans-io: a `Parser` for requests and an `Answer` for each response.
 
-h11 parses heads and chunks. It accepts three things that a server behind a proxy must not accept. So the parser checks
-a head first: lines end with CRLF, no line is folded, and the head is not too long.
+h11 parses heads and chunks. But h11 accepts heads that a server behind a proxy must not accept. So the parser checks a
+head first: lines must end with CRLF, no line may be folded, and the head must not be too long.
 
 h11 takes 60 us for a head. A head in the most common form is read by one regular expression in 10 us instead. The body
 of a request with Content-Length needs no parsing. A chunked request is the last one of its connection, so octets that
@@ -36,7 +36,7 @@ _CHUNKS_AT_ONCE: Final = 64
 
 
 class Malformed(Exception):
-    """The octets are no acceptable HTTP/1 request. status: HTTP status of the answer."""
+    """The octets are not an acceptable HTTP/1 request. status: HTTP status of the answer."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -64,8 +64,8 @@ class Head:
 def common_head(octets: bytes) -> Head | None:
     """Return a head in the most common form, including its last empty line; None if h11 must read the head.
 
-    The form has HTTP/1.1, a path, one Host, no duplicate header, and no header that needs more than a body with
-    Content-Length.
+    In this form, the head has HTTP/1.1, a path, one Host, no duplicate header, and none of the headers that need
+    special handling (such as Transfer-Encoding).
     """
     match = _COMMON_HEAD.fullmatch(octets)
     if match is None:
@@ -95,11 +95,11 @@ class Parser:
     def __init__(self, head_octets: int) -> None:
         self._head_octets = head_octets
         self._held = bytearray()
-        self._searched = 0  # octets of an incomplete head, which are not searched again
+        self._searched = 0  # number of octets of an incomplete head that need no further search
         self._chunks: h11.Connection | None = None
         self._remaining = 0
         self.body_due = False
-        """Whether octets of the current request's body have still to be taken."""
+        """Whether the body of the current request has octets that were not taken yet."""
 
     @property
     def in_chunks(self) -> bool:

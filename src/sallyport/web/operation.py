@@ -1,4 +1,4 @@
-"""The declaration of operations by a slice, and the checks before each operation.
+"""The declaration of operations by an area, and the checks before each operation.
 
     operations = Operations("Devices", gate)
 
@@ -35,11 +35,11 @@ from sallyport.web.scope import Body, Caller, Gate, Role
 from sallyport.web.upload import Keeper, Reader, Upload
 
 STRANGERS = 0
-"""Number in place of a tenant's id for requests whose tenant is known only after the body is read."""
+"""Used instead of a tenant's id for requests whose tenant is known only after the body is read."""
 BODY_LIMIT = 1 << 20
 KEYED_LIMIT = 16 << 10
 LARGE = 64 << 10
-"""Minimum octets of a large body. A thread parses it, so that other requests and logins go on."""
+"""Minimum octets of a large body. A thread parses it, so that other requests and logins are not delayed."""
 MOST_CONTAINERS = 50_000
 """Maximum objects and arrays in a large body. The parser holds the interpreter lock: 340,000 empty arrays took 125 ms.
 """
@@ -55,8 +55,8 @@ Work: TypeAlias = Callable[[BodyT, Caller], Awaitable[AnswerT]]
 UploadWork: TypeAlias = Callable[[Upload[FormT], Caller], Awaitable[AnswerT]]
 Handler: TypeAlias = Callable[[Request], Coroutine[None, None, Response]]
 Run: TypeAlias = Callable[[bytes, Caller], Awaitable[bytes]]
-"""A function that runs an operation for an authenticated caller, with all other checks: (JSON body, caller) -> JSON
-answer. Refused; SallyportError."""
+"""A function that runs an operation for an authenticated caller, after all other checks: (JSON body, caller) -> JSON
+answer. It raises Refused or another SallyportError."""
 
 
 class Success(Model):
@@ -73,8 +73,8 @@ class Done(Success):
 
 
 class Plain(Generic[AnswerT]):
-    """An answer of plain dicts, lists, texts and numbers, serialised as it is. AnswerT is its type in the API
-    description.
+    """An answer that consists of plain dicts, lists, texts and numbers, and is serialised as it is. AnswerT is its type
+    in the API description.
 
     Use it for lists: building models costs ten times as much as serialising them.
     """
@@ -87,9 +87,9 @@ class Plain(Generic[AnswerT]):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation, with its handler, which runs all checks. run: the same for the control socket.
+    """One operation. handler: answers an HTTP request, after all checks. run: the same for the control socket.
 
-    has_file: the request is a form with a file instead of JSON; there is no `run`.
+    has_file: the request is a form with a file instead of JSON; then `run` is None.
     """
 
     method: str
@@ -107,7 +107,7 @@ class Operation:
 
 
 class Operations:
-    """The operations of a slice. tag: their heading in the API description."""
+    """The operations of an area. tag: their heading in the API description."""
 
     def __init__(self, tag: str, gate: Gate) -> None:
         self._tag = tag
@@ -129,14 +129,14 @@ class Operations:
     def delete(
         self, path: str, *alternatives: str, roles: frozenset[Role]
     ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
-        """Declare a DELETE operation, which has a body like the others."""
+        """Declare a DELETE operation. It has a body, like the other operations."""
         return self._declare("DELETE", (path, *alternatives), roles)
 
     def upload(
         self, path: str, *, roles: frozenset[Role], form: type[FormT], keeper: Keeper, limit: int
     ) -> Callable[[UploadWork[FormT, AnswerT]], UploadWork[FormT, AnswerT]]:
-        """Declare a POST operation that takes a form with one file. limit: octets of the file, which goes to `keeper`
-        and is the work's from then on, unless it raises."""
+        """Declare a POST operation that takes a form with one file. limit: maximum octets of the file. The file is
+        stored with `keeper`. It is deleted if the operation raises; otherwise the operation owns it."""
 
         def declare(work: UploadWork[FormT, AnswerT]) -> UploadWork[FormT, AnswerT]:
             answer = get_type_hints(work)["return"]
@@ -300,7 +300,7 @@ class _Checked(Generic[BodyT, AnswerT]):
     async def _parse(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
         if caller is None or content.declared_size(request) < LARGE:
             return await self._parse_body(request, caller)
-        with self._gate.large_body(caller):  # also a chunked body, whose size is not known
+        with self._gate.large_body(caller):  # this includes chunked bodies, whose size is not known
             return await self._parse_body(request, caller)
 
     async def _parse_body(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
@@ -318,7 +318,7 @@ class _Checked(Generic[BodyT, AnswerT]):
             began = trio.current_time()
             try:
                 return await trio.to_thread.run_sync(self._shape.parse, octets)
-            finally:  # a pause between two bodies, in which logins can take the interpreter lock
+            finally:  # a pause after each body, so that logins get the interpreter lock
                 await trio.sleep(trio.current_time() - began)
 
 
@@ -383,7 +383,8 @@ def _model_of(answer: type[object]) -> type[object]:
 
 
 def _claiming(model: object) -> type[Body]:
-    """Return a body model that claims its ids of organization, tenant and domain. TypeError: it does not."""
+    """Return a body model after a check that it claims its ids of organization, tenant and domain. TypeError: it does
+    not claim them."""
     if not (isinstance(model, type) and issubclass(model, Body)):
         raise TypeError(f"{model!r}: a body is a web.scope.Body, or a list of one")
     names = {name.lower().replace("_", "") for name in model.model_fields}

@@ -1,7 +1,7 @@
 """Pages of lists, numbered from 1, with 10 entries by default.
 
-A body class inherits one of the mix-ins, and its operation calls `body.page()`. A value out of range is an error in the
-body: `invalid pageId`, `invalid pageNumber` or `invalid pageSize`.
+A body class inherits one of the mix-ins, and its operation calls `body.page()`. A value that is out of range is an
+error in the body: `invalid pageId`, `invalid pageNumber` or `invalid pageSize`.
 """
 
 from collections.abc import Iterable
@@ -20,13 +20,13 @@ TOTAL_HEADER: Final = "X-Total-Count"
 ItemT = TypeVar("ItemT")
 SHORT = 100
 LONG = 1000
-# The last page whose offset fits into 63 bits with the largest page size.
+# The last page whose offset fits into 63 bits with the maximum page size.
 LAST = (2**63 - 1) // LONG
 IsMinimum = Annotated[
     bool,
     Field(
         exclude_if=not_,
-        description="Present and true if more entries match than the total: a search counts 10,000 at most.",
+        description="Present and true if more entries match than the total shows: a search counts at most 10,000.",
     ),
 ]
 """Field in the answer of a search; an answer with an exact total omits it."""

@@ -1,9 +1,9 @@
 """Conversion of errors to error bodies, for all operations.
 
 Radius and domain operations answer `{"error": text, "code": status}`. All other operations answer `{"code": status,
-"status": "Failure", "message": text}`. If the request body is invalid, both have `errors: [{field, message}]` too. Only
-the path decides the form, so that an unknown path has the form of similar paths. No answer contains a submitted value
-or a stack trace.
+"status": "Failure", "message": text}`. If the request body is invalid, both have `errors: [{field, message}]` too. The
+form depends only on the path, so that an unknown path has the form of similar paths. No answer contains a submitted
+value or a stack trace.
 """
 
 import traceback
@@ -52,13 +52,13 @@ class Problem(Model):
 
 
 class TooLarge(Invalid):
-    """A body over the operation's size limit."""
+    """The body is larger than the operation's limit."""
 
     status = 413
 
 
 class WrongContentType(Invalid):
-    """A body whose content type the operation does not accept."""
+    """The operation does not accept the content type of the body."""
 
     status = 415
 
@@ -78,7 +78,7 @@ def response(error: Exception, path: str) -> Response:
         log.error("http_store_failed", path=path, error=str(error))
         return body(path, 503, "the store does not take requests")
     if isinstance(error, ClientDisconnect):
-        return body(path, 400, "incomplete body")  # the client has disconnected
+        return body(path, 400, "incomplete body")  # the client has disconnected; no one reads this answer
     error_id = new_error_id()
     # The traceback is formatted here as text: a log renderer with local variables would show bodies and passwords.
     trace = "".join(traceback.format_exception(error))

@@ -26,7 +26,7 @@ _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"
 
 
 class Observed:
-    """The outermost layer of an app, which measures requests. Other ASGI scopes than HTTP requests are ignored."""
+    """The outermost layer of an app, which measures requests. ASGI scopes other than HTTP requests are ignored."""
 
     def __init__(self, app: ASGIApp, observe: Observe) -> None:
         self._app = app

@@ -1,6 +1,6 @@
 """The caller of a request, and the ids of organization, tenant and domain that a body claims.
 
-A token belongs to one organization and one tenant. If a body contains orgId, tenantId or domainId, they must belong to
+A token belongs to one tenant of one organization. If a body contains orgId, tenantId or domainId, these must belong to
 the token's tenant; `Gate` checks this before an operation runs.
 """
 
@@ -68,7 +68,7 @@ MOST_LARGE_BODIES = 32
 SMALL_BODIES = 16
 """Maximum bodies that one pass of the event loop parses."""
 _KEYS = AGENTS | DIRECTORY_AGENTS | ENROLMENTS
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # control characters (Unicode category Cc)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # all control characters (Unicode category Cc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Authenticator(Protocol):
 
 
 class DomainOwners(Protocol):
-    """A look-up of the tenant of a domain, in memory."""
+    """A look-up of a domain's tenant, in memory."""
 
     def tenant_of(self, domain_id: int) -> int | None:
         """Return the internal id of the tenant; None if the domain does not exist."""
@@ -183,7 +183,8 @@ def few_members(values: dict[str, object]) -> dict[str, object]:
 
 
 MOST_OF_MANY = 10_000
-"""Maximum entries of an array. It is no max_length, since that would override a field's own smaller one."""
+"""Maximum entries of an array. It is not declared as max_length, which would override a smaller max_length of a
+field."""
 
 Whole = Annotated[int, BeforeValidator(_whole)]
 """A whole number of any size, also as a string; never a boolean."""
@@ -244,8 +245,8 @@ class Body(Model):
     @model_validator(mode="before")
     @classmethod
     def _says_each_field_once(cls, values: object) -> object:
-        """Raise a validation error if the spellings of one field have different values. With an array, the first
-        spelling counts."""
+        """Raise a validation error if the spellings of one field have different values. If one of the values is an
+        array, the first spelling counts."""
         if isinstance(values, dict):
             if None in values.values():
                 values = as_given(cls, values)
@@ -257,7 +258,8 @@ class Body(Model):
         return values
 
     def claimed_scope(self) -> tuple[int, int] | None:
-        """Return the orgId and tenantId that the body contains, to compare with the token's; None if it has none."""
+        """Return the orgId and tenantId that the body contains, for comparison with those of the token; None if it has
+        none."""
         return None
 
     def claimed_domains(self) -> Sequence[int]:
@@ -278,7 +280,7 @@ def _several_spellings(model: type[Body]) -> list[list[str]]:
 
 
 class ScopedIfGiven(Body):
-    """A body with optional orgId and tenantId, which must be the token's."""
+    """A body with optional orgId and tenantId. If they are given, they must be those of the token."""
 
     orgId: Whole | None = Field(  # noqa: N815
         default=None, description="Number of the token's organization; needs tenantId beside it."
@@ -324,10 +326,10 @@ class InDomain(Scoped):
 class Gate:
     """The checks before an operation: authentication, claims of bodies, roles, limits of a tenant.
 
-    large_bodies: one large body is parsed at a time, of each tenant in turn, with a pause after it. The parser holds
-    the interpreter lock for 15 to 60 ms; with 40 parsing threads the event loop waited for seconds. small_bodies: by
-    tenant. Each pass of the event loop parses some, of each tenant in turn, for a few milliseconds at most. Without
-    this limit, 400 bodies of 60 KB at the same time blocked the event loop for 2 s.
+    large_bodies: a limiter. Only one large body is parsed at a time, with a pause after it; the tenants take turns. The
+    parser holds the interpreter lock for 15 to 60 ms; with 40 parsing threads the event loop waited for seconds.
+    small_bodies: a limiter by tenant. Each pass of the event loop parses small bodies for a few milliseconds at most;
+    the tenants take turns. Without this limit, 400 bodies of 60 KB at the same time blocked the event loop for 2 s.
     """
 
     def __init__(self, tokens: Authenticator, domains: DomainOwners) -> None:

@@ -5,7 +5,8 @@ others.
         bound = await nursery.start(serve_http, [Listener(app, settings.http_bind, tls)], stop)
 
 `stop` closes the listeners and the connections that wait for a request. Running requests may finish within `drain_s`.
-At the limit, `connections` chooses the connection to close for a new one. A parked request (`peer`) does not count.
+At the limit, the module `connections` chooses the connection to close for a new one. A parked request (see `peer`) does
+not count.
 
 If the peer is a proxy in `trusted_proxies`, the client's address comes from X-Forwarded-For.
 """
@@ -64,7 +65,8 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An app on an address, with or without TLS. trusted_proxies: networks of proxies whose X-Forwarded-For is used.
+    """An app on an address, with or without TLS. trusted_proxies: networks of the proxies whose X-Forwarded-For is
+    used.
 
     setting: name of the setting with the address, for messages.
     """
@@ -128,8 +130,8 @@ async def _open(listener: Listener, limits: Limits) -> "_Acceptor":
 
 
 class _Acceptor:
-    """One listening socket and its connections. closing: it serves no more requests. turn: lock that its TLS handshakes
-    share."""
+    """One listening socket and its connections. closing: it accepts no more requests. turn: a lock that its TLS
+    handshakes share."""
 
     def __init__(
         self, listener: Listener, socket: trio.socket.SocketType, context: ssl.SSLContext | None, limits: Limits
@@ -165,7 +167,7 @@ class _Acceptor:
 
     def close(self) -> None:
         """Stop accepting, and close the connections that wait for a request. A connection with a running request ends
-        after it."""
+        after that request."""
         self.socket.close()
         self.closing = True
         for connection in self.table.waiting():
@@ -175,7 +177,7 @@ class _Acceptor:
     def park(self, connection: Connection, parks: bool) -> None:
         """Stop counting a parked request, and count it when it continues.
 
-        At the limit it continues nevertheless; the next connections that end do not make room then.
+        A request may continue above the limit. Then the next connection that ends makes no room for another.
         """
         if parks and connection not in self._parked:
             self._parked.add(connection)

@@ -1,8 +1,8 @@
 """A form with one file (multipart/form-data): the fields become a body model, and the file goes to a keeper.
 
-The file is passed on in parts and is never whole in memory. Fields may follow the file, so the form is validated at the
-end; the file of an invalid form is discarded. python-multipart parses the form (RFC 7578). A preamble is an error: RFC
-2046 allows it, but no HTTP client sends one.
+The file is passed on in parts and is never whole in memory. Fields may come after the file, so the form is validated at
+the end; the file of an invalid form is discarded. python-multipart parses the form (RFC 7578). A preamble is an error:
+RFC 2046 allows it, but no HTTP client sends one.
 """
 
 import logging
@@ -121,7 +121,7 @@ KIND: Final = "multipart/form-data"
 FILE: Final = "file"
 LONGEST_FIELD: Final = 65_536
 AROUND_FILE: Final = 1 << 17
-"""Maximum octets of a form in addition to its file."""
+"""Maximum octets of a form without its file."""
 
 FormT = TypeVar("FormT", bound=Body)
 
@@ -162,7 +162,7 @@ class Reader(Generic[FormT]):
     async def read(self, request: Request, *, keeps: bool) -> Upload[FormT]:
         """Return the form and its file. keeps: False to validate the form without storing the file.
 
-        WrongContentType, TooLarge, Invalid; StoreFull, OSError. After an error the file is deleted.
+        Raises WrongContentType, TooLarge, Invalid, StoreFull, OSError. After an error the file is deleted.
         """
         receiver = _Receiver(self._keeper, self._limit, keeps=keeps)
         try:

@@ -81,12 +81,12 @@ def test_a_newer_or_equal_state_is_accepted() -> None:
     ("state", "reason"),
     [
         pytest.param(replace(WANTED, version=4), "older", id="older"),
-        pytest.param(replace(WANTED, users=()), "another content", id="changed"),
+        pytest.param(replace(WANTED, users=()), "different content", id="changed"),
         pytest.param(replace(WANTED, instance=8, version=9), "another's", id="of another instance"),
     ],
 )
 def test_an_older_changed_or_foreign_state_is_refused(state: State, reason: str) -> None:
-    """A changed state has the same version and another content; a foreign one is of another instance."""
+    """A changed state has the same version and different content; a foreign one is of another instance."""
     at = follow(Position(), WANTED, instance=7)
     with pytest.raises(WireError, match=reason):
         follow(at, state, instance=7)
@@ -98,7 +98,7 @@ def test_the_digest_depends_only_on_the_content_of_a_state() -> None:
 
 
 def test_duplicate_user_names_are_refused() -> None:
-    with pytest.raises(WireError, match="users: one of them twice"):
+    with pytest.raises(WireError, match="users: duplicate entry"):
         received(sent(replace(WANTED, users=(ANN, ANN))))
 
 

@@ -203,7 +203,7 @@ async def test_scheduled_rotation_with_a_broken_machine(areas: Areas, host: Host
     await areas.agents.change_settings(areas.domain, 0, {"rotateDays": 30})
     policies = Failing(areas.policies)
     states = States(areas.store, areas.vault, policies, clock)
-    rotations = Rotations(areas.store, areas.vault, states, areas.agents.orders, clock)
+    rotations = Rotations(areas.store, areas.vault, areas.cluster, states, areas.agents.orders, clock)
     before = areas.store.changes
     await rotations.sweep()
     assert areas.store.changes == before

@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from sallyport.base.log import set_level
 from sallyport.base.setting_values import ANYWHERE
+from sallyport.events.outlets.log import LoginLog
 from sallyport.events.outlets.service import BATCH, Outlets
 from sallyport.events.outlets.transport import Target, parse_target
 from sallyport.metrics import OutletMetrics
@@ -59,13 +60,15 @@ async def carried(store: SqliteStore, *targets: Target, in_log: bool = False) ->
         targets,
         Egress(ANYWHERE),
         metrics,
-        in_log=in_log,
         changes=True,
+        has_gaps=False,
         domain=lambda _id: "corp",
         pseudonyms=lambda: None,
     )
     async with trio.open_nursery() as nursery:
-        await nursery.start(outlets.run)
+        nursery.start_soon(outlets.run)
+        if in_log:
+            await nursery.start(LoginLog(store, lambda _id: "corp", lambda: 0).run)
         await until(lambda: len(metrics.waiting) == 2 * len(targets))
         yield metrics
         nursery.cancel_scope.cancel()

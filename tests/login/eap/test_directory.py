@@ -235,7 +235,7 @@ async def test_a_computer_by_its_host_name(nas: Nas) -> None:
     ]  # fmt: skip
 
 
-async def test_a_code_behind_the_password(nas: Nas, script: Script) -> None:
+async def test_a_code_appended_to_the_password(nas: Nas, script: Script) -> None:
     """The last six digits are not part of the bind if the user's second factor is a code."""
     await configure(nas)
     script.begins = Outcome.CODE

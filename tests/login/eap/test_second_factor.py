@@ -64,7 +64,7 @@ async def test_a_password_that_changes_while_a_push_waits(nas: Nas, script: Scri
     assert [reason for reason, *_ in await nas.outcomes()] == [Reason.WRONG_PASSWORD]
 
 
-async def test_a_code_behind_the_password(nas: Nas, script: Script) -> None:
+async def test_a_code_appended_to_the_password(nas: Nas, script: Script) -> None:
     """If the tunnel carries the password itself, a code may follow the password."""
     script.begins = Outcome.CODE
     ended = await nas.log_in(ttls(in_ttls_pap(ANN, b"hello123456")))
@@ -160,7 +160,9 @@ async def test_monitor_mode_sends_no_push(nas: Nas, script: Script) -> None:
 
 
 @pytest.mark.parametrize(("typed", "would"), [(b"hello", "reject"), (b"hello123456", "challenge")])
-async def test_monitoring_sees_a_code_behind_the_password(nas: Nas, script: Script, typed: bytes, would: str) -> None:
+async def test_monitoring_sees_a_code_appended_to_the_password(
+    nas: Nas, script: Script, typed: bytes, would: str
+) -> None:
     """If only a code would do, monitoring records a reject for TTLS-PAP, which cannot ask for one, and an accept if the
     code follows the password.
     """

@@ -1,6 +1,7 @@
 """The outcomes that the fallback covers, and those that it never covers."""
 
 import pytest
+import structlog
 import trio
 from trio.testing import MockClock
 
@@ -49,6 +50,22 @@ async def test_unreachable_then_open(listener: FakeListener, areas: Areas, scrip
     assert await ended(listener) == (*verdict(fallback), "provider unreachable, circuit open", "local+scripted")
     assert len(script.started) + len(script.verified) == asked
     assert attached(areas).provider.is_open
+
+
+async def test_a_call_that_fails_is_logged(listener: FakeListener, areas: Areas, script: Script) -> None:
+    """The log event names the domain, the provider and the error."""
+    script.fails = ProviderError("away")
+    with structlog.testing.capture_logs() as logs:
+        await ended(listener)
+    assert [each for each in logs if each["event"] == "mfa_provider_unreachable"] == [
+        {
+            "event": "mfa_provider_unreachable",
+            "log_level": "warning",
+            "domain": areas.domains.table.present(areas.domain).name,
+            "provider": "scripted",
+            "error": "away",
+        }
+    ]
 
 
 @BOTH
@@ -184,7 +201,7 @@ class Busy:
     def __call__(self) -> None:
         self.calls += 1
         if self.calls <= self.times:
-            raise ProviderError("asks to be left alone (HTTP 429)", retry_after_s=self.for_s, limited=True)
+            raise ProviderError("rate limit reached (HTTP 429)", retry_after_s=self.for_s, limited=True)
 
 
 @pytest.mark.parametrize("typed", ["hello", "hello123456"])

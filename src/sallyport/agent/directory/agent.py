@@ -26,11 +26,11 @@ from sallyport.directory.entry import Batch, Entry
 from sallyport.directory.reading.reader import LdapReader
 
 SEND_AT: Final = 500
-"""Number of entries that are sent at once, since the reader yields a few at a time."""
+"""Number of entries that are collected before they are sent, since the reader yields only a few at a time."""
 
 APPLY_US: Final = 1800 * SECOND
-"""Time that the service has to apply a run, in microseconds. Then another run is sent, since the import may have
-failed."""
+"""Time limit for the service to apply a run, in microseconds. After it the agent sends another run, since the import
+may have failed."""
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The summary of a run. counts: number of entries by kind. job: id of the service's import."""
+    """The summary of a run. counts: number of entries of each kind. job: id of the import in the service."""
 
     full: bool
     counts: Mapping[str, int]
@@ -51,7 +51,7 @@ class RunSummary:
 
 
 class StateFile:
-    """An agent's state in JSON; the agent can restore a lost one."""
+    """The JSON file of an agent's state. If the file is lost, the next run is complete and writes it again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -65,7 +65,7 @@ class StateFile:
         return value if isinstance(value, dict) else {}
 
     def save(self, value: Mapping[str, object]) -> None:
-        """Save the state, which is on disk on return. Raises ConfigError."""
+        """Save the state; it is on disk when this returns. Raises ConfigError."""
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         disk.write(self._path, json.dumps(value).encode() + b"\n")
@@ -91,11 +91,11 @@ class DirectoryAgent:
         self._clock = clock
 
     async def once(self, *, full: bool = False, patient: bool = False) -> RunSummary:
-        """Send one run: complete if `full` or due, else the changes.
+        """Send one run: a complete one if `full` is set or a complete run is due, else only the changes.
 
-        patient: raise ServiceAway while the service may still be applying the last run, whose changes would be sent
-        again. ServiceAway, ServiceRefused, ConfigError; ReadError: the directory cannot be read. An error changes
-        nothing.
+        patient: raise ServiceAway while the service may still be applying the last run; otherwise its changes would be
+        sent again. Raises ServiceAway, ServiceRefused, ConfigError; ReadError: the directory cannot be read. After an
+        error nothing has changed in the service.
         """
         await self._in_thread(self._prepare_key)
         sender = Sender(self._ask, self._settings.domain_id, self._settings.name)
@@ -124,7 +124,8 @@ class DirectoryAgent:
         return RunSummary(full, counts + Counter(refused=sender.refused), job)
 
     async def dry_run(self, report: Callable[[str], None], *, full: bool = False) -> None:
-        """Report the entries that a run would send, each as a line of JSON, without the service. ReadError."""
+        """Report the entries that a run would send, each as a line of JSON, without contacting the service. Raises
+        ReadError."""
         cursor = self._saved("cursor")
         async with self._reader.read(self._settings.source, cursor, full=full) as batches:
             async for batch in batches:
@@ -167,11 +168,12 @@ class DirectoryAgent:
             log.warning("agent_file_unusable", reason=str(error))
 
     def _is_full_due(self, now: int) -> bool:
-        """Return whether a complete run is due; also if the time of the last one is unknown, or in the future."""
+        """Return whether a complete run is due; also if the time of the last complete run is unknown or in the
+        future."""
         return not iso(now - int(self._settings.full_every_s * SECOND)) < self._saved("full_at") <= iso(now)
 
     def _is_applying(self, cursor: str, now: int) -> bool:
-        """Return whether the service may still be applying the last run, by its cursor."""
+        """Return whether the service may still be applying the last run. cursor: that of the last applied run."""
         just_sent = iso(now - APPLY_US) < self._saved("sent_at") <= iso(now)
         return just_sent and cursor != self._saved("cursor")
 

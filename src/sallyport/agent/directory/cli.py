@@ -1,4 +1,4 @@
-"""`sallyport agent directory`: the agent, as systemd or a person starts it."""
+"""The command `sallyport agent directory`, by which systemd or a person starts the agent."""
 
 import os
 import signal
@@ -35,10 +35,10 @@ log = structlog.get_logger()
     "path",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="The file that `sallyport agent key create --kind directory` has made.",
+    help="Configuration file, as `sallyport agent key create --kind directory` prints it.",
 )
-@click.option("--once", is_flag=True, help="Read and send once, and end.")
-@click.option("--full", is_flag=True, help="With --once and --dry-run: everything, not only changes.")
+@click.option("--once", is_flag=True, help="Read and send the directory once, then exit.")
+@click.option("--full", is_flag=True, help="With --once or --dry-run: all entries, not only the changes.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and send nothing.")
 @click.option(
     "--log-level",
@@ -48,7 +48,7 @@ log = structlog.get_logger()
 )
 @click.pass_obj
 def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run: bool, log_level: str) -> None:
-    """Read a directory that the service does not reach, and send its groups, units and users to the service."""
+    """Read a directory to which the service cannot connect, and send its groups, units and users to the service."""
     logging.configure(level=log_level)
     if not has_ldap():
         raise StartError(WITHOUT_LDAP)
@@ -75,7 +75,7 @@ def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run:
 
 
 async def _run(agent: DirectoryAgent) -> None:
-    """Work until SIGTERM or SIGINT."""
+    """Run the agent until SIGTERM or SIGINT."""
     systemd = Notifier(os.environ)
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as nursery:
@@ -90,8 +90,8 @@ async def _run(agent: DirectoryAgent) -> None:
 
 
 async def _report_alive(systemd: Notifier, every_s: float) -> None:
-    """Reset systemd's watchdog at an interval. Each step of the work has its own time limit, so a live event loop is
-    enough."""
+    """Reset systemd's watchdog at an interval. It checks only that the event loop runs, since each step of the work has
+    its own time limit."""
     while True:
         systemd.alive()
         await trio.sleep(every_s)

@@ -1,8 +1,9 @@
-"""Runs and their batches, sent until the service has stored them.
+"""Sending runs and their batches until the service has stored them.
 
-A request to a service that is away is repeated for some minutes; then the run is abandoned, and nothing of it is
-applied. An entry that the service does not accept must not block all others: its batch is halved until the entry is
-alone. Then it is sent as an entry that cannot be used, so that it does not count as removed.
+If the service is unavailable, a request is repeated for five minutes; then the run is abandoned, and nothing of it is
+applied. An entry that the service does not accept must not block the others: its batch is halved until the entry is
+alone in a batch. Then the entry is sent as a problem: an entry that exists but cannot be used, so that the service does
+not treat it as removed.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +28,8 @@ Wire = Mapping[str, object]
 
 
 Ask = Callable[[str, Wire], Awaitable[Wire]]
-"""A function that sends a body to a path with the agent's key and returns the answer. ServiceAway, ServiceRefused."""
+"""A function that sends a body to a path with the agent's key and returns the answer. It raises ServiceAway or
+ServiceRefused."""
 
 
 class Sender:
@@ -60,14 +62,14 @@ class Sender:
     async def finish(self, cursor: str, *, complete: bool) -> int:
         """Finish the run; return the id of the import that applies it. Raises ServiceAway, ServiceRefused.
 
-        complete: the service removes the entries that the run does not have.
+        complete: the service removes the entries that are not in the run.
         """
         complete &= self._is_whole
         body = {"runId": self._run_id, "sequence": self._sequence, "complete": complete, "cursor": cursor}
         return _number(await self._until_taken("finish", body), "jobId")
 
     async def _send(self, batch: Sequence[Wire]) -> None:
-        """Send a batch, or the entries of it that the service accepts."""
+        """Send a batch. If the service refuses it, send those entries of the batch that the service accepts."""
         batch = self._without_dropped(batch)
         if not batch:
             return
@@ -84,7 +86,7 @@ class Sender:
             await self._send_problem(batch[0], error)
 
     async def _send_problem(self, entry: Wire, error: ServiceRefused) -> None:
-        """Send a refused entry again as one that exists and cannot be used."""
+        """Send a refused entry again, as an entry that exists but cannot be used."""
         self.refused += 1
         log.warning("directory_entry_refused", dn=str(entry.get("dn", ""))[:_MAX_TEXT], reason=str(error))
         self._dropped_dn = entry.get("dn")
@@ -97,7 +99,8 @@ class Sender:
             self._is_whole = False  # the service does not know the entry, so it must not remove missing entries
 
     def _without_dropped(self, batch: Sequence[Wire]) -> Sequence[Wire]:
-        """Leave out the members of a group whose first part was refused: they would join the group before it."""
+        """Return the batch without further parts of a group whose first part was refused: the service would add their
+        members to the preceding group."""
         kept = []
         for entry in batch:
             if entry.get("continued") and entry.get("dn") == self._dropped_dn:
@@ -110,7 +113,7 @@ class Sender:
         self._sequence = _number(await self._until_taken("batch", body), "sequence")
 
     async def _until_taken(self, operation: str, body: Wire) -> Wire:
-        """Send a request until it is answered, for some minutes. Raises ServiceAway, ServiceRefused."""
+        """Send a request, and repeat it for GIVE_UP_S until it is answered. Raises ServiceAway, ServiceRefused."""
         waits, until = BackOff(most_s=30.0), trio.current_time() + GIVE_UP_S
         while True:
             try:
@@ -118,7 +121,7 @@ class Sender:
             except ServiceAway as error:
                 wait_s, reason = waits.failed(error.after_s), error
             except ServiceRefused as error:
-                # The service is still at work on the same request, whose answer was lost.
+                # The service is still processing an earlier copy of this request, whose answer was lost.
                 if error.status != _CONFLICT or operation == "begin":
                     raise
                 wait_s, reason = waits.failed(), ServiceAway(str(error))

@@ -1,4 +1,4 @@
-"""The `[directory]` table of the agent's file."""
+"""The `[directory]` table of the agent's configuration file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +33,8 @@ class DirectorySettings:
 
 
 def settings_of(file: AgentFile) -> DirectorySettings:
-    """Return the settings in the table of an agent's file. ConfigError: a key is missing, unknown or wrong; the message
-    does not repeat values."""
+    """Return the settings in the `[directory]` table of an agent's file. ConfigError: a key is missing, unknown or
+    wrong. The message does not contain values."""
     table = file.own
     found = DirectorySettings(
         domain_id=table.number("domain", 0, 1, _MAX_ID),
@@ -76,7 +76,7 @@ def _account(table: Table) -> Account | None:
 
 
 def _authorities(table: Table) -> str | None:
-    """Return certificates in PEM, given as text or as the path of a file."""
+    """Return the trusted certificates in PEM. The file has them as text or as the path of a PEM file."""
     text = table.long_text("ca_certificate")
     if not text:
         return None

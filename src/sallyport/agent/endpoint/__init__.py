@@ -1,20 +1,21 @@
-"""The endpoint agent: it manages accounts, groups, sudo, SSH keys and passwords of a Linux host by the service's state.
+"""The endpoint agent: it manages accounts, groups, sudo, SSH keys and passwords of a Linux host as the service's state
+demands.
 
-    poll > verify > plan > execute, one step after the other > rotate > report
+    poll > verify > plan > execute each step > rotate > report
 
-Each pass compares the host with the state and plans the difference, so that it does not depend on the end of the last
-pass: after a crash, a full disk or a lock the next pass continues. The memory has only facts that the host itself does
-not show: the agent's own accounts, the handled orders, an unfinished rotation.
+Each pass compares the host with the state and plans the difference. So a pass does not depend on the result of the
+previous one: after a crash, a full disk or a locked file the next pass continues. The memory has only facts that cannot
+be read from the host itself: which accounts are the agent's, which orders it has carried out.
 
-The agent runs as root and writes among files of other users. Programs get argument lists and a fixed environment.
-Passwords are passed over standard input. Names are checked before use. Files are written through directories that no
-other user can change.
+The agent runs as root and writes files in directories of other users. Programs get argument lists and a fixed
+environment. Passwords are passed over standard input. Names are checked before use. Files are written only through
+directories that no other user can change.
 
-    cli         the commands, each of which imports its own modules; wiring: builds the parts, and removes the accounts
+    cli         the commands, each of which imports its own modules; wiring: builds the parts, and locks the accounts
     daemon      the loop; agent: one pass; service: the requests; identity: registration
-    plan        the steps from host and state; change: those of one account; executor: the changes of the host
+    plan        the steps that turn the host into the state; change: changes of one account; executor: executes steps
     accounts    the accounts of the host; files, processes: access to its files and processes
-    sudoers     rights; keys: SSH keys; discovery: the accounts, as reported to the service
+    sudoers     sudo rights; keys: SSH keys; discovery: the accounts, as reported to the service
     rotation    rotation of passwords; passwords: new passwords and their hashes
     memory      the memory of the agent, and the service's time
 """

@@ -1,4 +1,4 @@
-"""The local accounts and groups of a host, as passwd(5), shadow(5), group(5) and login.defs(5) have them."""
+"""The local accounts and groups of a host, read from passwd(5), shadow(5), group(5) and login.defs(5)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from sallyport.agent.endpoint.files import Files
 from sallyport.base.clock import SECOND
 
 MANAGED_GROUP: Final = "sallyport-managed"
-"""Group of all accounts that the agent manages, by which administrators recognize them."""
+"""The group of all accounts that the agent manages. Administrators recognize managed accounts by this group."""
 DAY: Final = 86_400 * SECOND
 EXPIRED: Final = 1
 """Expiry day of a locked account, as usermod(8) recommends."""
@@ -16,8 +16,8 @@ EXPIRED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A local account. password: the field of shadow(5). expires: days since 1970; None: never. groups: names of the
-    groups that list it."""
+    """A local account. password: the password field of shadow(5). expires: days since 1970; None: never. groups: names
+    of the groups that list the account as a member."""
 
     name: str
     uid: int
@@ -31,13 +31,13 @@ class Account:
 
     @property
     def locked(self) -> bool:
-        """Whether the account is locked and expired: neither a password nor a key opens it."""
+        """Whether the account is locked and expired, so that neither a password nor an SSH key is accepted."""
         return self.expires == EXPIRED and self.password.startswith("!")
 
 
 @dataclass(frozen=True, slots=True)
 class LocalGroup:
-    """A local group. members: names, in the order of the file."""
+    """A local group. members: user names, in the order of group(5)."""
 
     name: str
     gid: int

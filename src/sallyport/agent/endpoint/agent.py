@@ -43,7 +43,8 @@ from sallyport.base.text import counted
 from sallyport.base.wire import dumps, loads
 
 _WRONG_CLOCK_US: Final = 300 * SECOND
-"""Error of the host's clock that makes Kerberos and one-time passwords fail. The agent reports a larger error."""
+"""Difference between the clocks of host and service above which the agent reports drift: with a larger difference
+Kerberos and one-time passwords fail."""
 
 
 MessageT = TypeVar("MessageT", Report, PrivilegeStatus)
@@ -57,14 +58,14 @@ class StateFile:
         self._write = write
 
     def read(self) -> object:
-        """Return the envelope of the state. WireError: there is none."""
+        """Return the signed envelope of the state. WireError: the file is missing or invalid."""
         try:
             return loads(self._path.read_bytes(), most=MAX_STATE)
         except OSError as error:
             raise WireError(str(error.strerror)) from None
 
     def put(self, answer: object) -> None:
-        """Store the envelope of a state; it is on disk when this returns. Raises ConfigError."""
+        """Store the signed envelope of a state; it is on disk when this returns. Raises ConfigError."""
         self._write(self._path, dumps(answer))
 
 
@@ -117,7 +118,7 @@ class Endpoint:
         return True
 
     def _position(self) -> Position:
-        """Return the position to compare a newer state with: after a crash the stored state may be ahead of the
+        """Return the position with which a new state is compared. After a crash the stored state may be newer than the
         memory."""
         at = self._memory.now.position
         if self.state is not None and self.state.version > at.version:
@@ -125,7 +126,7 @@ class Endpoint:
         return at
 
     def preview(self) -> Plan | None:
-        """Return the plan of a pass with the newest state, without changing anything. None: no state.
+        """Return the plan of a pass with the newest state, without changing anything; None if there is no state.
 
         Raises ServiceAway, ServiceRefused, WireError.
         """
@@ -138,39 +139,38 @@ class Endpoint:
         return plan(state, read(self._executor.files), self._executor, self.now(), rotating=self._rotator.unended)
 
     def _stored_state(self) -> State | None:
-        """Return the state on disk; None if its signature is no longer valid, or it is not the accepted one."""
+        """Return the state on disk; None if it is missing, or older than the memory, or its signature is invalid."""
         try:
             signed = open_envelope(self._states.read())
             state = believe(signed, self._identity.remembers) if signed else None
             if state is not None:
                 follow(self._memory.now.position, state, instance=self._identity.instance)
-                self._identity.follow(state.key)  # a crash may have prevented this
+                self._identity.follow(state.key)  # not yet done if the agent crashed after it stored the state
         except WireError:
             return None
         return state
 
     def now(self) -> int:
-        """Return the service's time in microseconds, as far as the agent knows it."""
+        """Return the agent's estimate of the service's time, in microseconds."""
         return self._clock.now(self._memory.now.anchor)
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether work is left that needs the service."""
+        """Whether a rotation or an order of the service is unfinished."""
         return bool(self._rotator.unended or (self.state is not None and any(self._open_triggers(self.state))))
 
     def next_expiry(self) -> int | None:
-        """Return the next expiry of an account that had not expired at the last pass, in microseconds; it may be
-        past."""
+        """Return the earliest expiry of an account that had not expired at the last pass, in microseconds; it may be in
+        the past by now. None: no such account."""
         expiries = (user.expires for user in self.state.users) if self.state else ()
         return min((at for at in expiries if at is not None and at > self._passed_at), default=None)
 
     # --- one pass ---------------------------------------------------------------------------------------------
 
     def run(self, *, look: bool = False) -> tuple[Report, PrivilegeStatus] | None:
-        """Apply the state to the host; return the messages for the service. look: discover accounts even without an
-        order. None: there is no state.
+        """Apply the state to the host; return the messages for the service, or None if there is no state.
 
-        HostError: the host's files cannot be read at all.
+        look: discover accounts even without an order of the service. HostError: the host's files cannot be read at all.
         """
         state = self.state
         if state is None:
@@ -215,7 +215,7 @@ class Endpoint:
         )
 
     def _execute(self, steps: tuple[Step, ...]) -> Iterator[Action]:
-        """Execute every step, also after a failed one; yield the actions."""
+        """Execute every step, even if a previous step has failed; yield the actions."""
         for step in steps:
             self._alive()
             error = _try(step)
@@ -223,7 +223,7 @@ class Endpoint:
             yield Action(step.kind, step.name, printable(detail, 500), printable(error, 500))
 
     def _reconcile(self, actions: list[Action]) -> str:
-        """Reconcile an interrupted rotation. Return its user if it is still unfinished, else empty text."""
+        """Reconcile an interrupted rotation. Return its user if the rotation is still unfinished, else empty text."""
         try:
             action = self._rotator.reconcile()
         except (ServiceAway, HostError, ConfigError) as error:
@@ -267,7 +267,7 @@ class Endpoint:
                 yield Outcome(trigger.id, printable("; ".join(errors), 500))
 
     def _own_outcomes(self, state: State, actions: list[Action]) -> list[Outcome]:
-        """Return the outcomes of the triggers that a pass itself carries out: SYNC and DISCOVER."""
+        """Return the outcomes of the SYNC and DISCOVER triggers, which every pass carries out."""
         failed = sum(1 for action in actions if action.error)
         error = f"{failed} of {counted(len(actions), 'action')} failed" if failed else ""
         sync = [Outcome(each.id, error) for each in self._open_triggers(state) if each.kind is TriggerKind.SYNC]
@@ -302,7 +302,7 @@ def _try(step: Step) -> str:
 
 
 def _bounded(message: MessageT) -> MessageT:
-    """Return a message within the limit of the service, with truncated lists."""
+    """Return a message with its lists truncated to the service's limit of MAX_REPORT octets."""
     while len(dumps(message)) > MAX_REPORT:
         message = replace(message, drift=message.drift[: len(message.drift) // 2])
         if isinstance(message, Report):
@@ -313,7 +313,7 @@ def _bounded(message: MessageT) -> MessageT:
 
 
 def _system() -> str:
-    """Return the operating system and kernel of the host, for people."""
+    """Return the operating system and kernel of the host as readable text."""
     import platform  # imported here, to keep the start short
 
     try:

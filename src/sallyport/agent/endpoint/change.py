@@ -1,4 +1,4 @@
-"""The changes of an existing account that the state requires, and the drift that others caused."""
+"""The changes of an existing account that the state requires, and the drift: changes that others have made."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ SUDO_GROUPS = frozenset({"sudo", "wheel", "admin"})
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of an account. arguments: those of usermod; empty if nothing changes. granted: the groups that the
-    account then has from the agent."""
+    """A change of an account. arguments: the arguments of usermod; empty if nothing changes. granted: the groups that
+    the account then has only because of the agent."""
 
     arguments: tuple[str, ...]
     detail: str
@@ -33,9 +33,9 @@ def change(
     memory: Memory,
     settings: Settings,
 ) -> Change:
-    """Return the change of an active account to the desired state. groups: the groups that the user gets."""
+    """Return the change that brings an active account to its desired state. groups: the groups that the user gets."""
     wanted = {MANAGED_GROUP, *groups}
-    # Groups that others gave the account stay, unless they give rights that the account should not have.
+    # The account keeps groups that administrators gave it, unless a group gives rights that it should not have.
     foreign = account.groups - wanted - {*kept.granted, *memory.groups}
     rights = set() if user.privileged else foreign & (ROOT_GROUPS | SUDO_GROUPS)
     put_back = settings.put_back_privileges
@@ -57,7 +57,7 @@ def _edits(user: DesiredUser, account: Account) -> Iterator[tuple[list[str], str
     day = expiry_day(user.expires)
     if account.expires != day:
         yield ["--expiredate", "" if day is None else str(day)], "expiry"
-    # A lone `!` is a password that was never set: without it the account would be open.
+    # A lone `!` means that no password was ever set. Without the `!` anyone could log in, so it stays.
     if account.password.startswith("!") and account.locked:
         yield (["--unlock"] if account.password.strip("!") else []), "unlocked"
     if user.shell and account.shell != user.shell:

@@ -1,7 +1,7 @@
 """`sallyport agent endpoint`, `status` and `authorized-keys`: the commands on the host of an endpoint agent.
 
-They do not use the service's command line. Each imports its modules when it runs, since sshd waits for
-`authorized-keys` at each login.
+They do not use the service's command-line client. Each command imports its modules only when it runs, since sshd waits
+for `authorized-keys` at each login.
 """
 
 import os
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 CONFIG = Path("/etc/sallyport/endpoint-agent.toml")
 PATH = click.Path(path_type=Path)
-file_option = click.option("--config", type=PATH, default=CONFIG, show_default=True, help="The agent's file.")
+file_option = click.option(
+    "--config", type=PATH, default=CONFIG, show_default=True, help="Configuration file of the agent."
+)
 prefix_option = click.option(
-    "--prefix", type=PATH, default=Path("/"), help="The host's root directory; another one to try things out."
+    "--prefix", type=PATH, default=Path("/"), help="Root directory of the host; a value other than / is for tests."
 )
 
 
@@ -32,10 +34,10 @@ prefix_option = click.option(
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Show the planned steps, and change no account; a host that is not enrolled yet is enrolled first.",
+    help="Show the planned steps without changing accounts; a host that is not enrolled yet is enrolled first.",
 )
 def endpoint(*, config: Path, prefix: Path, once: bool, dry_run: bool) -> int:
-    """Manage accounts, groups, SSH keys and passwords of this host by the service's state."""
+    """Manage accounts, groups, SSH keys and passwords of this host as the service's state demands."""
     from contextlib import nullcontext
 
     from sallyport.agent import file
@@ -81,8 +83,10 @@ def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, dry_run: bool) -
 @click.command()
 @file_option
 def status(*, config: Path) -> int:
-    """Show the status of this host's endpoint agent: instance, state and accounts. Exit status 1: the agent is not
-    enrolled, or a rotation has not ended."""
+    """Show the status of this host's endpoint agent: instance, state and accounts.
+
+    The exit status is 1 if the agent is not enrolled, or if a rotation has not ended.
+    """
     from sallyport.agent import file
     from sallyport.agent.endpoint.identity import Identity
     from sallyport.agent.endpoint.wiring import AGENT, parts
@@ -105,17 +109,17 @@ def status(*, config: Path) -> int:
 @click.command("authorized-keys")
 @click.argument("user")
 @click.option(
-    "--keys-dir", type=PATH, default=Path("/var/lib/sallyport-keys"), help="The keys_dir of the agent's file."
+    "--keys-dir", type=PATH, default=Path("/var/lib/sallyport-keys"), help="keys_dir in the agent's configuration file."
 )
 def authorized_keys(*, user: str, keys_dir: Path) -> int:
-    """Print a user's keys for sshd (AuthorizedKeysCommand); none if the user has expired."""
+    """Print a user's SSH keys for sshd (AuthorizedKeysCommand); no key if the user has expired."""
     import re
 
     from sallyport.agent.endpoint.keys import LONGEST, authorized
     from sallyport.base.agentwire.fields import NAME
     from sallyport.base.clock import now_us
 
-    if not re.fullmatch(NAME, user):  # sshd runs this for every login name
+    if not re.fullmatch(NAME, user):  # sshd runs this command for any login name that a client sends
         return 0
     try:
         with (keys_dir / user).open("rb") as file:

@@ -1,7 +1,7 @@
 """The loop of the agent: it polls for the newest state, applies it to the host, and reports the result.
 
-One thread does one thing after the other. It mostly waits for the answer to a poll. It checks the host when an account
-expires, and periodically for changes by others. Without an answer the last state remains in force.
+A single thread does all work. It mostly waits for the answer to a poll. It checks the host when an account expires, and
+periodically for changes by administrators. If the service does not answer, the last state remains in force.
 """
 
 import signal
@@ -27,7 +27,7 @@ from sallyport.base.notify import Notifier
 from sallyport.base.text import counted
 
 POLL_S: Final = 25.0
-"""Longest wait of a poll: below the idle timeout of proxies, and below the service's heartbeat interval."""
+"""Maximum wait of a poll. It is shorter than the idle timeout of proxies and the service's heartbeat interval."""
 SOON_S: Final = 5.0
 """First delay before unfinished work is retried; it grows with each failure."""
 _UNSENT: Final = 20
@@ -39,7 +39,7 @@ class Stopped(Exception):
 
 
 class Stop:
-    """The handler of SIGTERM and SIGINT. A change of the host is completed; waiting ends at once."""
+    """The handler of SIGTERM and SIGINT. A signal ends a wait at once, but never interrupts a change of the host."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -51,7 +51,7 @@ class Stop:
             signal.signal(number, self.ask)
 
     def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Ask the agent to stop: now if it waits, else after the present step."""
+        """Ask the agent to stop: at once if it waits, else before its next wait."""
         self.asked = True
         if self._waiting:
             self._waiting = False
@@ -71,7 +71,8 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The environment of the agent. monotonic: seconds; pause: sleeps for seconds; say: writes a line of the log."""
+    """The environment of the agent. monotonic: the monotonic clock, in seconds. pause: sleeps for a number of seconds.
+    say: writes a line to the log."""
 
     systemd: Notifier
     stop: Stop
@@ -83,7 +84,7 @@ class Environment:
 def enrolled(enrol: Callable[[], Identity], environment: Environment, *, patient: bool) -> Identity | None:
     """Register, and return the agent's identity; None if the agent was stopped meanwhile.
 
-    patient: retry until the service answers; otherwise ServiceAway. Raises ServiceRefused, ConfigError.
+    patient: retry until the service answers; otherwise raise ServiceAway. Raises ServiceRefused, ConfigError.
     """
     back_off = BackOff()
     while True:
@@ -140,8 +141,10 @@ class Daemon:
             self._environment.systemd.stopping()
 
     def once(self) -> int:
-        """Poll, act and report once; return 0 if everything was done. ServiceAway, ServiceRefused, WireError: the poll
-        failed, and the present state was applied."""
+        """Poll, apply the state and report once; return the exit status, 0 if nothing failed.
+
+        ServiceAway, ServiceRefused, WireError: the poll failed, and the state on disk was applied.
+        """
         error: ServiceAway | ServiceRefused | WireError | None = None
         try:
             self._endpoint.poll(0)
@@ -153,7 +156,7 @@ class Daemon:
         return 0 if self._send_queued() == 0.0 and not failures else 1
 
     def turn(self) -> None:
-        """Poll once, apply the state if there is a reason, and report. Stopped."""
+        """Poll once, apply the state if it is new or a check is due, and report. Raises Stopped."""
         news, wait_s = False, 0.0
         try:
             with self._environment.stop.waiting():
@@ -202,7 +205,7 @@ class Daemon:
         return max(0.0, min(longest, self._until_due_s(), *(() if watchdog_s is None else (watchdog_s / 2,))))
 
     def _wait(self, seconds: float) -> None:
-        """Wait, and notify systemd's watchdog meanwhile. Stopped."""
+        """Wait, and notify systemd's watchdog meanwhile. Raises Stopped."""
         until = self._environment.monotonic() + seconds
         step_s = self._environment.systemd.alive_s or POLL_S
         while (left := until - self._environment.monotonic()) > 0:
@@ -244,7 +247,8 @@ class Daemon:
         return failures
 
     def _send_queued(self) -> float:
-        """Send the queued messages; return the seconds until the next attempt, 0 if all are sent. Stopped."""
+        """Send the queued messages; return the seconds until the next attempt, or 0 if no message is left. Raises
+        Stopped."""
         while self._unsent:
             message = self._unsent[0]
             try:
@@ -263,7 +267,7 @@ class Daemon:
         return 0.0
 
     def _log_once(self, what: str) -> None:
-        """Log an error once, not at each attempt."""
+        """Log an error unless it is the same as the last one."""
         if what != self._last_error:
             self._environment.say(what)
             self._environment.systemd.status(what)

@@ -1,5 +1,5 @@
-"""Discovery of a host: local accounts and groups, their sudo rules, keys and last logins; and accounts with root's
-rights."""
+"""Discovery of a host: local accounts and groups, with their sudo rules, keys and last logins. Also the accounts with
+root privileges."""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -34,15 +34,15 @@ _UTMP: Final = struct.Struct("<hh i 32s 4s 32s 256s hh i i i 16s 20s")
 """utmp(5) on 64-bit Linux: type, process, terminal, id, user, host, exit, session, seconds, microseconds, address."""
 _USER_PROCESS: Final = 7
 _NEWEST_LOGINS: Final = 5000
-"""Number of wtmp's newest records that are read: 2 MB."""
+"""Number of records that are read from the end of wtmp (2 MB)."""
 _MOST_KEYS: Final = 100
-"""Maximum number of keys of an account."""
+"""Maximum number of reported keys for each account."""
 _MOST_OCTETS: Final = MAX_REPORT // 2
-"""Maximum size of a discovery in octets; the rest of a report is for other content."""
+"""Maximum size of a discovery in octets: half of a report, since the report has other content too."""
 
 
 def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
-    """Return the accounts and groups of a host, within the limits of a message."""
+    """Return the accounts and groups of a host, truncated to the limits of a message."""
     files = executor.files
     sudoers = read_sudoers(files)
     logins = _last_logins(files, accounts)
@@ -66,10 +66,10 @@ def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
 
 
 def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tuple[Privilege, ...], tuple[Drift, ...]]:
-    """Return the accounts with root's rights, with the reasons, and the drift of rights.
+    """Return the accounts other than root that have root privileges, with the reasons; and the drift of privileges.
 
-    The rights of an account that the agent does not manage are drift if the account had none at the agent's first
-    check.
+    A managed account is drift if the state does not make it privileged. An account that the agent does not manage is
+    drift if it was not privileged at the agent's first check.
     """
     sudoers = read_sudoers(executor.files)
     before = executor.memory.now.privileged
@@ -90,7 +90,7 @@ def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tu
 
 
 def remember_privileged(found_now: Iterable[Privilege], executor: Executor) -> None:
-    """Store the privileged accounts of the first check, which later checks compare with. Raises ConfigError."""
+    """Store the privileged accounts of the first check; later checks are compared with them. Raises ConfigError."""
     memory = executor.memory.now
     if memory.privileged is None:
         names = tuple(each.name for each in found_now if not each.managed)
@@ -98,7 +98,7 @@ def remember_privileged(found_now: Iterable[Privilege], executor: Executor) -> N
 
 
 def _reasons(account: Account, accounts: Accounts, sudoers: Sudoers) -> Iterable[str]:
-    """Yield the reasons for an account's root rights."""
+    """Yield the reasons why an account has root privileges; none if it does not."""
     if account.uid == 0:
         yield "uid 0"
     own = accounts.groups.values()
@@ -108,7 +108,7 @@ def _reasons(account: Account, accounts: Accounts, sudoers: Sudoers) -> Iterable
     for rule in sudoers.of(account, accounts):
         yield printable(f"{rule.file}: {rule.text}", 500)
     if not sudoers.rules:
-        # The rules about these groups are in files that cannot be read.
+        # No sudoers rule could be read: assume the usual rules for these groups.
         for name in sorted(groups & SUDO_GROUPS):
             yield f"group {name}"
 
@@ -145,7 +145,8 @@ def _keys(account: Account, accounts: Accounts, executor: Executor) -> tuple[Fou
 
 
 def _last_logins(files: Files, accounts: Accounts) -> Mapping[str, int]:
-    """Return the last login of each account, in microseconds; from lastlog, else from the end of wtmp."""
+    """Return the time of each account's last login, in microseconds; from lastlog, or from the end of wtmp if there is
+    no lastlog."""
     try:
         lastlog = files.records("/var/log/lastlog", _LASTLOG.size, {account.uid for account in accounts.users.values()})
         if lastlog is not None:
@@ -180,7 +181,7 @@ def _id(number: int) -> int:
 
 
 def _within(discovery: Discovery) -> Discovery:
-    """Return a discovery within the limit of a message. Accounts and groups with the lowest ids are kept."""
+    """Return a discovery truncated to _MOST_OCTETS. The accounts and groups with the lowest ids are kept."""
     while len(dumps(discovery)) > _MOST_OCTETS:
         accounts, groups = discovery.accounts, discovery.groups
         kept = (accounts[: len(accounts) * 3 // 4], groups[: len(groups) * 3 // 4])

@@ -1,5 +1,5 @@
-"""The changes of a host, made one at a time, in its files and by its own programs. Each change is recorded before or
-after it is made, so that after a crash the next run knows the state of the host."""
+"""The changes of a host, made one at a time. They write its files, or run its own programs such as usermod. Each change
+is recorded before or after it is made, so that after a crash the next pass knows the state of the host."""
 
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -27,15 +27,16 @@ from sallyport.base.errors import HostError
 from sallyport.base.text import counted
 
 HANDED_OVER: Final = Mode(0o700)
-"""Owner and mode of a deleted account's home: it belongs to root, so that the next account of that uid does not get
+"""Owner (root) and mode of a deleted account's home directory. A later account with the same uid therefore does not own
 it."""
 LONGEST_S: Final = 90.0
-"""Time limit of a program. shadow's programs wait 15 s for a lock; the rest is for copying a home directory."""
+"""Time limit of a program. The programs of shadow wait up to 15 s for a lock; the rest is for moving a home
+directory."""
 _ENVIRONMENT: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 BUSY: Final = 8
-"""Exit status of userdel: the account has processes."""
+"""Exit status of userdel if the account has processes."""
 EXISTS: Final = 9
-"""Exit status of useradd and groupadd: the name is in use, on the host or in a directory that the host queries."""
+"""Exit status of useradd and groupadd if the name is in use, on the host or in a directory that the host queries."""
 _MEANINGS: Final = {
     1: "the file is locked or cannot be written",
     BUSY: "in use",
@@ -48,11 +49,11 @@ Keys: TypeAlias = Literal["file", "command", "off"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options for this host in the agent's file.
+    """The options for this host in the agent's configuration file.
 
     keys: SSH keys are written to authorized_keys (file), to files for an AuthorizedKeysCommand (command), or not at all
-    (off). keys_dir: directory of the command's files. protected: accounts that the agent never changes, whatever the
-    state demands.
+    (off). keys_dir: directory of the files for the AuthorizedKeysCommand. protected: accounts that the agent never
+    changes, whatever the state demands.
     """
 
     keys: Keys = "file"
@@ -61,7 +62,7 @@ class Options:
 
 
 class ToolError(HostError):
-    """The failure of a program. status: its exit status."""
+    """The failure of a program. status: the exit status of the program."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -69,20 +70,22 @@ class ToolError(HostError):
 
 
 class Tools:
-    """shadow's programs and visudo, for the host whose root directory is `prefix`. They run without a shell, with
-    argument lists, a fixed environment, and a time limit."""
+    """The programs of shadow (useradd and others) and visudo, for the host whose root directory is `prefix`. They run
+    without a shell, with argument lists, a fixed environment, and a time limit."""
 
     def __init__(self, prefix: Path = Path("/")) -> None:
         self._prefix = () if prefix == Path("/") else ("--prefix", str(prefix))
         self._root = () if prefix == Path("/") else ("--root", str(prefix))
 
     def account(self, program: str, *arguments: str) -> None:
-        """Run useradd, usermod, userdel, groupadd, groupmod or groupdel. ToolError."""
+        """Run useradd, usermod, userdel, groupadd, groupmod or groupdel. Raises ToolError."""
         self._run([program, *self._prefix, *arguments])
 
     def set_password(self, name: str, password_hash: str) -> None:
-        """Set the hash of an account's password. It is passed over standard input, so that the list of processes does
-        not show it."""
+        """Set the password hash of an account. The hash is passed over standard input, so that ps(1) does not show it.
+
+        Raises HostError.
+        """
         if any(each in name + password_hash for each in ":\n\r\0"):
             raise HostError("a name or a hash that would change another line")
         self._run(["chpasswd", "--encrypted", *self._root], f"{name}:{password_hash}\n".encode())
@@ -142,7 +145,7 @@ class Executor:
     # --- accounts ---------------------------------------------------------------------------------------------
 
     def make_user(self, user: DesiredUser, groups: Sequence[str]) -> None:
-        """Make an account with its home, closed to passwords."""
+        """Make an account with its home directory. It accepts no password yet."""
         accounts = read(self.files)
         before = self.memory.now
         own = before.of(user.name) or Kept(user.name)
@@ -158,14 +161,15 @@ class Executor:
         try:
             self._tools.account("useradd", *options, user.name)
         except ToolError as error:
-            if error.status == EXISTS:  # the account is a directory's, or was made meanwhile
+            if error.status == EXISTS:  # the name is a directory's account, or was created meanwhile
                 self.memory.change(before)
             raise
         self._marked(user.name)
         self.give_home_back(user.name)
 
     def take_over(self, name: str, *, made: bool) -> None:
-        """Put an existing account into the managed group. made: useradd made it in a pass that crashed."""
+        """Put an existing account into the managed group. made: whether the agent's useradd has created it, in a pass
+        that crashed."""
         account = self._account(name)
         kept = self.memory.now.of(name) or Kept(name)
         self.memory.keep(replace(kept, uid=account.uid, made=made, making=True))
@@ -173,15 +177,15 @@ class Executor:
         self._marked(name)
 
     def change_user(self, name: str, arguments: Sequence[str], granted: Iterable[str]) -> None:
-        """Change groups, shell, home or expiry of an account by usermod. granted: groups that it then has from the
-        agent."""
+        """Change groups, shell, home or expiry of an account by usermod. granted: groups that the account then has from
+        the agent."""
         kept = self._kept(name)
         self.memory.keep(replace(kept, granted=tuple(sorted({*kept.granted, *granted}))))
         self._tools.account("usermod", *arguments, name)
         self.memory.keep(replace(kept, granted=tuple(sorted(granted))))
 
     def lock(self, name: str) -> None:
-        """Close an account to passwords and keys."""
+        """Lock an account, so that it accepts neither passwords nor SSH keys."""
         self._tools.account("usermod", "--lock", "--expiredate", str(EXPIRED), name)
 
     def end_sessions(self, name: str) -> None:
@@ -198,14 +202,15 @@ class Executor:
         return Ids(account.uid, subordinate_uids(self.files, account, accounts))
 
     def hand_home_to_root(self, name: str) -> None:
-        """Make root the owner of an account's home directory, before the account is deleted."""
+        """Make root the owner of an account's home directory. Call this before the account is deleted."""
         account = self._own(name)
         if self.files.belongs_to(account.home, account.uid):
             self.memory.former(name, Former(name, account.uid, printable(account.home, 512)))
             self.files.hand_over(account.home, of=account.uid, to=HANDED_OVER)
 
     def give_home_back(self, name: str) -> None:
-        """Give a home directory that was handed to root back to its account, which exists again."""
+        """Make an account the owner of its home directory again, if the home was handed to root when the account was
+        deleted."""
         account, former = self._own(name), self.memory.now.former_of(name)
         if former is None or former.uid != account.uid:
             return
@@ -215,9 +220,9 @@ class Executor:
         self.memory.former(name, None)
 
     def delete_user(self, name: str, *, home: bool) -> None:
-        """Delete an account that the agent made. home: with its home directory.
+        """Delete an account that the agent made. home: whether to delete its home directory too.
 
-        HostError: processes of the account still run, and would outlive it.
+        HostError: processes of the account still run; they would outlive the account.
         """
         account = self._own(name)
         if left := self.processes.of(self.ids_of(account, read(self.files))):
@@ -228,7 +233,8 @@ class Executor:
         self.forget(name)
 
     def forget(self, name: str) -> None:
-        """Forget an account that no longer exists. Its uid stays reserved for it."""
+        """Delete an account that no longer exists from the memory. Its uid remains reserved for an account of that
+        name."""
         if self.options.keys == "command":
             self.command_keys.write(name, b"")
         kept = self.memory.now.of(name)
@@ -245,14 +251,14 @@ class Executor:
         self.memory.keep(replace(self._kept(name), wanted=digest(wanted), own=digest(wanted)))
 
     def put_password(self, name: str, wanted: str) -> None:
-        """Set a password hash, and check that shadow(5) has it."""
+        """Set a password hash, and check that shadow(5) contains it."""
         self._tools.set_password(name, wanted)
         if self._account(name).password != wanted:
             raise HostError("the password is not in shadow(5) after it was set")
 
     def put_keys(self, name: str, keys: Sequence[str], expires: int | None, *, alone: bool) -> None:
-        """Write the keys of an account to the place that the agent's file names. alone: remove other keys from its
-        home."""
+        """Write the SSH keys of an account to the place that `Options.keys` selects. alone: remove all other keys from
+        the account's home directory."""
         account = self._own(name)
         if self.options.keys == "command":
             self.command_keys.write(name, for_command(keys, expires))
@@ -260,8 +266,8 @@ class Executor:
         self.user_keys.write(account, keys, alone=alone)
 
     def put_sudoers(self, names: Iterable[str], *, without_password: bool) -> None:
-        """Write the agent's sudoers file, once visudo has accepted it, for those names that are the agent's accounts
-        now."""
+        """Write the agent's sudoers file after visudo has accepted it. It contains those of the names that are accounts
+        of the agent now."""
         accounts = read(self.files)
         owned = [name for name in names if self._is_own(accounts, name)]
         content = render(owned, without_password=without_password)
@@ -298,9 +304,10 @@ class Executor:
         return account is not None and self.memory.now.owns(accounts, account) is not None
 
     def _uid_options(self, user: DesiredUser, accounts: Accounts) -> list[str]:
-        """Return useradd's options for the uid: the account's former uid, or one that no deleted account had.
+        """Return the options that select the uid in useradd: the account's former uid, or one that no deleted account
+        had.
 
-        Files, cron and at jobs of a deleted account carry its uid; the next account must not own them.
+        Files, cron jobs and at jobs of a deleted account still have its uid; another account must not own them.
         """
         taken = {account.uid for account in accounts.users.values()}
         former = self.memory.now.former_of(user.name)
@@ -308,7 +315,7 @@ class Executor:
         if uid is not None:
             return ["--uid", str(uid)]
         lowest, highest = accounts.lowest_uid, accounts.highest_uid
-        # The uid that useradd would choose.
+        # The uid that useradd would choose by itself.
         following = max((uid + 1 for uid in taken if lowest <= uid <= highest), default=lowest)
         deleted = {each.uid for each in self.memory.now.former}
         free = next((uid for uid in range(following, highest + 1) if uid not in deleted), following)
@@ -321,7 +328,7 @@ class Executor:
 
 def _last_line(stderr: bytes, status: int) -> str:
     """Return the last line of a program's error output and its exit status. Non-printable characters are replaced,
-    since a terminal would obey them."""
+    since a terminal may interpret them as commands."""
     lines = stderr.decode(errors="replace").strip().splitlines() or [_MEANINGS.get(status, "")]
     text = "".join(each if each.isprintable() else "?" for each in lines[-1])
     return f"{text[:300]} (status {status})"

@@ -1,8 +1,8 @@
-"""Files of a host, beneath a prefix, in directories where other users may have put links.
+"""Files of a host, below a prefix, in directories in which other users may have created symbolic links.
 
-Root writes into directories that users own. The functions therefore open one directory of a path after the other and
-follow no link. Each directory must belong to root, or to the account whose home it is. A write makes a temporary file
-in the open directory and renames it over the old file.
+The agent writes as root into directories that users own. The functions therefore open the directories of a path one by
+one and do not follow symbolic links. Each directory must belong to root; a home directory may belong to its account. A
+write creates a temporary file in the open directory and renames it over the old file.
 """
 
 import errno
@@ -31,22 +31,25 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a regular file. octets: at most the requested number. is_whole: whether these are all octets."""
+    """The content of a regular file. octets: at most the requested number of octets. is_whole: whether `octets` is the
+    whole file."""
 
     octets: bytes
     is_whole: bool
 
 
 class Files:
-    """The files of a host. prefix: its root directory; owner: the owner of its system directories."""
+    """The files of a host. prefix: the host's root directory. owner: the uid that owns its system directories."""
 
     def __init__(self, prefix: Path = Path("/"), *, owner: int = _ROOT) -> None:
         self.prefix = prefix
         self.owner = owner
 
     def read(self, path: str, *, most: int = 16_000_000) -> bytes | None:
-        """Return the octets of a system file, following links; None if there is no file. HostError: unreadable, or too
-        long."""
+        """Return the octets of a system file; None if there is no file. Symbolic links are followed.
+
+        HostError: the file is unreadable, or longer than `most` octets.
+        """
         try:
             with (self.prefix / path.lstrip("/")).open("rb") as file:
                 octets = file.read(most + 1)
@@ -59,10 +62,10 @@ class Files:
         return octets
 
     def records(self, path: str, size: int, wanted: Iterable[int]) -> dict[int, bytes] | None:
-        """Return records of `size` octets of a system file, by number. A negative number counts from the end; missing
-        records are left out. None: there is no such file. Raises HostError.
+        """Return records of `size` octets from a system file, by record number. None: there is no such file.
 
-        Such files are sparse and grow, so none is read as a whole.
+        A negative number in `wanted` counts from the end. Missing records are left out. Raises HostError. Only the
+        wanted records are read, since such files may be large and sparse.
         """
         try:
             with (self.prefix / path.lstrip("/")).open("rb") as file:
@@ -76,7 +79,7 @@ class Files:
         return {number: octets for number, octets in found.items() if len(octets) == size}
 
     def names(self, path: str) -> list[str]:
-        """Return the names in a directory, sorted; none if there is no directory."""
+        """Return the sorted names in a directory; an empty list if it is missing or cannot be read."""
         try:
             return sorted(each.name for each in (self.prefix / path.lstrip("/")).iterdir())
         except OSError:
@@ -84,10 +87,11 @@ class Files:
 
     @contextmanager
     def directory(self, path: str, owners: frozenset[int] = frozenset()) -> Iterator[int]:
-        """Yield a descriptor of a directory. owners: accepted owners of the last directory of the path, besides root.
-        All others must be root's.
+        """Yield a descriptor of a directory.
 
-        HostError: the directory is missing, a link, or another user's.
+        owners: accepted owners of the last directory of the path, besides root. The directories above it must belong to
+        root. HostError: a directory of the path is missing, is a symbolic link, belongs to another user, or is writable
+        by others.
         """
         parts = [part for part in path.split("/") if part]
         descriptor = os.open(self.prefix, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -103,7 +107,8 @@ class Files:
             os.close(descriptor)
 
     def exists(self, path: str) -> bool:
-        """Return whether something of that name may exist. It may be a link, or hidden from root by a user's mount."""
+        """Return whether the path may exist, as a symbolic link too. True if this cannot be determined, for example if
+        a user's mount is not readable for root."""
         try:
             os.lstat(self.prefix / path.lstrip("/"))
         except (FileNotFoundError, NotADirectoryError):
@@ -113,8 +118,11 @@ class Files:
         return True
 
     def look(self, directory: int, name: str, *, owners: frozenset[int], most: int) -> Content | None:
-        """Return a file in an open directory; None if there is none. HostError: the file is a link, or another
-        account's."""
+        """Return a file in an open directory; None if there is none.
+
+        owners: accepted owners of the file, besides root. most: maximum number of octets to read. HostError: the file
+        is not a regular file, or belongs to another account.
+        """
         try:
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
         except FileNotFoundError:
@@ -122,7 +130,7 @@ class Files:
         except OSError as error:
             raise HostError(f"{name}: {_reason(error)}") from None
         found = os.fstat(descriptor)
-        # A second link to the user's own file is harmless; one to a file of root's could expose that file.
+        # A hard link to a file of the user is harmless. A hard link to a file of root could expose that file.
         is_own = found.st_uid in owners or (found.st_uid == self.owner and found.st_nlink == 1)
         if not stat.S_ISREG(found.st_mode) or not is_own:
             os.close(descriptor)
@@ -135,8 +143,10 @@ class Files:
         return Content(octets[:most], len(octets) <= most)
 
     def keep_as(self, directory: int, name: str, other: str) -> None:
-        """Give a file in an open directory a second name, under which it survives a write to the first name.
-        Raises HostError."""
+        """Make a hard link to a file in an open directory, so that the old content remains when the file is replaced.
+
+        name: the file. other: the name of the hard link; an existing file of that name is removed. Raises HostError.
+        """
         try:
             with suppress(FileNotFoundError):
                 os.unlink(other, dir_fd=directory)
@@ -145,7 +155,7 @@ class Files:
             raise HostError(f"{other}: {_reason(error)}") from None
 
     def drop_link(self, directory: int, name: str) -> None:
-        """Remove a symbolic link in an open directory, if it is one. Raises HostError."""
+        """Remove a name from an open directory if it is a symbolic link. Raises HostError."""
         try:
             if stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
                 os.unlink(name, dir_fd=directory)
@@ -156,7 +166,7 @@ class Files:
 
     def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
         """Write a file in an open directory atomically; it is on disk when this returns. Raises HostError."""
-        # sudo does not read a file with a dot in its name.
+        # The name has a dot, since sudo ignores such files in sudoers.d.
         temporary = f".{name}.{secrets.token_hex(6)}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -175,13 +185,13 @@ class Files:
             raise HostError(f"{name}: {_reason(error)}") from None
 
     def replace(self, path: str, octets: bytes, mode: Mode) -> None:
-        """Write a file in a directory of root's atomically. Raises HostError."""
+        """Write a file atomically. Its directory must belong to root. Raises HostError."""
         above, _, name = path.rpartition("/")
         with self.directory(above) as directory:
             self.put(directory, name, octets, mode)
 
     def remove(self, path: str) -> None:
-        """Remove a file in a directory of root's, if it exists. Raises HostError."""
+        """Remove a file if it exists. Its directory must belong to root. Raises HostError."""
         above, _, name = path.rpartition("/")
         with self.directory(above) as directory:
             try:
@@ -192,16 +202,17 @@ class Files:
                 raise HostError(f"{path}: {_reason(error)}") from None
 
     def make_directory(self, path: str, bits: int) -> None:
-        """Make a directory in a directory of root's, if it is missing. Raises HostError."""
+        """Make a directory if it is missing. The directory above it must belong to root. Raises HostError."""
         above, _, name = path.rpartition("/")
         with self.directory(above) as directory:
             _make(directory, name, Mode(bits))
 
     @contextmanager
     def within(self, directory: int, name: str, mode: Mode, *, make: bool) -> Iterator[int]:
-        """Yield a descriptor of a directory in an open one. make: make the directory with `mode` if it is missing.
+        """Yield a descriptor of a subdirectory of an open directory. make: make it with `mode` if it is missing.
 
-        HostError: the directory is missing, a link, or owned by neither root nor the owner in `mode`.
+        HostError: the subdirectory is missing, is a symbolic link, is writable by others, or belongs to neither root
+        nor the owner in `mode`.
         """
         if make:
             _make(directory, name, mode)
@@ -213,7 +224,7 @@ class Files:
             os.close(descriptor)
 
     def belongs_to(self, path: str, uid: int) -> bool:
-        """Return whether a path is a directory, not a link to one, that a uid owns."""
+        """Return whether a path is a directory (not a symbolic link) that belongs to a uid."""
         try:
             found = os.lstat(self.prefix / path.lstrip("/"))
         except OSError:
@@ -221,10 +232,11 @@ class Files:
         return stat.S_ISDIR(found.st_mode) and found.st_uid == uid
 
     def hand_over(self, path: str, *, of: int, to: Mode) -> None:
-        """Change the owner and mode of a directory, not of its content. of: the present owner. HostError: the owner is
-        another one, or the path has links.
+        """Change the owner and mode of a directory, not of its content. of: uid of the present owner. to: the new owner
+        and mode.
 
-        The present mode is not checked, since the owner may have made the directory writable for all.
+        HostError: the directory belongs to another account, or the path contains symbolic links. The present mode is
+        not checked, since the owner may have made the directory writable for all.
         """
         above, _, name = path.rstrip("/").rpartition("/")
         with self.directory(above) as parent:
@@ -263,7 +275,10 @@ def _enter(directory: int, name: str, path: str) -> int:
 
 
 def _trust(descriptor: int, path: str, owners: frozenset[int], *, final: bool) -> None:
-    """Raise HostError if a user other than the owners can change the content of a directory."""
+    """Check that only the owners can create or delete files in a directory. Raises HostError.
+
+    path: for the message. final: whether the directory is the last of the path.
+    """
     found = os.fstat(descriptor)
     if found.st_uid not in owners:
         raise HostError(f"{path}: {'belongs' if final else 'leads through a directory that belongs'} to another user")

@@ -1,8 +1,9 @@
-"""The agent's instance, and the public key that verifies the service's states. Both come from the registration and are
-stored beside the agent's memory. An agent that has lost them registers again, with its own key.
+"""The agent's instance, and the public key that verifies the service's states. The agent receives both when it
+registers, and stores them in the directory of its memory. An agent that has lost this file registers again, with its
+own API key.
 
-The service announces a new key in a state that the old key has signed. From then on only the new key verifies new
-states. The state on disk may still be signed by the old key, and remains in force.
+The service announces a new public key in a state that is signed with the old one. From then on only the new key
+verifies new states. The state on disk may still be signed with the old key, and remains in force.
 """
 
 import base64
@@ -31,7 +32,8 @@ _APPLICATION: Final = b"sallyport agent endpoint\0"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The stored identity. state_key: 32 octets in base64. former_key: the previous state key."""
+    """The stored identity. state_key: public key (32 octets in base64). former_key: the previous state key; empty if
+    there was none."""
 
     instance: Number
     state_key: Annotated[str, Text(64, "[A-Za-z0-9+/]{43}=", "an Ed25519 key in base64")]
@@ -73,16 +75,21 @@ class Identity:
         self._write(self._path, dumps(self.known) + b"\n")
 
     def verify(self, signature: bytes, octets: bytes) -> bool:
-        """Return whether the service has signed new octets."""
+        """Return whether a signature over new octets is valid: made with the present key."""
         return verifies(self.known.state_key, signature, octets)
 
     def remembers(self, signature: bytes, octets: bytes) -> bool:
-        """Return whether the service has signed octets that were accepted before."""
+        """Return whether a signature over octets that were accepted before is valid: made with the present or the
+        former key."""
         former = self.known.former_key
         return self.verify(signature, octets) or (former != "" and verifies(former, signature, octets))
 
     def follow(self, key: str) -> None:
-        """Verify later states with the key in a state, if it is another one. Raises ConfigError."""
+        """Store the key that a state announces, which verifies later states. Do nothing if it is empty or the present
+        one.
+
+        Raises ConfigError.
+        """
         if key not in {"", self.known.state_key}:
             before, self.known = self.known, Known(self.known.instance, key, self.known.state_key)
             try:
@@ -93,7 +100,7 @@ class Identity:
 
 
 def verifies(key: str, signature: bytes, octets: bytes) -> bool:
-    """Return whether a signature over octets is by that Ed25519 key (RFC 8032). key: 32 octets in base64."""
+    """Return whether an Ed25519 signature over octets is valid (RFC 8032). key: public key, 32 octets in base64."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -105,10 +112,10 @@ def verifies(key: str, signature: bytes, octets: bytes) -> bool:
 
 
 def enrol(directory: Path, posts: ServiceClient, ring: KeyRing) -> Identity:
-    """Register, and exchange the enrolment key for a key of the agent's own. Raises ServiceAway, ServiceRefused,
-    ConfigError.
+    """Register the machine, and exchange the enrolment key for the agent's own key; return the identity.
 
-    After a crash the registration is repeated, and the service finds the same machine.
+    If the agent is registered already, return the stored identity. After a crash the registration is repeated, and the
+    service recognizes the machine. Raises ServiceAway, ServiceRefused, ConfigError.
     """
     known = Identity.load(directory)
     if known is not None and ring.enrolment_key is None:
@@ -127,7 +134,7 @@ def enrol(directory: Path, posts: ServiceClient, ring: KeyRing) -> Identity:
 
 
 def _machine() -> dict[str, object]:
-    """Return the body of the registration."""
+    """Return the body of the registration request."""
     return {
         "instanceName": socket.gethostname()[:253],
         "hostName": socket.gethostname()[:253],
@@ -139,7 +146,8 @@ def _machine() -> dict[str, object]:
 
 
 def _machine_id() -> str:
-    """Return a stable id of this machine: a hash, since machine-id(5) is confidential."""
+    """Return a stable id of this machine: a hash of machine-id(5), which itself is confidential. Empty if there is
+    none."""
     try:
         text = _MACHINE_ID.read_bytes().strip()
     except OSError:
@@ -148,7 +156,7 @@ def _machine_id() -> str:
 
 
 def _address() -> str:
-    """Return the host's address for outgoing connections, by its routing table; empty if there is none."""
+    """Return the source address that the routing table selects for outgoing connections; empty if there is no route."""
     for family, target in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         try:
             with socket.socket(family, socket.SOCK_DGRAM) as sock:

@@ -1,10 +1,12 @@
 """SSH keys: the agent's block in authorized_keys, or files that an AuthorizedKeysCommand reads (sshd_config(5)).
 
-The agent's file selects one of the two. The block, between two marker lines, has only the agent's keys; the lines
-outside are the user's. The command's files belong to root, so that no home directory is touched.
+The agent's configuration file selects one of the two. The block, between two marker lines, has only keys of the agent;
+the lines outside belong to the user. The files for the AuthorizedKeysCommand belong to root and are outside of home
+directories.
 
-sshd reads a file of any length, and follows links. If the agent must remove unknown keys, it therefore replaces a file
-that it cannot read. If not, it keeps a long file under a second name, and leaves the first lines under the first name.
+sshd reads a file of any length, and follows symbolic links. If the agent must remove unknown keys, it therefore
+replaces a file that it cannot read as a whole. Otherwise it keeps a long file under the name authorized_keys.long, and
+keeps only the first lines in authorized_keys.
 """
 
 import base64
@@ -35,9 +37,11 @@ _KINDS: Final = ("ssh-", "ecdsa-", "sk-")
 
 @dataclass(frozen=True, slots=True)
 class KeyFile:
-    """The lines of authorized_keys. managed: the lines of the block. others: the lines outside the block. second: the
-    lines of authorized_keys2, in which the agent writes no keys. is_whole, second_is_whole: whether these are all lines
-    of the file."""
+    """The lines of authorized_keys and authorized_keys2.
+
+    managed: the lines in the block. others: the lines outside the block. second: the lines of authorized_keys2, into
+    which the agent writes no keys. is_whole, second_is_whole: whether all lines of the respective file were read.
+    """
 
     managed: tuple[str, ...]
     others: tuple[str, ...]
@@ -46,7 +50,7 @@ class KeyFile:
     second_is_whole: bool = True
 
     def with_keys(self, keys: Sequence[str], *, alone: bool) -> bytes:
-        """Return the file with these keys in the block. alone: remove all other keys."""
+        """Return the content of authorized_keys with these keys in the block. alone: remove all other keys."""
         others = [line for line in self.others if not alone or not is_key(line)]
         block = [BEGIN, *keys, END] if keys else []
         lines = [*others, *block]
@@ -59,8 +63,7 @@ class KeyFile:
 
 
 def parse(octets: bytes) -> KeyFile:
-    """Return the lines of a file. A block without its end marker is not a block: the lines after the begin marker are
-    the user's."""
+    """Return the lines of authorized_keys. Lines after a begin marker without an end marker count as the user's."""
     managed: list[str] = []
     others: list[str] = []
     block: list[str] | None = None
@@ -80,13 +83,13 @@ def _lines(octets: bytes) -> tuple[str, ...]:
 
 
 def is_key(line: str) -> bool:
-    """Return whether sshd looks for a key in a line."""
+    """Return whether sshd interprets a line as a key: it is neither empty nor a comment."""
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
 def found(line: str, *, managed: bool) -> FoundKey:
-    """Return the key in a line for people: type, fingerprint and comment, without options. An invalid key has no
-    fingerprint."""
+    """Return the key in a line, for display: type, fingerprint and comment, without options. An invalid key has the
+    type `unknown` and no fingerprint."""
     words = line.split()
     at = next((i for i, word in enumerate(words[:-1]) if word.startswith(_KINDS)), None)
     if at is None:
@@ -100,10 +103,11 @@ def found(line: str, *, managed: bool) -> FoundKey:
 
 
 def printable(text: str, most: int) -> str:
-    """Return text for a message: characters that are not printable, or not in Unicode 3.2, are replaced.
+    """Return text for a message, truncated to `most` characters. Characters that are not printable, or not in Unicode
+    3.2, are replaced.
 
-    If the service's Python knows an older Unicode than the agent's, the service would refuse a report with a newer
-    character. Any user of the host can write such a character into the comment of a key.
+    The service refuses a report with a character that its own, perhaps older, Python does not know as printable. Any
+    user of the host can write such a character into the comment of a key.
     """
     return "".join(each if _is_plain(each) else "\ufffd" for each in text[:most])
 
@@ -119,8 +123,8 @@ class UserKeys:
         self._files = files
 
     def read(self, account: Account) -> KeyFile:
-        """Return the lines of both files. HostError: a link, a file of another account, or a directory that others may
-        write."""
+        """Return the lines of both files. HostError: a file or directory is a symbolic link or belongs to another
+        account, or a directory is writable by others."""
         if not self._has_any(account):
             return KeyFile((), ())
         owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
@@ -155,9 +159,9 @@ class UserKeys:
         there = before.octets if before else b""
         if before is not None and not before.is_whole:
             if not alone:
-                with suppress(HostError):  # the user may have made a directory with that name
+                with suppress(HostError):  # there may be a directory with that name
                     self._files.keep_as(ssh, _FILE, _LONG)
-            # The file with the keys is then shorter than LONGEST.
+            # Keep only the first lines, so that the file with the keys is shorter than LONGEST.
             there = there[: there.rfind(b"\n", 0, LONGEST // 2) + 1]
         octets = parse(there).with_keys(keys, alone=alone)
         if before != Content(octets, is_whole=True) and (before is not None or octets):
@@ -169,8 +173,8 @@ class UserKeys:
             self._files.put(ssh, _SECOND, b"", Mode(0o600, account.uid, account.gid))
 
     def _look(self, ssh: int, name: str, account: Account, *, alone: bool) -> Content | None:
-        """Return a file in .ssh, or None. alone: return an empty file for one that cannot be read, since it will be
-        replaced."""
+        """Return a file in .ssh, or None if there is none. alone: if the file cannot be read, return empty content,
+        since the file will be replaced."""
         try:
             return self._files.look(ssh, name, owners=frozenset({account.uid}), most=LONGEST)
         except HostError:
@@ -180,7 +184,8 @@ class UserKeys:
 
 
 class CommandKeys:
-    """Files that `sallyport agent authorized-keys USER` reads; they belong to root, and all users may read them."""
+    """The files that `sallyport agent authorized-keys USER` reads. They belong to root and are readable for all
+    users."""
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
@@ -200,7 +205,8 @@ class CommandKeys:
 
 
 def for_command(keys: Sequence[str], expires: int | None) -> bytes:
-    """Return the content of an account's file: these keys until `expires` (microseconds)."""
+    """Return the content of an account's file: keys that are valid until `expires` (microseconds; None: without
+    limit)."""
     if not keys:
         return b""
     until = () if expires is None else (f"{_EXPIRES}{expires}",)

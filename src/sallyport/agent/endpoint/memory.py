@@ -1,9 +1,10 @@
-"""The memory of the agent: its own accounts, its last actions, and its anchor of the service's time. One file,
-rewritten as a whole.
+"""The memory of the agent: its own accounts, its last actions, and its anchor of the service's time. It is one file
+that is always rewritten as a whole.
 
-An account is the agent's if the memory has it *and* it is in the group `sallyport-managed` with the same uid. So
-neither an old file nor a changed group makes the agent touch another account. `making` covers the moment between the
-two: it is written before useradd begins, so that the agent recognizes the account of a crashed useradd.
+An account belongs to the agent if it is in the memory *and* has the same uid and is in the group `sallyport-managed`.
+So neither an old memory file nor a changed group makes the agent change an account that is not its own. The flag
+`making` is written before useradd begins, so that the agent recognizes its account if useradd is interrupted by a
+crash.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ from sallyport.base.wire import Many, Text, decode, dumps, loads
 _MOST: Final = 8_000_000
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 ANYBODY: Final = "*"
-"""Stands for a name if the account of an unfinished rotation is not known."""
+"""Used instead of a name if the account of an unfinished rotation is not known."""
 _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 
 
@@ -33,9 +34,9 @@ _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 class Kept:
     """An account that the agent manages.
 
-    made: whether the agent made the account; otherwise it was taken over. making: whether this is still under way.
-    granted: groups that the agent put it into. wanted: digest of the last password hash that the agent set for a state.
-    own: digest of the last password hash that the agent set.
+    made: whether the agent created the account; otherwise the agent took it over. making: whether the creation or the
+    take-over is not complete yet. granted: groups to which the agent added the account. wanted: digest of the last
+    password hash that the agent set for a state. own: digest of the last password hash that the agent set.
     """
 
     name: Name
@@ -49,10 +50,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """An account that the agent deletes or has deleted. Its uid is reserved: only this account gets the uid if it comes
-    back.
+    """An account that the agent deletes or has deleted. Its uid is reserved: only an account of the same name gets it.
 
-    home: the directory that was given to root; empty if none was.
+    home: the home directory whose owner is root now; empty if there is none.
     """
 
     name: Name
@@ -62,8 +62,11 @@ class Former:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A moment in two clocks: the service's time (issued) and the time since the host booted (ticks). The host's wall
-    clock may be wrong."""
+    """One moment on two clocks: the service's time (issued) and the time since the host booted (ticks), in
+    microseconds. The host's wall clock is not used, since it may be wrong.
+
+    boot: id of that boot.
+    """
 
     boot: Annotated[str, Text(64)]
     ticks: Moment
@@ -74,9 +77,9 @@ class Anchor:
 class Memory:
     """The content of the memory.
 
-    version, content: position of the last accepted state. groups: groups that the agent made. outcomes: outcomes of
+    version, content: position of the last accepted state. groups: groups that the agent created. outcomes: outcomes of
     triggers that the state still lists. privileged: accounts that were privileged at the agent's first check and that
-    it did not manage; None before this check. sudoers: digest of the agent's file in sudoers.d.
+    the agent did not manage; None before this check. sudoers: digest of the agent's file in sudoers.d.
     """
 
     version: Number = 0
@@ -101,7 +104,7 @@ class Memory:
         return kept if kept.uid == account.uid and accounts.in_managed_group(account.name) else None
 
     def former_of(self, name: str) -> Former | None:
-        """Return the account of that name that was deleted."""
+        """Return the deleted account of that name, or None."""
         return next((former for former in self.former if former.name == name), None)
 
     @property
@@ -119,7 +122,7 @@ class MemoryFile:
         self.now = self._load()
 
     def _load(self) -> Memory:
-        """Read the file. ConfigError: it is invalid, so that the agent's own accounts are not known."""
+        """Read the file; an empty memory if there is none. ConfigError: the file is invalid or unreadable."""
         try:
             octets = self._path.read_bytes()
         except FileNotFoundError:
@@ -136,7 +139,7 @@ class MemoryFile:
     def change(self, memory: Memory) -> None:
         """Store the memory; it is on disk when this returns.
 
-        ConfigError: the disk is full, or the memory is larger than a later start would read. Then nothing has changed.
+        ConfigError: the disk is full, or the memory exceeds the limits of `_load`. Then nothing has changed.
         """
         if memory == self.now:
             return
@@ -148,7 +151,7 @@ class MemoryFile:
         self.now = memory
 
     def keep(self, kept: Kept) -> None:
-        """Store the entry of an account, in place of the old one."""
+        """Store the entry of an account, and replace its old entry."""
         others = tuple(each for each in self.now.kept if each.name != kept.name)
         self.change(replace(self.now, kept=(*others, kept)))
 
@@ -162,19 +165,22 @@ class MemoryFile:
         self.change(replace(self.now, kept=tuple(each for each in self.now.kept if each.name != name)))
 
     def group(self, name: str, *, made: bool) -> None:
-        """Record that the agent has made a group, or that the group is gone."""
+        """Record that the agent has created a group (made), or that the group is deleted."""
         others = tuple(each for each in self.now.groups if each != name)
         self.change(replace(self.now, groups=(*others, name) if made else others))
 
     def ended(self, outcomes: Iterable[Outcome], *, listed: Iterable[int]) -> None:
-        """Store outcomes of triggers; drop those of triggers that the state no longer lists."""
+        """Store outcomes of triggers. Drop the outcomes of triggers that the state no longer lists.
+
+        listed: ids of the triggers in the state.
+        """
         still = set(listed)
         known = {each.trigger: each for each in (*self.now.outcomes, *outcomes) if each.trigger in still}
         self.change(replace(self.now, outcomes=tuple(known.values())))
 
 
 def digest(text: str) -> str:
-    """Return the digest of a password's hash; empty for an empty hash."""
+    """Return the SHA-256 digest of a text in hexadecimal; empty for an empty text."""
     return hashlib.sha256(text.encode()).hexdigest() if text else ""
 
 
@@ -187,16 +193,17 @@ def boot_id() -> str:
 
 
 def ticks() -> int:
-    """Return the microseconds since the host booted, sleep included."""
+    """Return the microseconds since the host booted, including the time in suspend."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
 
 class ServiceClock:
-    """The service's time, as far as the agent knows it: a host's own clock may be hours off, or be set at any time.
+    """The agent's estimate of the service's time. The host's wall clock may be wrong by hours, or may be set at any
+    time.
 
-    Each new state has its time of issue. From then on the agent adds the time that has passed on the host's boot clock,
-    which cannot be set. After a restart of the host it uses the wall clock, but never a time before the last state.
-    wall, since_boot: clocks of the host, in microseconds. boot: id of the present boot.
+    Each new state contains the time at which it was issued. The agent adds the time that has passed since then on the
+    host's boot clock, which cannot be set. After a reboot of the host it uses the wall clock, but never a time before
+    the issue of the last state. wall, since_boot: clocks of the host, in microseconds. boot: id of the present boot.
     """
 
     def __init__(
@@ -207,11 +214,11 @@ class ServiceClock:
         self._boot = boot_id() if boot is None else boot
 
     def anchor(self, issued: int) -> Anchor:
-        """Return the anchor of a new state, for the memory."""
+        """Return the anchor for the memory when a new state arrives. issued: the state's time of issue."""
         return Anchor(self._boot, self._since_boot(), issued)
 
     def now(self, anchor: Anchor | None) -> int:
-        """Return the service's time: microseconds since 1970, UTC."""
+        """Return the estimated time of the service, in microseconds since 1970 (UTC)."""
         if anchor is None:
             return self._wall()
         passed = self._since_boot() - anchor.ticks
@@ -220,5 +227,6 @@ class ServiceClock:
         return max(self._wall(), anchor.issued)
 
     def ahead(self, anchor: Anchor | None) -> int:
-        """Return the microseconds that the host's clock is ahead of the service's."""
+        """Return how many microseconds the host's wall clock is ahead of the service's time; negative if it is
+        behind."""
         return self._wall() - self.now(anchor)

@@ -1,8 +1,9 @@
-"""Random passwords that meet the policies of the machine, and their hashes. The system is the source of randomness.
+"""Random passwords that meet the password policies of the machine, and their hashes. The operating system is the source
+of randomness.
 
 Characters are drawn one by one from the classes that the policies allow. A password that does not meet a policy is
-drawn again, so every password that meets them is about equally likely. The hash is of the kind that the host itself
-makes: yescrypt if login.defs(5) names it, else SHA-512.
+drawn again, so every password that meets the policies is about equally likely. The hash method is yescrypt if
+login.defs(5) names it and the host's libcrypt supports it, else SHA-512.
 """
 
 import ctypes
@@ -18,15 +19,18 @@ from sallyport.base.sha512crypt import sha512_crypt
 from sallyport.passwords.engine import failures
 
 LENGTH: Final = 24
-"""Number of characters, unless a policy demands more or fewer. With letters and digits these are 140 random bits."""
-_LONGEST: Final = 128  # longest password in RADIUS (RFC 2865 section 5.2)
-_SPECIAL: Final = "!#$%&()*+,-./;<=>?@[]^_{|}~"  # no quotes, backslash and colon: configuration files lose them
+"""Default length of a password; a policy may demand more or fewer characters. With letters and digits of both cases it
+has 140 random bits."""
+_LONGEST: Final = 128  # maximum length of a User-Password in RADIUS, in octets (RFC 2865 section 5.2)
+# Quotes, backslash and colon are excluded, since configuration files give them a special meaning.
+_SPECIAL: Final = "!#$%&()*+,-./;<=>?@[]^_{|}~"
 _TRIES: Final = 300
 _LIBRARIES: Final = ("libcrypt.so.1", "libcrypt.so.2")
 
 
 def generate(policies: Sequence[Rules], user: str) -> str:
-    """Return a password that meets all policies. HostError: none was found; the policies contradict each other."""
+    """Return a password that meets all policies. HostError: no such password was found, so the policies probably
+    contradict each other."""
     length = _length(policies)
     for classes in _choices(policies):
         for _ in range(_TRIES):
@@ -44,10 +48,13 @@ def _length(policies: Sequence[Rules]) -> int:
 
 
 def _choices(policies: Sequence[Rules]) -> list[list[str]]:
-    """Return the classes of characters to draw from: all allowed ones, with letters of one case if a policy demands
-    it."""
+    """Return sets of character classes, in the order in which to try them.
+
+    The first sets have letters and digits, the later ones special characters too. A class that a policy forbids is in
+    no set. If a policy forbids to mix cases, a set has letters of one case only.
+    """
     digits = [string.digits] if all(policy.digits for policy in policies) else []
-    # Letters and digits are enough unless a policy demands more: every form and every shell accepts them.
+    # Special characters are tried last: some forms and shells do not accept them.
     special = [_SPECIAL] if all(policy.special for policy in policies) else []
     upper, lower = string.ascii_uppercase, string.ascii_lowercase
     letters = [[lower, upper]] if all(policy.both_cases for policy in policies) else [[lower], [upper]]
@@ -55,7 +62,8 @@ def _choices(policies: Sequence[Rules]) -> list[list[str]]:
 
 
 def _draw(policies: Sequence[Rules], classes: Sequence[str], length: int) -> str:
-    """Return a password of that length in which no class repeats more often in a row than the policies allow."""
+    """Return a random password of `length` characters. If there are several classes, a run of characters of one class
+    is not longer than the policies allow."""
     longest_run = min((q.maxclassrepeat for p in policies if (q := p.quality) and q.maxclassrepeat > 1), default=length)
     password = ""
     run = 0
@@ -64,7 +72,7 @@ def _draw(policies: Sequence[Rules], classes: Sequence[str], length: int) -> str
         allowed = [each for each in classes if each != last or run < longest_run] or list(classes)
         if not password:
             allowed = _first(policies, allowed)
-        # Each character is equally likely, not each class: ten digits give less randomness than 26 letters.
+        # Draw from all characters, so that each is equally likely. To draw a class first would favour the ten digits.
         character = secrets.choice("".join(allowed))
         kind = next(each for each in classes if character in each)
         run = run + 1 if kind == last else 1
@@ -84,7 +92,7 @@ def _first(policies: Sequence[Rules], classes: list[str]) -> list[str]:
 
 
 def hash_password(password: str, method: str) -> str:
-    """Return the hash of a password, with a new salt. method: ENCRYPT_METHOD of login.defs(5)."""
+    """Return the hash of a password, with a new salt. method: value of ENCRYPT_METHOD in login.defs(5)."""
     library = _libcrypt() if method == "YESCRYPT" else None
     if library is not None:
         salt = library.crypt_gensalt(b"$y$", 0, None, 0)
@@ -104,7 +112,7 @@ def matches(password: str, hashed: str) -> bool:
 
 
 def _libcrypt() -> ctypes.CDLL | None:
-    """Return libxcrypt (crypt(3), crypt_gensalt(3)); None if the host has none, or one without crypt_gensalt."""
+    """Return libxcrypt (crypt(3), crypt_gensalt(3)); None if it is not installed, or has no crypt_gensalt."""
     for name in _LIBRARIES:
         try:
             library = ctypes.CDLL(name)

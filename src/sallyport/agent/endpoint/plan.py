@@ -1,8 +1,9 @@
 """The steps that turn the accounts of the host into those of the state. A pass executes them; `--dry-run` shows them.
 
-Steps that take access away come first: the sudoers file, then the lock of every account that leaves, then its sessions,
-keys and deletion. Steps that give access follow. No step relies on the previous one: each checks its own conditions.
-Each pass makes a new plan, so that it recovers from a crash of the previous pass at any step.
+Steps that remove access come first: the sudoers file, then the lock of each account that is expired or no longer in the
+state, then the end of its sessions, the removal of its keys, and its deletion. Steps that grant access follow. No step
+relies on the success of the previous one: each checks its own conditions. Each pass makes a new plan, so it recovers
+from a crash of the previous pass at any step.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +30,8 @@ _SYSTEM_HOMES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change. sign: `+`, `~` or `-`, as in a diff; kind, name, detail: for people. do: makes the change."""
+    """One change. sign: `+` (add), `~` (change) or `-` (remove). kind, name, detail: description for reports. do: the
+    function that makes the change."""
 
     sign: str
     kind: str
@@ -40,7 +42,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps, the refused parts of the state with the reasons, and the drift."""
+    """The plan of one pass. refused: the parts of the state that the agent refuses, with the reasons."""
 
     steps: tuple[Step, ...]
     refused: tuple[Action, ...]
@@ -50,8 +52,8 @@ class Plan:
 def plan(state: State, accounts: Accounts, executor: Executor, now: int, *, rotating: str = "") -> Plan:
     """Return the changes that bring the host to `state`.
 
-    now: microseconds, by the best estimate of the service's clock. rotating: the user whose password a rotation
-    changes, which the plan leaves alone; ANYBODY: all users.
+    now: the estimated time of the service, in microseconds. rotating: the user whose password is being rotated; the
+    plan does not change this password. ANYBODY: the plan changes no password.
     """
     planner = _Planner(state, accounts, executor, now, rotating)
     steps = tuple(planner.steps())
@@ -107,7 +109,8 @@ class _Planner:
         return not reason
 
     def _refusal(self, user: DesiredUser, account: Account | None) -> str:
-        """Return the reason to refuse a user, whether the account exists or not; empty if there is none."""
+        """Return the reason to refuse a user that does not depend on whether the account exists; empty if there is
+        none."""
         if user.name in self._executor.options.protected:
             return "protected in the agent's file"
         is_new = user.home and (account is None or account.home != user.home)
@@ -116,7 +119,7 @@ class _Planner:
         return ""
 
     def _refusal_to_make(self, user: DesiredUser) -> str:
-        """Return the reason not to make a missing account; empty if there is none."""
+        """Return the reason not to create a missing account; empty if there is none."""
         if user.uid is not None and user.uid < self._accounts.lowest_uid:
             return "its uid is a system account's"
         if user.uid is not None and any(other.uid == user.uid for other in self._accounts.users.values()):
@@ -127,7 +130,8 @@ class _Planner:
         return ""
 
     def _refusal_to_change(self, user: DesiredUser, account: Account) -> str:
-        """Return the reason not to change an existing account; empty if it is the agent's, or may be taken over."""
+        """Return the reason not to change an existing account; empty if the account is the agent's or may be taken
+        over."""
         if self._accounts.is_system(account):
             return "a system account"
         if self._memory.owns(self._accounts, account) is None and not self._may_take_over(user.name):
@@ -137,8 +141,8 @@ class _Planner:
         return ""
 
     def _may_take_over(self, name: str) -> bool:
-        """Return whether the state has the take-over, or the account is in the managed group and only the agent's
-        memory was lost."""
+        """Return whether the agent may take an account over: the state allows it, or the agent has lost its memory of
+        an account that is in the managed group."""
         return name in self._state.takeover or (self._memory.of(name) is None and self._accounts.in_managed_group(name))
 
     def _groups_of(self, user: DesiredUser) -> list[str]:
@@ -152,7 +156,7 @@ class _Planner:
         return allowed
 
     def _comes_with_rights(self, name: str) -> bool:
-        """Return whether a group is a system group, or one that gives its members root's rights."""
+        """Return whether a group is a system group, or gives its members root privileges."""
         group = self._accounts.groups.get(name)
         system = group is not None and group.gid < self._accounts.lowest_gid and name not in self._memory.groups
         return system or name in ROOT_GROUPS | SUDO_GROUPS
@@ -198,7 +202,8 @@ class _Planner:
                 yield self._step("-", "delete", kept.name, detail, do)
 
     def _locked(self, account: Account, why: str) -> Iterator[Step]:
-        """Lock an account, end its sessions, and remove its keys. Sessions end before anything in a home is written."""
+        """Lock an account, end its sessions, and remove its keys. Its sessions end before a file in its home is
+        written."""
         if not account.locked:
             yield self._step("-", "lock", account.name, why, partial(self._executor.lock, account.name))
         if self._settings.end_sessions:
@@ -209,11 +214,11 @@ class _Planner:
                 yield self._step("-", "sessions", account.name, counted(count, "process", "processes"), do)
         if account.locked:
             yield from self._keys(account, (), None)
-        elif self._executor.options.keys != "off":  # a home is not read while its user may be logged in
+        elif self._executor.options.keys != "off":  # do not read a home while its user may be logged in
             yield self._keys_step(account.name, (), None, "")
 
     def _processes(self) -> list[Process]:
-        """Return the processes of the host, read once for a plan."""
+        """Return the processes of the host. They are read once for each plan."""
         if self._found_processes is None:
             self._found_processes = self._executor.processes.all()
         return self._found_processes
@@ -225,7 +230,7 @@ class _Planner:
         wanted |= {group.name: group for group in self._state.groups}
         wanted[MANAGED_GROUP] = DesiredGroup(MANAGED_GROUP)
         given = {name for user in users if user.privileged for name in user.groups}
-        # A package that is installed later would find its group with members.
+        # Do not create such a group: a package that is installed later would give root privileges to its members.
         withheld = (ROOT_GROUPS | SUDO_GROUPS) - given
         for name in sorted(wanted.keys() - self._accounts.groups.keys() - withheld):
             if name not in self._accounts.users or name == MANAGED_GROUP:
@@ -258,7 +263,7 @@ class _Planner:
         yield from self._keys(account, user.ssh_keys, user.expires)
 
     def _take_over(self, user: DesiredUser, account: Account) -> Iterator[Step]:
-        """Take an account over, or complete one whose making was interrupted by a crash."""
+        """Take an account over, or complete an account whose creation was interrupted by a crash."""
         kept = self._memory.owns(self._accounts, account)
         if kept is None or kept.making:
             made = kept is not None and kept.made

@@ -1,9 +1,10 @@
-"""Processes of an account: found by every id that the account can take, and ended for good.
+"""Processes of an account: how to find all of them, under every uid that the account can use, and end them.
 
-A hostile user hides processes in namespaces, in ids of /etc/subuid and behind entries of /proc that belong to root
-(PR_SET_DUMPABLE, prctl(2)), and forks faster than /proc can be read. Therefore ids come from /proc/PID/status,
-namespaces are followed to their creators, and one system call stops all processes of a uid that forks. A signal is sent
-through the examined directory in /proc, so that it cannot reach another process with the same id.
+A hostile user may hide processes in namespaces, under subordinate uids (/etc/subuid), or by a /proc entry that belongs
+to root (PR_SET_DUMPABLE, prctl(2)), and may fork faster than /proc can be read. Therefore uids are read from
+/proc/PID/status, a namespace is attributed to its creators, and one system call stops all processes of a uid that
+forks. A signal is sent through the open /proc directory of the examined process, so that it cannot reach another
+process with the same process id.
 """
 
 import errno
@@ -24,25 +25,26 @@ from sallyport.base.text import counted
 _GRACE_S: Final = 3.0
 """Time between SIGTERM and SIGKILL."""
 _KILL_S: Final = 10.0
-"""Time limit of the rounds with SIGKILL."""
+"""Time limit after which processes that survive SIGKILL are an error."""
 _FORKING_S: Final = 1.0
-"""Time after which remaining processes are assumed to fork faster than they are found. From then on they are stopped
-before they are killed. They are not stopped earlier, since a su(1) that waits for a process would stop with it."""
+"""Time with SIGKILL after which the remaining processes are assumed to fork faster than they are found. From then on
+they are stopped (SIGSTOP) before they are killed. They are not stopped earlier, since su(1) stops together with a
+process for which it waits."""
 _STEP_S: Final = 0.05
 _NS_GET_PARENT: Final = 0xB702  # ioctl_ns(2)
 _NS_GET_OWNER_UID: Final = 0xB704
 _UNUSED_UID: Final = 2**32 - 3
-"""The agent's real uid while it sends signals as a user. Users cannot signal this uid, and it cannot signal root's
-processes."""
+"""The agent's real uid while it sends signals with the rights of a user. No user can send signals to a process of this
+uid, and this uid cannot send signals to processes of root."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
     """A process, as read from /proc at one moment.
 
-    uids: real, effective, saved and file-system uid. creators: uids that created the user namespaces of the process;
-    empty for a process in the host's user namespace. is_contained: whether the process is in a process-id namespace of
-    its own.
+    uids: real, effective, saved and file-system uid. creators: uids that created the process's user namespace and the
+    namespaces above it; empty for a process in the host's user namespace. is_contained: whether the process is in
+    another process-id namespace than the host's.
     """
 
     id: int
@@ -61,8 +63,8 @@ class Ids:
     def own(self, process: Process) -> bool:
         """Return whether a process belongs to the account.
 
-        A process in a container that root has started does not, since uids mean other people there. A process in a
-        container that the account has started does (user_namespaces(7)).
+        A process in a container that root has started does not belong to it, since the uids in the container are not
+        those of the host's accounts. A process in a container that the account has started does (user_namespaces(7)).
         """
         return self.uid in process.creators or (not process.is_contained and bool(self.within(process)))
 
@@ -72,7 +74,8 @@ class Ids:
 
 
 class Processes:
-    """The processes of the host, as `proc` shows them. None: no processes, as beneath a prefix."""
+    """The processes of the host, read from `proc`. proc: None for a host without processes, such as a root directory
+    that is not /."""
 
     def __init__(self, proc: Path | None = Path("/proc")) -> None:
         self._proc = proc
@@ -86,9 +89,9 @@ class Processes:
         return [process for process in self.all() if ids.own(process)]
 
     def end(self, ids: Ids) -> None:
-        """Send SIGTERM to the processes of an account, and after three seconds SIGKILL until none is left.
+        """Send SIGTERM to the processes of an account. After three seconds send SIGKILL until no process is left.
 
-        HostError: processes are left at the time limit.
+        HostError: processes are left after ten seconds of SIGKILL.
         """
         self._signal(ids, signal.SIGTERM)
         deadline = time.monotonic() + _GRACE_S
@@ -108,7 +111,7 @@ class Processes:
             time.sleep(_STEP_S)
 
     def _kill_stopped(self, uids: set[int], ids: Ids) -> None:
-        """Stop all processes of some uids, kill those of the account, and continue the others."""
+        """Stop all processes of some uids, kill those of the account, and continue the other processes."""
         for uid in uids:
             _stop_all(uid)
         self._signal(ids, signal.SIGKILL)
@@ -141,18 +144,19 @@ class Processes:
 
 
 def _examine(number: int, directory: int, user: int, pid: int) -> Process | None:
-    """Return the process of a directory in /proc; None if it has ended. user, pid: the host's namespaces."""
+    """Return the process of a directory in /proc; None if it has ended. user, pid: inode numbers of the host's user and
+    process-id namespaces."""
     try:
         with os.fdopen(os.open("status", os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory), errors="replace") as file:
             status = dict(line.split(":\t", 1) for line in file if ":\t" in line)
     except OSError:
         return None
     state = status["State"][:1]
-    # The main thread of a process may end before the others: only a zombie without other threads is dead.
+    # The main thread of a process may end before its other threads: only a zombie without other threads is dead.
     if state == "X" or (state == "Z" and int(status["Threads"]) <= 1):
         return None
     creators, is_contained = frozenset[int](), False
-    with suppress(OSError):  # the process, or its main thread, has ended: only its uids count
+    with suppress(OSError):  # the process or its main thread has ended: decide by its uids alone
         is_contained = os.stat("ns/pid", dir_fd=directory).st_ino != pid
         if os.stat("ns/user", dir_fd=directory).st_ino != user:
             creators = frozenset(_creators(os.open("ns/user", os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory)))
@@ -160,8 +164,10 @@ def _examine(number: int, directory: int, user: int, pid: int) -> Process | None
 
 
 def _creators(namespace: int) -> Iterator[int]:
-    """Yield the uids that made a user namespace and those above it, up to the host's (ioctl_ns(2)). Closes the
-    descriptor."""
+    """Yield the uids that created a user namespace and the namespaces above it, without the host's (ioctl_ns(2)).
+
+    namespace: a descriptor, which is closed.
+    """
     while True:
         try:
             above = fcntl.ioctl(namespace, _NS_GET_PARENT)
@@ -176,10 +182,11 @@ def _creators(namespace: int) -> Iterator[int]:
 
 
 def _stop_all(uid: int) -> None:
-    """Stop all processes of a uid at one instant, so that none escapes by a fork (kill(2) with -1).
+    """Stop all processes of a uid at once with kill(2) of process id -1, so that none escapes by a fork.
 
-    The kernel selects the processes by the sender's rights, so the agent has that uid during the call. In a container
-    without the unused uid no process is stopped, and the processes are killed one by one.
+    The kernel sends the signal to all processes that the sender may signal, so the agent takes that uid as its
+    effective uid during the call. If the agent cannot do so (in a container that has no _UNUSED_UID), no process is
+    stopped. HostError: the agent would still have the rights of root.
     """
     try:
         os.setresuid(_UNUSED_UID, uid, 0)
@@ -202,7 +209,7 @@ def _send(process: Process, directory: int, number: signal.Signals) -> None:
         except (AttributeError, OSError) as error:
             if getattr(error, "errno", errno.ENOSYS) != errno.ENOSYS:
                 raise
-            os.kill(process.id, number)  # Linux before 5.1, or a Python that was built for it
+            os.kill(process.id, number)  # Linux before 5.1, or a Python that was built on it
 
 
 NO_PROCESSES: Final = Processes(None)

@@ -1,14 +1,14 @@
-"""Rotation of an account's password. The service stores each password before it becomes valid.
+"""Rotation of an account's password. The service stores each password before the password becomes valid.
 
-    make      make a password and its hash; write the hash to the journal
-    escrow    send the password to the service, which stores it; write the acknowledgement to the journal
+    make      generate a password and its hash; write the hash to the journal
+    escrow    send the password to the service, which stores it; record the acknowledgement in the journal
     change    write the hash to shadow(5)
-    verify    read shadow(5): it has the hash, and the hash is that of the password
+    verify    read shadow(5) and check that it contains the hash
     confirm   the service records the new password as the valid one; delete the journal
 
-The journal is one file with one rotation. After a crash, `reconcile` continues from the journal. Before the service's
-acknowledgement, nothing has changed on the host, and `reconcile` abandons the rotation. After it, the journal has the
-hash, and `reconcile` completes the rotation. The password itself is never on the host's disk.
+The journal is one file with at most one rotation. After a crash, `reconcile` continues from the journal. If the journal
+has no acknowledgement of the service, nothing has changed on the host, and `reconcile` abandons the rotation. Otherwise
+`reconcile` completes the rotation with the hash in the journal. The password itself is never on the host's disk.
 """
 
 import secrets
@@ -35,7 +35,7 @@ KIND: Final = "rotate"
 
 
 class Stage(StrEnum):
-    """The last step of a rotation that the journal records; the step after it may be done too."""
+    """The last step of a rotation that is recorded in the journal. The following step may already be done too."""
 
     MADE = "made"
     ESCROWED = "escrowed"
@@ -44,7 +44,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The rotation in the journal. hash: hash of the new password for shadow(5)."""
+    """A rotation in the journal. trigger: id of the order. hash: hash of the new password, as in shadow(5)."""
 
     id: Annotated[str, Text(64, "[A-Za-z0-9_-]{8,}")]
     user: Name
@@ -74,7 +74,7 @@ class Journal:
         self._write(self._path, dumps(entry) + b"\n")
 
     def end(self) -> None:
-        """Delete the journal of an ended rotation. Raises ConfigError."""
+        """Delete the journal after the end of its rotation. Raises ConfigError."""
         try:
             self._path.unlink(missing_ok=True)
             disk.sync(self._path.parent)
@@ -83,7 +83,7 @@ class Journal:
 
 
 class Rotator:
-    """A rotator of passwords, which rotates one at a time."""
+    """A rotator of account passwords. It rotates one password at a time."""
 
     def __init__(self, executor: Executor, journal: Journal, service: Service) -> None:
         self._executor = executor
@@ -91,13 +91,14 @@ class Rotator:
         self._service = service
 
     def rotate(self, user: str, trigger: int, policies: Sequence[Rules]) -> None:
-        """Give an account a new password. Call `reconcile` before.
+        """Give an account a new password. Call `reconcile` first, so that no other rotation is unfinished.
 
-        HostError, ServiceRefused: the old password remains in force. ServiceAway: the outcome is unknown until
-        `reconcile`.
+        trigger: id of the order. HostError: the host has not set the new password. ServiceRefused: the service has not
+        stored it, and the old password remains in force. ServiceAway: the outcome is unknown until `reconcile`. Raises
+        ConfigError too.
         """
         from sallyport.agent.endpoint.passwords import (
-            generate,  # imported here: rarely used, and takes a tenth of the agent's start
+            generate,  # imported here: rarely used, and slow to import
             hash_password,
             matches,
         )
@@ -121,7 +122,8 @@ class Rotator:
 
     @property
     def unended(self) -> str:
-        """Return the user whose rotation is in the journal: empty if there is none, ANYBODY if it is unreadable."""
+        """Return the user whose rotation is in the journal; empty if there is none, ANYBODY if the journal is
+        invalid."""
         try:
             entry = self._journal.read()
         except ConfigError:
@@ -131,8 +133,8 @@ class Rotator:
     def reconcile(self) -> Action | None:
         """Complete or abandon the rotation in the journal; return its outcome, or None if there is no rotation.
 
-        ServiceAway, HostError (the host does not accept the password): call it again later. ConfigError: the journal is
-        invalid.
+        ServiceAway, HostError (the host does not accept the password): call this again later. ConfigError: the journal
+        is invalid or cannot be written.
         """
         entry = self._journal.read()
         if entry is None:
@@ -160,8 +162,8 @@ class Rotator:
         try:
             self._service.rotation(Rotation(entry.id, entry.user, Phase.CONFIRM, entry.trigger))
         except ServiceRefused as error:
-            # The service does not know the valid password any more. Only another rotation helps, and the trigger still
-            # demands one. It does not follow at once: the daemon waits longer each time.
+            # The service does not have the valid password any more, so another rotation is necessary. The trigger is
+            # still open and causes it. The daemon waits before it: longer after each failure.
             self._journal.end()
             raise ServiceAway(f"the service declines the password that is in force, another follows: {error}") from None
         kept = self._executor.memory.now.of(entry.user)
@@ -170,8 +172,8 @@ class Rotator:
         self._journal.end()
 
     def _abandon(self, entry: Entry, reason: str) -> None:
-        """Abandon a rotation whose password was never in force. ServiceAway: call it again later."""
-        with suppress(ServiceRefused):  # the service does not know the candidate
+        """Abandon a rotation whose password was never in force. ServiceAway: call this again later."""
+        with suppress(ServiceRefused):  # the service does not have this password
             self._service.rotation(Rotation(entry.id, entry.user, Phase.ABANDON, entry.trigger, reason=reason))
         self._journal.end()
 

@@ -1,4 +1,4 @@
-"""The service, as the endpoint agent uses it."""
+"""The client of the service for the endpoint agent."""
 
 from typing import Protocol
 
@@ -9,14 +9,15 @@ from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotat
 from sallyport.base.wire import mapping
 
 _SLACK_S = 30.0
-"""Time limit of an answer, in addition to the wait of a poll."""
+"""Time limit of a request in seconds. For a poll it is added to the wait of the poll."""
 
 
 class Service(Protocol):
-    """The service. Each method raises ServiceAway (the outcome is not known) or ServiceRefused (it was not done)."""
+    """The client of the service. Each method raises ServiceAway (it is unknown whether the request was carried out) or
+    ServiceRefused (it was not carried out)."""
 
     def state(self, poll: Poll) -> object:
-        """Return the answer to a poll, in JSON's types."""
+        """Send a poll; return the parsed JSON of the answer."""
 
     def report(self, report: Report) -> None:
         """Send a report."""
@@ -25,11 +26,11 @@ class Service(Protocol):
         """Send a privilege status."""
 
     def rotation(self, message: Rotation) -> None:
-        """Send a step of a rotation; the service has stored it when this returns."""
+        """Send a step of a password rotation. When this returns, the service has stored it."""
 
 
 class HttpService:
-    """The service over HTTPS. ring: the agent's key, looked up for each request, since it is renewed."""
+    """The client over HTTPS. ring: the agent's keys; the key is read for each request, since it may be renewed."""
 
     def __init__(self, posts: ServiceClient, ring: KeyRing) -> None:
         self._posts = posts

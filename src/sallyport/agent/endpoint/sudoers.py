@@ -1,6 +1,6 @@
-"""sudoers(5): the agent's own file, and the other rules that give root's rights.
+"""sudoers(5): the agent's own file, and the other rules that give root privileges.
 
-The agent writes one file, after visudo has accepted it. It reads the files of administrators and never writes them.
+The agent writes one file, after visudo has accepted it. It reads the files of administrators but never writes them.
 """
 
 import re
@@ -27,15 +27,18 @@ _NO_RULE: Final = re.compile(r"(?:Defaults|Host_Alias|Cmnd_Alias|Cmd_Alias|Runas
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A line that grants privileges. who: users, %groups, #uids, aliases, or ALL. text: the line, for people."""
+    """A rule that grants privileges. who: the user names, %groups, #uids, aliases or ALL to which the rule applies.
+    text: the line, shortened for reports. file: path of its file."""
 
     who: tuple[str, ...]
     text: str
     file: str
 
     def holds_for(self, account: Account, accounts: Accounts, aliases: dict[str, tuple[str, ...]]) -> bool:
-        """Return whether the rule is about an account. A negated name counts too, since the report should show too much
-        rather than too little."""
+        """Return whether the rule applies to an account.
+
+        Negated aliases and names are not interpreted, since a report should show too many rules rather than too few.
+        """
         return any(_is(who, account, accounts, aliases) for who in self.who)
 
 
@@ -47,19 +50,20 @@ class Sudoers:
     aliases: dict[str, tuple[str, ...]]
 
     def of(self, account: Account, accounts: Accounts) -> list[Rule]:
-        """Return the rules that hold for an account."""
+        """Return the rules that apply to an account."""
         return [rule for rule in self.rules if rule.holds_for(account, accounts, self.aliases)]
 
 
 def render(names: Iterable[str], *, without_password: bool) -> bytes:
-    """Return the agent's file, which allows these users everything; empty without users."""
+    """Return the content of the agent's file, which lets these users run every command as every user; empty without
+    users."""
     tag = "NOPASSWD: " if without_password else ""
     lines = [f"{name} ALL=(ALL:ALL) {tag}ALL\n" for name in sorted(names)]
     return (_HEAD + "".join(lines)).encode() if lines else b""
 
 
 def named(content: bytes) -> set[str]:
-    """Return the users in the agent's file."""
+    """Return the users in the content of the agent's file."""
     lines = content.decode("utf-8", "replace").splitlines()
     return {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
 
@@ -78,8 +82,10 @@ def read(files: Files) -> Sudoers:
 
 
 def _lines(files: Files, path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a file and of the files that it includes, with their paths. Continued lines are joined; each
-    file is read once."""
+    """Yield (line, path) for the lines of a file and of the files that it includes. Continued lines are joined.
+
+    seen: paths of the files that were read, so that each file is read once. A file that cannot be read has no lines.
+    """
     try:
         octets = None if path in seen or len(seen) > _MOST_FILES else files.read(path, most=1_000_000)
     except HostError:
@@ -105,7 +111,7 @@ def _included(files: Files, how: str, target: str, of: str, seen: set[str]) -> I
 
 
 def _who(line: str) -> tuple[tuple[str, ...], str]:
-    """Return the users that a line names, and the line. The last word before the `=` is the host."""
+    """Return the users that a line names, and the line. The last word before the first `=` is the host."""
     left = re.sub(r"\s*,\s*", ",", line.partition("=")[0]).split()
     return tuple(name.strip('"') for name in ",".join(left[:-1] or left).split(",")), line
 

@@ -1,4 +1,5 @@
-"""The parts of the endpoint agent, wired from its file; and the removal of its accounts, which needs no service."""
+"""Building the parts of the endpoint agent from its configuration file. Also locking its accounts without the
+service."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -28,7 +29,7 @@ _JOURNAL: Final = "endpoint-rotation.json"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts that work on the host without the service."""
+    """The parts of the agent that need no connection to the service."""
 
     executor: Executor
     journal: Journal
@@ -41,7 +42,7 @@ class Parts:
 
 
 def options(own: file.Table) -> Options:
-    """Return the options in the agent's table of its file. Raises ConfigError."""
+    """Return the options in the `[endpoint]` table of the agent's file. Raises ConfigError."""
     keys = own.choice("keys", "file", "command", "off")
     keys_dir = own.text("keys_dir", Options().keys_dir)
     protected = frozenset(own.texts("protected"))
@@ -52,7 +53,7 @@ def options(own: file.Table) -> Options:
 
 
 def parts(agent_file: file.AgentFile, prefix: Path) -> Parts:
-    """Return the parts for the host whose root directory is `prefix`, with their memory. Raises ConfigError."""
+    """Return the parts for the host whose root directory is `prefix`. Raises ConfigError."""
     directory = agent_file.state_dir
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -67,7 +68,8 @@ def parts(agent_file: file.AgentFile, prefix: Path) -> Parts:
 def lock_all(config: Path, prefix: Path) -> Iterator[tuple[str, str]]:
     """Lock the accounts that the agent manages, and remove their keys and their sudo rules.
 
-    Yields each step, and the reason of its failure or empty text. ConfigError; Locked: the agent runs.
+    Yields (step, error) for each step; the error is empty text if the step succeeded. Raises ConfigError; Locked: the
+    agent is running.
     """
     agent_file = file.read(config, AGENT)
     agent_file = replace(agent_file, state_dir=prefix / agent_file.state_dir.relative_to("/"))

@@ -5,7 +5,7 @@
       | <------------------------- envelope, or UNCHANGED   |  `envelope(sign, state)`
       | POST REPORT    Report ----------------------------> |  changes, findings, and results of triggers
       | POST ROTATION  Rotation (escrow, confirm, abandon)> |  before and after each change of a password
-      | POST PRIVILEGES PrivilegeStatus ------------------> |  users with root's privileges, and drift
+      | POST PRIVILEGES PrivilegeStatus ------------------> |  users with root privileges, and drift
 
 An agent acts only on one signed document, `State`. It contains the desired accounts and files, and triggers, which are
 orders to act now.
@@ -16,20 +16,20 @@ that is signed with the old key and contains the new key. From then on the agent
 key in each poll. The service signs with the key in the poll, and keeps an old key until the next replacement.
 
 **Versions and replay.** An agent accepts a state if it is for the agent's own instance, its signature is valid, and its
-version is newer than the agent's, or the same (`follow`). The service makes a new version only if `content` changes.
+version is the agent's version or newer (`follow`). The service makes a new version only if `content` changes.
 The version is the current time in microseconds, and at least the last version + 1. A store that is restored from a
 backup therefore has newer versions than its agents. Clocks are not compared: a host with a wrong clock is still served.
 
-**Rotation.** The agent makes a password, a candidate. It becomes valid only after the service has acknowledged
+**Rotation.** The agent generates a candidate password. It becomes valid only after the service has acknowledged
 `escrow`. The service keeps the former password and every candidate until a candidate is confirmed or abandoned:
 
-    escrow   id, user, password, password_hash: a candidate. The acknowledgement means: stored, sealed. Nothing is
-             changed yet.
+    escrow   id, user, password, password_hash: a candidate. The service acknowledges it once it is stored (sealed). The
+             password on the host is not changed yet.
     confirm  id: the candidate is valid; it replaces the former password, and the state has its password_hash from now.
     abandon  id: the candidate was never valid and never will be.
 
-Every message may come twice. confirm and abandon may come after a restart of either side; abandon of an unknown id
-succeeds. A candidate that is neither confirmed nor abandoned may be valid: the service shows it beside the former one.
+Every message may arrive twice. confirm and abandon may arrive after a restart of either side; abandon of an unknown id
+succeeds. A candidate that is neither confirmed nor abandoned may be valid: the service shows it and the former one.
 
     fields    types of the messages' fields, with their bounds
     state     State: the wanted accounts and files

@@ -49,7 +49,10 @@ def signed_octets(payload: bytes) -> bytes:
 
 
 def envelope(sign: Callable[[bytes], bytes], state: State) -> dict[str, str]:
-    """Return the answer to a poll, in JSON's types. sign: returns the signature (64 octets) of octets."""
+    """Return the answer to a poll, in JSON's types.
+
+    sign: a function that returns the signature (64 octets) of some octets.
+    """
     payload = dumps(state)
     return {"payload": _to_base64(payload), "signature": _to_base64(sign(signed_octets(payload)))}
 
@@ -65,7 +68,7 @@ def open_envelope(value: object) -> Signed | None:
 def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
     """Return the state in an envelope after verification. WireError: the signature is wrong, or the state malformed.
 
-    verify: returns whether a signature is valid for octets, given (signature, octets).
+    verify: a function of (signature, octets) that returns whether the signature of the octets is valid.
     """
     if not verify(signed.signature, signed_octets(signed.payload)):
         raise WireError("signature: wrong")
@@ -79,7 +82,7 @@ def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
 def follow(position: Position, state: State, *, instance: int) -> Position:
     """Return the position of an agent after it accepts a state. instance: the agent's own instance.
 
-    WireError: the state is for another instance, is older, or has the same version with another content.
+    WireError: the state is for another instance, is older, or has the same version but different content.
     """
     if state.instance != instance:
         raise WireError("instance: another's")
@@ -87,15 +90,15 @@ def follow(position: Position, state: State, *, instance: int) -> Position:
     if state.version < position.version:
         raise WireError("version: older than the present one")
     if state.version == position.version and digest != position.content:
-        raise WireError("version: the same as the present one, with another content")
+        raise WireError("version: the same as the present one, but with different content")
     return Position(state.version, digest)
 
 
 def _with_readable_triggers(value: object) -> object:
     """Return a state without the triggers that this agent does not know.
 
-    An unknown trigger must not prevent the agent from applying the state, such as locking an account. The trigger gets
-    no outcome, and the service abandons it.
+    An unknown trigger must not prevent the agent from applying the state, such as locking an account. The agent reports
+    no outcome for it, so the service abandons the trigger.
     """
     if isinstance(value, dict) and isinstance(triggers := value.get("triggers"), list):
         return {**value, "triggers": [each for each in triggers if _is_trigger(each)]}
@@ -114,7 +117,7 @@ def _once(names: Iterable[object], path: str) -> None:
     seen: set[object] = set()
     for name in names:
         if name in seen:
-            raise WireError(f"{path}: one of them twice")
+            raise WireError(f"{path}: duplicate entry")
         seen.add(name)
 
 

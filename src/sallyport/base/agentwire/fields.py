@@ -32,7 +32,7 @@ LOWEST_ID, HIGHEST_ID = 1, 2**31 - 2
 
 Name = Annotated[str, Text(32, NAME, "a name of lowercase letters, digits, _ and -")]
 HostName = Annotated[str, Text(64)]
-"""A name as it is on a host, which may not match NAME."""
+"""A name of a user or group on a host. It need not match NAME."""
 Path = Annotated[str, Text(MAX_PATH, f"(?:{PATH})?", "an absolute path")]
 StateKey = Annotated[str, Text(44, "(?:[A-Za-z0-9+/]{43}=)?", "an Ed25519 key in base64")]
 """The Ed25519 public key in base64 that verifies states, or empty text."""

@@ -175,7 +175,7 @@ class Discovery:
     groups: Annotated[tuple[FoundGroup, ...], Many(MAX_FOUND)] = ()
     """Local groups."""
     complete: bool = True
-    """Whether the lists are complete; false: a limit has shortened one."""
+    """Whether the lists are complete; false: a list was cut at its maximum length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class Report:
     managed: Annotated[tuple[Managed, ...], Many(MAX_FOUND)] = ()
     """Accounts that the agent manages."""
     actions: Annotated[tuple[Action, ...], Many(MAX_FOUND)] = ()
-    """Actions since the last report."""
+    """Actions of the agent since the last report."""
     drift: Annotated[tuple[Drift, ...], Many(MAX_FOUND)] = ()
     """Changes that the agent did not make."""
     outcomes: Annotated[tuple[Outcome, ...], Many(100)] = ()
@@ -261,5 +261,5 @@ def rotation(octets: bytes) -> Rotation:
     message = decode(Rotation, loads(octets, most=MAX_REPORT))
     escrow = message.phase is Phase.ESCROW
     if not bool(message.password) == bool(message.password_hash) == escrow:
-        raise WireError("password: an escrow has password and passwordHash, and nothing else has")
+        raise WireError("password: an escrow needs password and passwordHash; other phases must not have them")
     return message

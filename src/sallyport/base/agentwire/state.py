@@ -17,9 +17,9 @@ _KEY: Final = (
 
 
 class Removal(StrEnum):
-    """What the agent does with an account that it created and that is no longer in the state.
+    """The agent's action on an account that the agent created and that is no longer in the state.
 
-    An account that existed before the agent is always locked.
+    An account that existed before the agent took it over is always locked.
     """
 
     DELETE = "delete"
@@ -38,10 +38,10 @@ class TriggerKind(StrEnum):
 class DesiredUser:
     """An account that should exist.
 
-    uid: None lets the host choose. groups: groups in addition to its own. home, shell: empty for the host's default.
-    ssh_keys: OpenSSH public keys without options. password_hash: in the form of shadow(5); NO_PASSWORD disables
-    passwords; empty leaves the password unchanged. expires: the account is locked from this time on, even if the agent
-    cannot reach the service; None for never.
+    uid: None lets the host choose. groups: groups in addition to the account's own group. home, shell: empty for the
+    host's default. ssh_keys: OpenSSH public keys without options. password_hash: in the form of shadow(5); NO_PASSWORD
+    disables passwords; empty leaves the password unchanged. expires: the account is locked from this time on, even if
+    the agent cannot reach the service; None for never.
     """
 
     name: Name
@@ -133,7 +133,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """An order to act now. It is part of the state until a report has its outcome.
+    """An order to act now. It is part of the state until a report contains its outcome.
 
     users: accounts whose passwords to rotate.
     """

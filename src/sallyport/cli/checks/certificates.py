@@ -1,4 +1,5 @@
-"""Certificates for EAP and RadSec: faults for which supplicants and RADIUS servers would refuse them."""
+"""Checks of the certificates for EAP and RadSec, for faults because of which supplicants and RADIUS servers refuse
+them."""
 
 import shlex
 import stat
@@ -158,7 +159,8 @@ def _newest_of_clients(directory: Directory) -> dict[str, Issued]:
 
 
 def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: datetime) -> Iterator[Finding]:
-    """Report users whose certificates have no realm if there are several domains: EAP-TLS refuses these."""
+    """If there are several domains, report users whose certificates have no realm: their EAP-TLS logins are
+    rejected."""
     if len(examination.domains) < 2:
         return
     peers = {each["tlsName"] for each in examination.clients}
@@ -202,7 +204,8 @@ def _signed(lower: x509.Certificate, upper: x509.Certificate) -> bool:
 def _holds(
     certificate: x509.Certificate, kind: type[x509.ExtensionType], test: Callable[..., bool], *, absent: bool
 ) -> bool:
-    """Return whether a certificate's extension passes a test. absent: the result if it has no such extension."""
+    """Return whether a certificate's extension passes a test. absent: the result if the certificate lacks the
+    extension."""
     try:
         return test(certificate.extensions.get_extension_for_class(kind).value)
     except x509.ExtensionNotFound:

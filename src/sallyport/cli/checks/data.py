@@ -64,7 +64,7 @@ def check_records(examination: Examination) -> Iterator[Finding]:
 
 
 def check_limits(examination: Examination) -> Iterator[Finding]:
-    """Check that no tenant has used 90 % of a limit."""
+    """Check that no tenant has used 90 % or more of a limit."""
     if not is_current(examination):
         yield ok("nothing to look at")
         return
@@ -83,7 +83,7 @@ def check_limits(examination: Examination) -> Iterator[Finding]:
 
 
 def is_current(examination: Examination) -> bool:
-    """Return whether a database exists with the current schema, so that opening it changes nothing.
+    """Return whether a database with the current schema exists; then opening it changes nothing.
 
     StoreError: the file is no database.
     """
@@ -139,7 +139,7 @@ def _schema_finding(path: Path, schema: Schema) -> Finding:
 
 
 def _server(url: str) -> Finding:
-    """Judge a PostgreSQL database. ConfigError: the extra `postgres` is missing. Raises StoreError."""
+    """Examine a PostgreSQL database. ConfigError: the extra `postgres` is missing. Raises StoreError."""
     check_extra()
     from sallyport.store.postgres.migration import inspect
 

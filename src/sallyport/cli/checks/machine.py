@@ -85,7 +85,7 @@ def check_files(examination: Examination) -> Iterator[Finding]:
 
 
 def _fault(path: Path) -> list[OSError]:
-    """Return the error if a file cannot be read. A socket is no error."""
+    """Return the error if a file cannot be read, else an empty list. A socket is not an error."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     except OSError as error:
@@ -94,7 +94,7 @@ def _fault(path: Path) -> list[OSError]:
 
 
 def check_service(examination: Examination) -> Iterator[Finding]:
-    """Check that a service runs and answers, or that no process holds its lock."""
+    """Check that a service runs and answers. If none runs, check that no process holds the lock."""
     try:
         process_id = examination.process_id
     except Locked as error:  # raised after a wait, so the process hangs
@@ -130,7 +130,8 @@ def check_key(examination: Examination) -> Iterator[Finding]:
 
 
 def _keys(where: str, text: str) -> Finding | None:
-    """Return a finding about the master keys in a text; None if they are valid. where: its file or variable."""
+    """Return a finding about the master keys in a text; None if they are valid. where: the file or variable of the
+    text."""
     try:
         keys = parse_keys(text)
     except ConfigError as error:

@@ -28,7 +28,7 @@ class Finding:
 
 
 def ok(text: str) -> Finding:
-    """Return a finding that nothing is wrong."""
+    """Return a finding without a fault."""
     return Finding(Level.OK, text)
 
 

@@ -22,7 +22,11 @@ PORTS: Final = {"http": 80, "https": 443, "ldap": 389, "ldaps": 636}
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server to check. name: its domain and purpose, for messages. over_tcp: connect; else only check the address."""
+    """A server to check.
+
+    name: the domain and the purpose of the server, for messages. over_tcp: whether to connect to it; otherwise only its
+    address is checked against `egress`.
+    """
 
     name: str
     host: str

@@ -19,13 +19,14 @@ from sallyport.inventory.clients.client import CHECK
 LISTED = 5
 LOOKED_AT = 100
 LATE_US: Final = 600 * SECOND
-"""Time after which a due read of a directory counts as overdue; normally it starts within half a minute."""
+"""Delay after which a scheduled read of a directory counts as overdue; normally it starts within half a minute."""
 STATUS: Final = "/api/v1/getImportStatus"
 _READINGS: Final = {"reading", "agent"}
 
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
-    """Check that RADIUS clients have a domain and strong secrets, and that ranges have explicit settings."""
+    """Check that RADIUS clients have a domain and strong secrets, and that clients with an address range have explicit
+    signature settings."""
     clients, domains = examination.clients, examination.domains
     if not clients:
         yield warning("no RADIUS client: nobody is answered; sallyport client add")
@@ -65,8 +66,9 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
 def _has_registered_devices(examination: Examination, client: Row) -> bool:
     """Return whether a device was registered through a client with a single address.
 
-    Then the client has sent an authentic request. If it has not learned limitProxyState by it, the request had an
-    unsigned Proxy-State. Requests of `sallyport check` are ignored, since they do not change learned settings.
+    If so, the client has sent an authentic request. If the client nevertheless has not learned limitProxyState, that
+    request had Proxy-State and no signature. Requests of `sallyport check` are ignored, since they do not change
+    learned settings.
     """
     for domain in examination.domains:
         body: Row = {"search": client["address"], "pageSize": 100}
@@ -97,7 +99,7 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
 
 
 def _exempting_all(examination: Examination, domain: Row) -> Iterator[Finding]:
-    """Report the rules that exempt all logins from the second factor."""
+    """Report each rule that exempts all logins of a domain from the second factor."""
     rules = examination.line.listed("/ad/ListLoginRules", "rules", domain=str(domain["domainId"]))
     for rule in rules:
         if rule["exemptsAll"] and rule["enabled"]:
@@ -120,7 +122,7 @@ def _unconfigured(examination: Examination, domain: Row) -> Iterator[Finding]:
 
 
 def _trusted_clients(domain: Row, serving: list[Row]) -> Finding:
-    """Return a finding about the clients that check passwords for a domain with the first factor `none`."""
+    """Return a finding about a domain whose first factor is `none`: which of its clients check passwords."""
     trusted = sorted(str(client["name"]) for client in serving if client["passwordVerified"])
     if not trusted:
         return warning(
@@ -141,7 +143,7 @@ def _serves(client: Row, domain: Row) -> bool:
 
 
 def check_senders(examination: Examination) -> Iterator[Finding]:
-    """Report the senders whose packets were dropped since the start."""
+    """Report the senders whose packets were dropped since the start of the service."""
     if examination.process_id is None:
         yield ok("only a running service knows them")
         return

@@ -1,7 +1,8 @@
 """Credentials and their schemas: issued, listed, assigned to wallets, revoked, and found for a login.
 
-A credential is stored as a token (VC-JWT) and as the same document with a proof. Both are made once, at its issue. A
-password that is issued with it is in neither form: it is sealed for the holder alone, until the credential is revoked.
+A credential is stored as a token (VC-JWT) and as the same document with a proof. Both forms are created once, when the
+credential is issued. A password that is issued with the credential is in neither form. It is sealed for the holder
+alone, and deleted when the credential is revoked.
 
 credential  values
 bodies      requests and answers

@@ -31,7 +31,7 @@ class SchemaCreated(Done):
     """Answer of the operation `createSchema`."""
 
     id: int = Field(description="Id of the schema: its schemaId.")
-    Schema: dict[str, JsonValue] = Field(description="Credential schema, which has the JSON Schema as Schema.")
+    Schema: dict[str, JsonValue] = Field(description="Credential schema; its member Schema is the JSON Schema.")
 
 
 class ListSchemas(OfDomain, PagedByNumber):
@@ -62,7 +62,7 @@ class CreateCredential(OfDomain):
     schemaId: Id = Field(description="Id of the schema, as createSchema gives it.")
     credentialName: Name = Field(description="Name of the credential.")
     metadata: dict[str, JsonValue] = Field(
-        description="Claims, at most 32 KiB. epmPassword in it is kept for the holder alone and is no claim."
+        description="Claims, at most 32 KiB. The member epmPassword is stored for the holder alone, not as a claim."
     )
     expiry: Annotated[Moment | None, BeforeValidator(_or_none)] = Field(
         default=None, description="Time of the expiry, ISO 8601. Absent or empty: the credential does not expire."
@@ -94,7 +94,7 @@ class CredentialEntry(Model):
     name: str = Field(description="Name of the credential.")
     status: str = Field(description="Stored status: ACTIVE, Assigned, Accepted, Ignored or Revoked.")
     expired: Expired
-    issuedAt: str = Field(description="Time of the issue, ISO 8601.")
+    issuedAt: str = Field(description="Time when the credential was issued, ISO 8601.")
     expireDate: str = Field(description="Time of the expiry, ISO 8601; empty if the credential does not expire.")
     issuerDid: str = Field(description="DID of the issuer.")
     holderDid: str = Field(description="DID of the holder.")
@@ -113,7 +113,7 @@ class OfWallet(ScopedIfGiven, PagedByNumber):
     """Body of GetAssignedCredential, GetAcceptedCredential and GetIgnoredCredential."""
 
     walletId: WalletId
-    filter: Text = Field(default="", description="A part of the credential's name, in any case. Empty: all.")
+    filter: Text = Field(default="", description="Part of the credential's name, case-insensitive. Empty: all.")
 
 
 class WalletCredentials(Done):
@@ -128,7 +128,7 @@ class GetCredential(ScopedIfGiven):
     """Body of GetCredential."""
 
     credentialId: Name = Field(description="Identifier of the credential, urn:uuid:..., or its number in lists.")
-    domainId: Whole | None = Field(default=None, description="Id of the domain that has the credential. Absent: any.")
+    domainId: Whole | None = Field(default=None, description="Id of the credential's domain. Absent: any domain.")
 
     def claimed_domains(self) -> Sequence[int]:
         return () if self.domainId is None else (self.domainId,)
@@ -144,7 +144,7 @@ class CredentialDocument(Model):
 class RevokeCredential(OfDomain):
     """Body of the operation `revokecredential`."""
 
-    vcid: Id = Field(description="Number of the credential, as lists have it.")
+    vcid: Id = Field(description="Number of the credential, as in lists.")
     issuerDid: IssuerDid
     holderDid: HolderDid
 

@@ -39,10 +39,10 @@ _REFERENCE_ERRORS: Final = (Unresolvable, UnknownType, ValueError, TypeError, At
 
 
 def check_schema(schema: JSON) -> dict[str, JSON]:
-    """Return the form of a schema to store, with its `$schema`.
+    """Return a schema in the form to store, which always has `$schema`.
 
-    Invalid: it is not a JSON Schema, is of another draft, is too large or too deep, refers to another document, or has
-    a pattern that may take too long.
+    Invalid: the schema is not a JSON Schema, uses another draft, is too large or too deep, refers to another document,
+    or has a pattern that may take too long.
     """
     if not isinstance(schema, dict):
         raise _unfit("it is no object")
@@ -85,8 +85,8 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
 
 
 def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name: int) -> None:
-    """Raise Invalid if a value is too large, too deep, has too many values or a too long name, or contains a number
-    that other readers of JSON round."""
+    """Raise Invalid if a value is too large or too deep, has too many values, has a name that is too long, or contains
+    a number that other JSON parsers would round."""
     level, found = [value], 0
     for _ in range(depth):
         if any(len(each) > name for part in level if isinstance(part, dict) for each in part):
@@ -104,17 +104,17 @@ def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name
 
 
 def _is_exact(value: JSON) -> bool:
-    """Return whether every reader of JSON reads the same number (RFC 8259 section 6)."""
+    """Return whether every JSON parser reads the same number (RFC 8259 section 6)."""
     if isinstance(value, float):
         return math.isfinite(value)
     return not isinstance(value, int) or abs(value) <= 1 << 53
 
 
 def _check_bounds(schema: dict[str, JSON]) -> None:
-    """Raise Invalid unless the cost of every run of the schema is counted.
+    """Raise Invalid if a run of the schema could have a cost that is not charged to the budget.
 
-    For `unevaluated...`, jsonschema itself follows references and dependentSchemas and matches patternProperties.
-    Nothing counts that cost, so these combinations are refused.
+    For the keywords `unevaluated...`, jsonschema itself follows references and dependentSchemas and matches
+    patternProperties. That cost is not counted, so these combinations are refused.
     """
     _check_part(schema, root=True)
     parts = list(_parts(schema))
@@ -128,8 +128,8 @@ def _check_bounds(schema: dict[str, JSON]) -> None:
 
 
 def _check_part(schema: JSON, *, root: bool = False) -> None:
-    """Raise Invalid for a part of a schema whose cost has no bound. Data that looks like a keyword is treated as
-    one."""
+    """Raise Invalid if the cost of a part of the schema has no bound. Data that looks like a keyword is treated as a
+    keyword."""
     for each in _inner(schema):
         _check_part(each)
     if not isinstance(schema, dict):
@@ -162,7 +162,7 @@ def _check_targets(kept: dict[str, JSON], dialect: type[Validator]) -> None:
         found = [resolver.lookup(each).contents for each in _references(kept)]
         targets = {id(each): each for each in found if each is not kept}.values()
         if sum(1 for each in targets for _ in _parts(each)) > MAX_VALUES:
-            raise _unfit("it refers to too many parts of parts of itself")
+            raise _unfit("its references lead to too many parts of it")
         for each in targets:
             dialect.check_schema(each)
     except (*_REFERENCE_ERRORS, SchemaError):

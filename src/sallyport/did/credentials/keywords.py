@@ -1,14 +1,15 @@
 """The keywords of JSON Schema, charged to a budget.
 
-Schemas run in a worker thread. `re` holds the interpreter lock during a match, so `MAX_COST` bounds each match. All
-other code is Python code, which releases the lock every 5 ms; `MAX_STEPS` and `BUDGET` bound its sum. Some keywords are
-implemented here, since those of the library match names without counting them, and keep a copy of the value for each
-alternative that fails.
+A run is the validation of one subject, in a worker thread. `re` holds the interpreter lock during a match, so
+`MAX_COST` bounds each match, and `BUDGET` bounds all matches of a run. All other code is Python code, which releases
+the lock every 5 ms; `MAX_STEPS` bounds its total. Some keywords are implemented here: the library's own versions match
+names without counting the cost, and keep a copy of the value for each alternative that fails.
 
-The cost of a pattern has a bound that is known before it runs. `re` backtracks, so a group may not be repeated: the
-number of ways to match is then a product. The unbounded repetitions and the start of the match divide a text of n
-characters in `comb(n + degree, degree)` ways; each bounded repetition and alternative multiplies them. The literals and
-the longest class of an expression are compared again in each way, so they add to the cost of a way.
+The maximum cost of a pattern is known before the match. `re` backtracks, so a group must not be repeated: without
+repeated groups, the number of ways to match is a product. The unbounded repetitions and the start of the match divide a
+text of n characters in `comb(n + degree, degree)` ways. Each bounded repetition and each alternative multiplies this
+number. In each way, the literals and the longest class of the expression are compared again, so they add to the cost of
+a way.
 """
 
 import re
@@ -35,7 +36,8 @@ LONGEST: Final = 512
 MAX_DEGREE: Final = 4
 MAX_FACTOR: Final = 4096
 MAX_RANGES: Final = 32
-"""Maximum number of ranges in classes, such as `a-z`. Compiling one takes up to 65,536 steps."""
+"""Maximum number of ranges, such as `a-z`, in the character classes of a pattern. Compiling a range takes up to 65,536
+steps."""
 _LITERALS_PER_STEP: Final = 32
 """Number of literals that are compared in the time of one step."""
 _ATOM: Final = re.compile(r"\\([^\W_]|.)|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
@@ -54,7 +56,7 @@ _Keyword = Callable[[Validator, JSON, JSON, _Schema], _Errors | None]
 
 
 class Spent(Exception):
-    """A run has used up its budget."""
+    """The error of a run that has used up its budget."""
 
 
 class _Descends(Protocol):
@@ -155,8 +157,8 @@ def _steps(name: str, wanted: JSON, value: JSON) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An expression, and the numbers that bound its cost. repeated: characters that bounded repetitions need. size:
-    length of the expression and of its longest class."""
+    """A regular expression, and the numbers that bound its cost. repeated: the sum of the minimum counts in its bounded
+    repetitions `{m,n}`. size: the length of the expression plus the length of its longest class."""
 
     expression: re.Pattern[str]
     factor: int
@@ -172,16 +174,16 @@ class Pattern:
 
 @lru_cache(maxsize=1024)
 def compiled(text: str) -> Pattern:
-    """Return a pattern. ValueError: the text is not an expression, or has too many ways to match; the message has the
-    reason."""
+    """Return the pattern of a regular expression. ValueError: the expression is not valid, uses a feature that is not
+    supported, or has too many ways to match; the message is the reason."""
     if len(text) > LONGEST:
         raise ValueError("a pattern is too long")
     atoms = list(_ATOM.finditer(text))
     if any(found[1] and found[1] in "123456789k" for found in atoms):
-        raise ValueError("a pattern refers back")
+        raise ValueError("a pattern has a back-reference")
     bare = _ATOM.sub("a", text)
     if "(?" in bare.replace("(?:", "(") or _REPEATED.search(bare):
-        raise ValueError("a pattern repeats a group, or looks around")
+        raise ValueError("a pattern repeats a group, or uses (? other than (?:")
     classes = [found[0] for found in atoms if found[0].startswith("[")]
     if sum(each.count("-") for each in classes) > MAX_RANGES:
         raise ValueError("a pattern has too many ranges")
@@ -200,5 +202,5 @@ def compiled(text: str) -> Pattern:
     try:
         expression = re.compile(text)
     except (re.error, RecursionError, OverflowError):
-        raise ValueError("a pattern is no regular expression") from None
+        raise ValueError("a pattern is not a regular expression") from None
     return Pattern(expression, factor, degree, repeated, len(bare) + max(map(len, classes), default=0))

@@ -265,8 +265,8 @@ def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id
     """Return the holder that presents a credential of that issuer for a user of the domain, or None.
 
     The newest accepted credential takes precedence, then the newest assigned one. A holder whose DID is deleted is
-    skipped. schema_id: 0 for any schema. `+` makes the planner start from the few ids, not from all credentials of the
-    domain.
+    skipped. schema_id: 0 for any schema. The unary `+` makes the planner start from the few ids, not from all
+    credentials of the domain.
     """
     ids = (
         "select credential_id from credential_users where domain_id = :d and name_key = :key union "
@@ -299,8 +299,8 @@ def users_of(tx: Tx, credential: Credential) -> list[str]:
 
 
 def _users(tx: Tx, condition: str, **given: Value) -> list[str]:
-    """Return the names of the users of some credentials in the domain `:d`. condition: SQL that selects credentials
-    `c`."""
+    """Return the names of the users of some credentials in the domain `:d`. condition: the SQL condition that selects
+    the credentials `c`."""
     unnamed = f"{condition} and c.epm_username = ''"
     sql = (
         f"select c.epm_username as name from credentials c where {condition} and c.epm_username <> '' union "
@@ -315,8 +315,8 @@ def _users(tx: Tx, condition: str, **given: Value) -> list[str]:
 
 
 def wallet_of_holder(tx: Tx, domain_id: int, did: str) -> int | None:
-    """Return the wallet of a holder's DID: the wallet it was registered for, or else the wallet of an assigned
-    credential. None also if the DID is deleted."""
+    """Return the wallet of a holder's DID: the wallet that the DID was registered for, or else the wallet of an
+    assigned credential. Return None also if the DID is deleted."""
     sql = (
         "select coalesce(h.wallet_id, (select c.wallet_id from credentials c where c.domain_id = :d "
         "and c.holder_did = :did and c.wallet_id is not null limit 1)) "

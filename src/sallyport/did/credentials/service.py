@@ -33,7 +33,7 @@ NO_CREDENTIAL = "credential not found"
 NO_HOLDER = "holder not found"
 NO_SCHEMA = "schema not found"
 LATEST = from_iso("9999-12-31T23:59:59.999999Z")
-"""The latest time that ISO 8601 writes with a year of four digits."""
+"""The latest time that ISO 8601 can write with a four-digit year."""
 DATA_INTEGRITY = "https://w3id.org/security/data-integrity/v2"
 MAX_USERNAME = 255
 USERNAME, PASSWORD, HOLDER = "epmUsername", "epmPassword", "holderDID"
@@ -197,8 +197,8 @@ def _has(tx: Tx, caller: Caller, credential: Credential) -> bool:
 
 
 def _check(schema: Schema, new: NewCredential) -> None:
-    """Raise Invalid unless the schema allows the metadata of the request. If the schema has an `id`, the metadata
-    include it."""
+    """Raise Invalid unless the schema allows the metadata of the request. If the schema has a property `id`, the
+    holder's DID is added to the metadata for this check."""
     from sallyport.did.credentials.check import check_subject  # slow import: in a worker thread
 
     content = json.loads(schema.content)["Schema"]
@@ -216,7 +216,8 @@ def _check(schema: Schema, new: NewCredential) -> None:
 
 
 def _names_password(value: JSON) -> bool:
-    """Return whether a claim, at any depth, has the name of the password, and so would show it to every reader."""
+    """Return whether a claim, at any depth, has the name of the password. Every reader of the credential could then see
+    the password."""
     if isinstance(value, dict):
         return any(name.casefold() == PASSWORD.casefold() or _names_password(each) for name, each in value.items())
     return isinstance(value, list) and any(map(_names_password, value))

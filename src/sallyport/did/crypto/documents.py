@@ -33,7 +33,7 @@ _HOST: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A verification method. id: its DID with a fragment. purposes: a part of PURPOSES."""
+    """A verification method. id: its DID with a fragment. purposes: a subset of PURPOSES."""
 
     id: str
     key: PublicKey
@@ -49,8 +49,8 @@ class Document:
     content: dict[str, JSON] = field(compare=False)
 
     def key(self, method_id: str, purpose: str) -> PublicKey:
-        """Return the key of a method if it may be used for the purpose. CredentialError `issuer`: the key may not be
-        used so, or the DID has no such method."""
+        """Return the key of a method if it may be used for the purpose. CredentialError `issuer`: the key must not be
+        used for that purpose, or the DID has no such method."""
         for method in self.methods:
             if method.id == method_id and purpose in method.purposes:
                 return method.key
@@ -171,7 +171,7 @@ def _add_key(did: str, value: JSON, keys: dict[str, PublicKey]) -> str:
         raise CredentialError("a verification method has an id")
     method_id = _absolute(did, str(value["id"]))
     if method_id in keys:
-        raise CredentialError("a verification method stands twice")
+        raise CredentialError("a verification method has a duplicate id")
     key = _key(value) if value.get("controller", did) == did else None
     if key is not None:
         keys[method_id] = key

@@ -19,7 +19,8 @@ _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _VALUES: Final = {letter: value for value, letter in enumerate(_BASE58)}
 _BASE64URL: Final = re.compile("[A-Za-z0-9_-]*")
 MAX_BASE58: Final = 512
-"""Maximum number of characters. Decoding takes time with their square, and keys and signatures are shorter."""
+"""Maximum number of characters. The time of decoding grows with the square of this number; keys and signatures are
+shorter."""
 _EXACT: Final = 1 << 53
 """Integers below this number are exact in a double."""
 _LITERALS: Final = {True: "true", False: "false", None: "null"}
@@ -69,14 +70,14 @@ def from_base58(text: str) -> bytes:
 
 def read_json(text: str | bytes) -> JSON:
     """Parse JSON (RFC 8259) without duplicate names in an object (RFC 7515 section 4). CredentialError: not JSON, a
-    number too large for a double, half a surrogate pair, or too deep."""
+    number too large for a double, an unpaired surrogate, or too deep."""
     try:
         value: JSON = json.loads(
             text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_float, parse_int=_int
         )
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        raise CredentialError("not JSON, or a name stands twice") from None
+        raise CredentialError("not JSON, or an object with a duplicate name") from None
     return value
 
 
@@ -118,7 +119,7 @@ def _int(text: str) -> int | float:
 
 
 def canonical(value: JSON) -> bytes:
-    """Return the canonical form of JSON in UTF-8. CredentialError: NaN or infinity, half a surrogate pair, or too
+    """Return the canonical form of JSON in UTF-8. CredentialError: NaN or infinity, an unpaired surrogate, or too
     deep."""
     try:
         return _text(value).encode()

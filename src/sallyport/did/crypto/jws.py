@@ -37,10 +37,10 @@ class Token:
     signature: bytes
 
     def verify(self, key: PublicKey) -> None:
-        """Verify the signature with the key and the header's algorithm, which must be the key's. CredentialError
-        `signature`."""
+        """Verify the signature with the key and the header's algorithm, which must be an algorithm of the key. Raises
+        CredentialError `signature`."""
         if self.algorithm not in key.curve.algorithms or not key.verify(self.signature, self.signed):
-            raise CredentialError("the signature does not hold", "signature")
+            raise CredentialError("the signature is not valid", "signature")
 
 
 def sign(payload: dict[str, JSON], signer: Signer) -> str:
@@ -59,7 +59,7 @@ def parse(text: str) -> Token:
     header, payload = read_object(from_base64url(parts[0])), read_object(from_base64url(parts[1]))
     algorithm, key_id, kind = header.get("alg"), header.get("kid"), header.get("typ", "JWT")
     if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
-        raise CredentialError("the token's algorithm is not taken", "signature")
+        raise CredentialError("the token's algorithm is not accepted", "signature")
     if "crit" in header or "b64" in header:
         raise CredentialError("the token has an extension that is not known here")
     if not isinstance(kind, str) or kind.upper() != "JWT":

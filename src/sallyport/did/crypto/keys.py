@@ -57,15 +57,15 @@ CURVES: Final = {curve.name: curve for curve in (ED25519, P256, SECP256K1)}
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A public key, which `public_key` creates and checks. octets: 32 of Ed25519, or a compressed point of 33 (SEC 1
-    section 2.3.3)."""
+    """A public key, which `public_key` creates and checks. octets: the 32 octets of an Ed25519 key, or a compressed
+    point of 33 octets (SEC 1 section 2.3.3)."""
 
     curve: Curve
     octets: bytes
     _key: Ed25519PublicKey | ec.EllipticCurvePublicKey = field(repr=False, compare=False)
 
     def verify(self, signature: bytes, signed: bytes) -> bool:
-        """Return whether the private key to this key has signed these octets."""
+        """Return whether the signature of these octets was made with the private key of this public key."""
 
         try:
             if isinstance(self._key, Ed25519PublicKey):
@@ -95,7 +95,8 @@ class PublicKey:
 
 
 class PrivateKey:
-    """A private key. octets: 32, the seed of Ed25519 (RFC 8032 section 5.1.5) or the scalar."""
+    """A private key. octets: 32 octets: the seed of an Ed25519 key (RFC 8032 section 5.1.5), or the scalar of an ECDSA
+    key."""
 
     def __init__(self, curve: Curve, octets: Secret) -> None:
 

@@ -1,6 +1,6 @@
 """Documents with a proof in them (W3C Data Integrity 1.0): cryptosuites eddsa-jcs-2022 and ecdsa-jcs-2019.
 
-Both sign the canonical JSON. So the proof covers every member, whether a context defines it or not, and nothing has to
+Both sign the canonical JSON. So the proof covers every member, even one that no context defines, and no context has to
 be fetched.
 """
 
@@ -105,7 +105,7 @@ def verify(
     value = _text(proof, "proofValue")
     signature = from_base58(value[1:]) if value.startswith("z") else b""
     if SUITES[str(proof["cryptosuite"])] is not key.curve or not key.verify(signature, _digest(document, proof)):
-        raise CredentialError("the signature does not hold", "signature")
+        raise CredentialError("the signature is not valid", "signature")
     return document
 
 

@@ -72,7 +72,7 @@ def verify(token: Token, issuer: Document, now: int) -> Credential:
     valid_from = _moment(payload, "nbf", document.get("issuanceDate"))
     expires_at = _moment(payload, "exp", document.get("expirationDate"))
     if valid_from is None:
-        raise CredentialError("the credential does not say from when it holds", "claims")
+        raise CredentialError("the credential does not state the start of its validity", "claims")
     _in_time(valid_from, expires_at, now)
     return Credential(str(payload.get("jti", "")), issuer.did, str(payload.get("sub", "")), expires_at, {**document})
 
@@ -126,7 +126,7 @@ def verify_presentation(token: Token, holder: Document, *, audience: str, nonce:
         raise CredentialError("the presentation answers another request", "nonce")
     expires_at = _moment(payload, "exp", None)
     if expires_at is None:
-        raise CredentialError("the presentation does not say until when it holds", "claims")
+        raise CredentialError("the presentation does not state the end of its validity", "claims")
     _in_time((_moment(payload, "nbf", None) or 0) - LEEWAY, expires_at, now)
     credentials = as_list(held.get("verifiableCredential"))
     tokens = [each for each in credentials if isinstance(each, str)]

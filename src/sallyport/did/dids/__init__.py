@@ -6,8 +6,9 @@ under the master key. So neither a copy of the store with the master key nor the
 holder.
 
 The service publishes the document of a did:web (`public`), and can replace its key. The former key stays in the
-document for its signatures, and can no longer log in. A deleted issuer is not listed and signs no more. Its signatures
-can still be verified and its credentials revoked, since a did:key cannot be withdrawn.
+document, so that its signatures can still be verified. It is not accepted for logins. A deleted issuer is not listed
+and signs no more. Its signatures can still be verified and its credentials revoked, since a did:key cannot be
+withdrawn.
 
 `resolver` finds the document of a DID: in the DID itself, in the store, or over the network.
 """

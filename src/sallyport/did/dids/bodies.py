@@ -100,13 +100,13 @@ class SearchDids(ScopedIfGiven, PagedByNumber):
     name: Annotated[PlainText, Field(max_length=2048)] = Field(
         default="", description="A part of a name, or a whole DID. Empty: all DIDs of the tenant."
     )
-    didType: AnyKind = Field(default=None, description="Issuer or User (or Holder), in any case. Empty: both.")
+    didType: AnyKind = Field(default=None, description="Issuer or User (or Holder), case-insensitive. Empty: both.")
 
 
 class DeletedDid(ScopedIfGiven):
     """A DID to delete."""
 
-    type: Annotated[Kind, BeforeValidator(_kind)] = Field(description="Issuer or User (or Holder), in any case.")
+    type: Annotated[Kind, BeforeValidator(_kind)] = Field(description="Issuer or User (or Holder), case-insensitive.")
     did: Did = Field(description="The DID.")
 
 

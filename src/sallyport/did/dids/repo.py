@@ -56,8 +56,8 @@ def add(
 
 
 def delete(tx: Tx, record: Record, at: int) -> None:
-    """Delete a DID from the lists. A holder's row and key are deleted. An issuer's stay, for the credentials that it
-    has signed."""
+    """Delete a DID from the lists. The row and key of a holder are deleted. Those of an issuer stay, so that its
+    credentials can still be verified."""
     _SEARCH.remove(tx, record.tenant_id, [record.id])
     _count(tx, record.domain_id, Kind(record.kind), record.id, -1)
     if record.kind == Kind.USER:
@@ -142,7 +142,7 @@ def _stretch(tx: Tx, ids: str, offset: int, limit: int, parameters: dict[str, Va
 
 
 def add_key(tx: Tx, did_id: int, method_id: str, key: PublicKey, at: int) -> int:
-    """Add the key that signs from now on, and return its id. The former key is kept as retired."""
+    """Add a new signing key, and return its id. The former key is kept as retired."""
     tx.execute("update did_keys set state = :retired where did_id = :id", retired=RETIRED, id=did_id)
     key_id = tx.value(
         int,
@@ -180,7 +180,7 @@ def active_key(tx: Tx, did_id: int) -> KeyRow | None:
 
 
 def signing_key(tx: Tx, issuer: Record | None) -> tuple[Record, KeyRow]:
-    """Return an issuer with the key that signs. NotFound: there is no issuer or no key."""
+    """Return an issuer with its current signing key. NotFound: there is no issuer or no key."""
     key = None if issuer is None else active_key(tx, issuer.id)
     if issuer is None or key is None:
         raise NotFound(NO_ISSUER)

@@ -29,8 +29,9 @@ LARGEST: Final = 64 << 10
 
 
 class Resolver:
-    """The resolver of DIDs. hosts: `host` or `host:port` of foreign did:web documents that may be requested. http:
-    None: no host is requested. now: returns the time in seconds. most: maximum number of cached documents."""
+    """The resolver of DIDs. hosts: the hosts from which foreign did:web documents may be requested, as `host` or
+    `host:port`. http: the HTTP clients; None: no document is requested. now: returns the time in seconds. most: maximum
+    number of cached documents."""
 
     def __init__(
         self,

@@ -61,8 +61,8 @@ def init(
     curve: str,
     path: Path,
 ) -> None:
-    """Create the wallet's file, with a new key; its holder runs it. Prints the wallet's DID, which an admin registers.
-    Reads the walletKey and then the token from standard input, a line each."""
+    """Create the wallet's file, with a new key (run by the holder). Prints the wallet's DID, which an admin registers.
+    Reads the walletKey and then the token from standard input, one on each line."""
     wallet_key = line.read_secret("walletKey", confirm=False).decode(errors="replace").strip()
     token = line.read_secret("Token", confirm=False).decode(errors="replace").strip()
     if not wallet_key or not token:
@@ -91,10 +91,10 @@ def init(
 
 @wallet.command()
 @in_file
-@click.option("--json", "form", flag_value="json", help="As JSON, with the tokens.")
+@click.option("--json", "form", flag_value="json", help="Print JSON, with the tokens.")
 @click.pass_obj
 def poll(line: CommandLine, *, path: Path, form: Form | None) -> None:
-    """Fetch and print the credentials that are assigned to the wallet; its holder runs it."""
+    """Fetch and print the credentials that are assigned to the wallet (run by the holder)."""
     with connected(read(path)) as remote:
         line.print_rows(remote.credentials(), COLUMNS, form)
 
@@ -104,7 +104,7 @@ def poll(line: CommandLine, *, path: Path, form: Form | None) -> None:
 @in_file
 @click.pass_obj
 def accept(line: CommandLine, *, credential: int, path: Path) -> None:
-    """Accept a credential, by its credentialId; its holder runs it."""
+    """Accept a credential, by its credentialId (run by the holder)."""
     with connected(read(path)) as remote:
         line.note(remote.acknowledge(credential, accept=True))
 
@@ -114,7 +114,7 @@ def accept(line: CommandLine, *, credential: int, path: Path) -> None:
 @in_file
 @click.pass_obj
 def ignore(line: CommandLine, *, credential: int, path: Path) -> None:
-    """Ignore a credential, by its credentialId, so that it admits no login; its holder runs it."""
+    """Ignore a credential, by its credentialId, so that it admits no login (run by the holder)."""
     with connected(read(path)) as remote:
         line.note(remote.acknowledge(credential, accept=False))
 
@@ -127,7 +127,7 @@ def ignore(line: CommandLine, *, credential: int, path: Path) -> None:
 @in_file
 @click.pass_obj
 def present(line: CommandLine, *, watch: bool, agreed: bool, declined: bool, every: float, path: Path) -> None:
-    """Answer the oldest open presentation request, such as a login prompt; its holder runs it."""
+    """Answer the oldest open presentation request, such as a login prompt (run by the holder)."""
     if agreed and declined:
         raise click.UsageError("--yes and --decline exclude each other")
     held = read(path)

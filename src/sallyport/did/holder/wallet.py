@@ -83,7 +83,7 @@ def read(path: Path) -> WalletFile:
 
 
 def write(path: Path, wallet: WalletFile) -> None:
-    """Create the file. StartError: it cannot be written, or it exists already: its key must not be lost."""
+    """Create the file. StartError: the file cannot be written, or exists already (its key must not be lost)."""
     place = path.expanduser()
     try:
         with as_owner(place.parent):
@@ -117,7 +117,7 @@ class OpenRequest:
 
 class Remote:
     """The wallet's client of the service's HTTP API. Its methods raise StartError if the service does not answer or
-    refuses, and NotFound."""
+    refuses a request, and NotFound if it answers with HTTP status 404."""
 
     def __init__(self, wallet: WalletFile, client: httpx.Client) -> None:
         self._wallet = wallet
@@ -141,7 +141,7 @@ class Remote:
             return None
         number = got.get("presentationRequestId")
         if not isinstance(number, int):
-            raise StartError("the service answers with no presentation request")
+            raise StartError("the service's answer is not a presentation request")
         return OpenRequest(
             id=number,
             pending=pending if isinstance(pending := got.get("pending"), int) else 1,
@@ -214,7 +214,7 @@ class Remote:
             got = None
         if not isinstance(got, dict):
             raise StartError(
-                f"{self._wallet.service}: answers {answer.status_code}, as Sallyport does not: check --service"
+                f"{self._wallet.service}: answers {answer.status_code}, not in the form of Sallyport: check --service"
             )
         if answer.status_code == 404:
             raise NotFound(str(got.get("message", "not found")))

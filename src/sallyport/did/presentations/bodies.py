@@ -37,7 +37,7 @@ class IssuePR(ScopedIfGiven):
     groupop: Annotated[Text, BeforeValidator(_operation)] = Field(
         default="",
         validation_alias=AliasChoices("groupop", "grouop"),
-        description="Asks all holders of the group in endpoint; empty, false, no, none or 0: holderDid alone.",
+        description="Asks all holders of the group in endpoint. Empty, false, no, none or 0: asks holderDid alone.",
     )
 
     @property
@@ -72,7 +72,7 @@ class PollPR(ScopedIfGiven):
     walletId: WalletId
     walletKey: WalletKey
     holderDid: HolderDid
-    presentationRequestId: Id = Field(default=0, description="Id of a request. 0: the oldest that is open.")
+    presentationRequestId: Id = Field(default=0, description="Id of a request. 0: the oldest open request.")
 
 
 class PolledPR(Model):
@@ -85,7 +85,7 @@ class PolledPR(Model):
     presentationRequestId: int = Field(description="Id of the presentation request.")
     nonce: str = Field(description="nonce of the presentation, or challenge of its proof.")
     verifierDid: str = Field(description="aud of the presentation, or domain of its proof.")
-    purpose: str = Field(description="Reason of the request, for the wallet's person.")
+    purpose: str = Field(description="Reason of the request, shown to the wallet's user.")
     endpoint: str = Field(description="Name of the instance or group that access is asked for; empty for a login.")
     expiresAt: str = Field(description="End of the request, ISO 8601.")
     pending: int = Field(description="Open requests of the wallet, this one included.")
@@ -101,9 +101,9 @@ class SubmitPresentation(ScopedIfGiven):
         default=None,
         description="VP-JWT, or a credential or presentation document with the holder's proof; at most 64 KiB.",
     )
-    decline: Flag = Field(default=False, description="true refuses the request; needs no presentation.")
+    decline: Flag = Field(default=False, description="true: decline the request, without a presentation.")
     walletKey: WalletKey | None = Field(
-        default=None, description="Key of the wallet; needed to decline with another token than the wallet's."
+        default=None, description="Key of the wallet; needed to decline with a token that is not the wallet's own."
     )
 
     @model_validator(mode="after")
@@ -140,6 +140,6 @@ class PresentationStanding(Model):
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")
     status: State = Field(description="State of the request.")
-    at: str = Field(description="Time since which the request is in this state, ISO 8601.")
+    at: str = Field(description="Time when the request entered this state, ISO 8601.")
     presentationRequestId: int = Field(description="Id of the presentation request.")
     holderDid: str = Field(description="DID of the holder.")

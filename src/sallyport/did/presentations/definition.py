@@ -5,9 +5,9 @@ credential under `vc`. A credential document has the same fields at its root. Ea
 every evaluator finds the field.
 
 A definition from outside is restricted: it is small, its paths consist of names, indexes and wildcards of RFC 9535 with
-at most one descent, and its filters compare values. So the time of its evaluation is at most proportional to the
-credential's length: it has no filter expressions, no lists of selectors (which multiply) and no regular expressions.
-The libraries for the evaluation are imported when the first definition is read (`exchange`).
+at most one descendant segment (`..`), and its filters compare values. So the time of its evaluation is at most
+proportional to the credential's length: it has no filter expressions, no lists of selectors (which multiply) and no
+regular expressions. The libraries for the evaluation are imported when the first definition is read (`exchange`).
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def _path(value: str) -> str:
     try:
         compiled(value)
     except ValueError:
-        raise unfit("a JSONPath of names, indexes and wildcards, with one descent at most") from None
+        raise unfit("a JSONPath of names, indexes and wildcards, with at most one .. segment") from None
     return value
 
 
@@ -81,7 +81,7 @@ class JwtFormat(_Part):
 
 
 class Formats(_Part):
-    """The accepted formats of a credential. This service knows one of the specified formats."""
+    """The accepted formats of a credential. This service supports one of the specified formats."""
 
     jwt_vc: JwtFormat | None = None
 

@@ -5,8 +5,7 @@ path is tried. If no path of a field succeeds, the credential fails, unless the 
 descriptor must be in the same credential.
 
 A path is a JSONPath (RFC 9535) whose evaluation takes time proportional to the document's length. Importing the
-libraries takes a tenth of a second. So import this module in a worker thread; the start of the service does not need
-it.
+libraries takes a tenth of a second. So import this module in a worker thread, not at the start of the service.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,8 +57,8 @@ def _has(field: RequestedField, payload: Payload) -> bool:
 
 @lru_cache(maxsize=256)
 def compiled(path: str) -> JSONPath:
-    """Return a path whose evaluation takes time proportional to the document's length. ValueError: it may take longer,
-    or is not a path."""
+    """Return a path whose evaluation takes time proportional to the document's length. ValueError: the evaluation may
+    take longer, or the text is not a path."""
     if len(path) > LONGEST:
         raise ValueError("the path is too long")
     try:
@@ -74,7 +73,7 @@ def compiled(path: str) -> JSONPath:
         len(each) == 1 and isinstance(each[0], NameSelector | IndexSelector | WildcardSelector) for each in selectors
     )
     if descents > 1 or not plain:
-        raise ValueError("a path is of names, indexes and wildcards, with one descent at most")
+        raise ValueError("a path consists of names, indexes and wildcards, with at most one .. segment")
     return query
 
 

@@ -51,8 +51,8 @@ def _declare_asking(presentations: Operations, verifier: Verifier, service: Pres
 
     @presentations.post("/api/v1/verifierService/presentationStatus", roles=READERS)
     async def status(body: PresentationStatus, caller: Caller) -> PresentationStanding:
-        """Return the state of a presentation request (pending, accepted, declined, expired or withdrawn), the time
-        since when it is in that state, and its holder. A request is kept for 30 days after its expiry."""
+        """Return the state of a presentation request (pending, accepted, declined, expired or withdrawn), the time when
+        it entered that state, and its holder. A request is kept for 30 days after its expiry."""
         standing = await service.status(caller.tenant_id, body.presentationRequestId)
         return PresentationStanding(
             message=f"presentation request {standing.state.lower()}",

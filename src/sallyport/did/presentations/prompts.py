@@ -1,4 +1,5 @@
-"""The open presentation requests, which other changes may close, and the requests of logins (`mfa/wallet.py`)."""
+"""The open presentation requests, which other changes may close, and the requests that logins send
+(`mfa/wallet.py`)."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ class OpenRequests:
 
     @contextmanager
     def waiting(self, request_id: int) -> Iterator[trio.Event]:
-        """Yield an event that is set at the request's answer. Enter the block before the request is read, so that no
+        """Yield an event that is set when the request is closed. Enter the block before the request is read, so that no
         answer is missed."""
         event = trio.Event()
         self._waiting.setdefault(request_id, set()).add(event)
@@ -37,24 +38,24 @@ class OpenRequests:
                 del self._waiting[request_id]
 
     def wake(self, request_ids: Iterable[int]) -> None:
-        """Wake the logins that wait for these requests, after the end of the requests is committed."""
+        """Wake the logins that wait for these requests. Call it after the commit that closes the requests."""
         for request_id in request_ids:
             for event in self._waiting.get(request_id, ()):
                 event.set()
 
     def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> list[int]:
-        """Close up to SLICE open requests for a holder's credentials of an issuer; an empty DID: any. Return their ids,
-        for `wake` after the commit."""
+        """Close up to SLICE open requests for a holder's credentials of an issuer. Return their ids, for `wake` after
+        the commit. An empty DID matches any holder or issuer."""
         return repo.close_all(tx, domain_id, holder_did, issuer_did, self._clock())
 
     def void(self, tx: Tx) -> None:
-        """Close all requests of a restored store. The original store may have had answers since, and no request may be
-        answered twice."""
+        """Close all requests of a restored store. The original store may have got answers after the backup, and a
+        request must not be answered twice."""
         repo.void(tx, self._clock())
 
 
 class LoginPrompts:
-    """The requests of logins to the wallets of users (a `mfa.host.WalletPrompts`)."""
+    """The requests that logins send to the wallets of users (a `mfa.host.WalletPrompts`)."""
 
     def __init__(self, store: Store, requests: OpenRequests, clock: Clock = now_us) -> None:
         self._store = store
@@ -124,7 +125,7 @@ class LoginPrompts:
 
 
 def _schema_url(tx: Tx, domain_id: int, uuid: str) -> str:
-    """Return the URL of a credential's schema at its issue, as stated in its document."""
+    """Return the URL of a credential's schema, as stated in the credential's document when it was issued."""
     credential = credentials.by_uuid(tx, domain_id, uuid)
     assert credential is not None  # noqa: S101  it is the same transaction
     schema = credentials.document(tx, credential.id)["credentialSchema"]

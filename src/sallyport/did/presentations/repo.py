@@ -68,7 +68,7 @@ def count_open(tx: Tx, wallet_id: int, at: int) -> int:
 
 
 def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: int | None = None) -> bool:
-    """Close a request with an answer or a withdrawal. Return False if it was closed or expired before."""
+    """Close a request with an answer or a withdrawal. Return False if it was already closed or expired."""
     return (
         tx.execute(
             "update presentation_requests set status = :status, credential_id = :credential, answered_at = :at "
@@ -84,12 +84,12 @@ def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: in
 
 def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
     """Withdraw up to SLICE open requests for a holder's credentials of an issuer, and return their ids. One of the two
-    DIDs may be empty: any.
+    DIDs may be empty, and then matches any.
 
-    A tenant may have a million expired requests: the indexes of holder and issuer skip these.
+    A tenant may have a million expired requests. The indexes of holders and issuers skip them.
     """
     dids = {name: did for name, did in (("holder_did", holder_did), ("issuer_did", issuer_did)) if did}
-    if holder_did and issuer_did:  # `||`: start from the holder, who has fewer
+    if holder_did and issuer_did:  # `||` makes the planner start from the holder, which has fewer requests
         columns = "holder_did = :holder_did and issuer_did || '' = :issuer_did"
     else:
         columns = "".join(f"{name} = :{name}" for name in dids)

@@ -58,9 +58,9 @@ class Presentations:
     async def poll(
         self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int = 0
     ) -> tuple[Request, int]:
-        """Return the holder's request with that id, or the oldest open one without an id, and the number of the
-        wallet's open requests. NotFound: no request is open. Conflict: the request is over. Raises Unauthenticated,
-        Forbidden, TooMany."""
+        """Return the holder's request with that id (0: the oldest open request), and the number of the wallet's open
+        requests. NotFound: there is no such request. Conflict: the request is over. Raises Unauthenticated, Forbidden,
+        TooMany."""
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
@@ -177,7 +177,7 @@ class Presentations:
 
 
 def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Request:
-    """Return a request that is for this wallet and holder. Raises NotFound."""
+    """Return a request to this wallet and holder. Raises NotFound."""
     request = repo.get(tx, request_id)
     if request is None or (request.wallet_id, request.holder_did) != (wallet.id, holder_did):
         raise NotFound(NO_REQUEST)

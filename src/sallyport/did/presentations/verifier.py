@@ -54,8 +54,8 @@ class Verifier:
         self._clock = clock
 
     async def issue(self, tenant_id: int, wanted: AccessRequest) -> list[IssuedRequest]:
-        """Ask a holder, or all holders of a group, for a credential of the issuer. NotFound: issuer, endpoint or
-        holder. Conflict: the endpoint does not accept DIDs, or grants no access."""
+        """Ask a holder, or all holders of a group, for a credential of the issuer. NotFound: there is no such issuer,
+        endpoint or holder. Conflict: the endpoint does not accept DIDs, or grants no access."""
         at = self._clock()
 
         def work(tx: Tx) -> list[IssuedRequest]:
@@ -87,7 +87,7 @@ class Verifier:
         return target
 
     def _holders(self, tx: Tx, domain_id: int, target: AccessTarget, wanted: AccessRequest, at: int) -> list[Holder]:
-        """Return the holders to ask, without repetitions. Raises NotFound."""
+        """Return the holders to ask, without duplicates. Raises NotFound."""
         if not wanted.of_group:
             wallet_id = wallet_of_holder(tx, domain_id, wanted.holder_did)
             if wallet_id is None:
@@ -123,8 +123,9 @@ def new_request(
     endpoint: str = "",
     challenge_id: str | None = None,
 ) -> NewRequest:
-    """Return a request for a credential of the issuer: the holder's known credential, or else one with the holder's
-    user name; any if both are empty. schema_url: the credential's schema; empty: any."""
+    """Return a request for a credential of the issuer. It names the holder's credential and user name, if they are
+    known. If neither is known, any credential with an epmUsername is accepted. schema_url: the credential's schema;
+    empty: any."""
     wanted: dict[str, JSON] = {"$.issuer": issuer_did}
     if holder.credential:
         wanted["$.id"] = holder.credential

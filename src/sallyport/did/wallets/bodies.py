@@ -49,8 +49,10 @@ WalletKey = Annotated[
 class RegisterWallet(OfDomain):
     """Body of the operation `registerWalletUser`."""
 
-    username: Name = Field(description="Name of the wallet's person.")
-    emailAddress: Email = Field(description="E-mail address, by which the wallet polls; unique in the domain.")
+    username: Name = Field(description="Name of the wallet's user.")
+    emailAddress: Email = Field(
+        description="E-mail address, which identifies the wallet in polls; unique in the domain."
+    )
     walletUrl: WalletUrl = Field(
         default="", description="http or https URL of the wallet, for the reader: the service does not connect to it."
     )
@@ -74,7 +76,7 @@ class WalletRegistered(Done):
 class ListWallets(OfDomain, PagedByNumber):
     """Body of the operation `walletUserList`."""
 
-    filter: Text = Field(default="", description="A part of a user name or e-mail address, in any case. Empty: all.")
+    filter: Text = Field(default="", description="Part of a user name or e-mail address, case-insensitive. Empty: all.")
 
 
 class WalletEntry(Model):
@@ -84,8 +86,8 @@ class WalletEntry(Model):
     userId: int = Field(description="Id of the wallet user: the same as walletId.")
     walletUrl: str = Field(description="URL of the wallet, for the reader.")
     status: str = Field(description="Always Registered.")
-    username: str = Field(description="Name of the wallet's person.")
-    emailAddress: str = Field(description="E-mail address of the wallet's person.")
+    username: str = Field(description="Name of the wallet's user.")
+    emailAddress: str = Field(description="E-mail address of the wallet's user.")
     noOfcredential: int = Field(description="Credentials that are assigned to the wallet or accepted by it.")
 
 
@@ -109,7 +111,7 @@ class AssignWallet(ScopedIfGiven):
         min_length=1, max_length=MAX_ASSIGNED, description="Ids of the wallet users: the same as walletId."
     )
     credentialId: Many[Id] = Field(
-        min_length=1, max_length=MAX_ASSIGNED, description="Numbers of the credentials, as credentialList has them."
+        min_length=1, max_length=MAX_ASSIGNED, description="Numbers of the credentials, as credentialList returns them."
     )
 
 
@@ -132,18 +134,19 @@ class PolledCredential(Model):
     issuerDid: str = Field(description="DID of the issuer.")
     userDid: str = Field(description="DID of the holder.")
     jwt: str = Field(description="The credential as a token (VC-JWT).")
-    createdAt: str = Field(description="Time of the issue, ISO 8601.")
+    createdAt: str = Field(description="Time when the credential was issued, ISO 8601.")
     status: str = Field(description="Assigned or Accepted.")
     epmPassword: str = Field(
-        default="", description="Password for the holder alone, which is no part of jwt; empty without one."
+        default="",
+        description="Password for the holder alone, which is not part of jwt. Empty: the credential has none.",
     )
 
 
 class Polled(Done):
     """Answer of the operation `pollCredentials`."""
 
-    email: str = Field(description="E-mail address of the wallet's person.")
-    walletKey: str = Field(description="Key of the wallet, as the body has it.")
+    email: str = Field(description="E-mail address of the wallet's user.")
+    walletKey: str = Field(description="Key of the wallet, as in the request.")
     totalCount: TotalCount
     credentials: list[PolledCredential] = Field(description="Credentials of the page, which has at most 2 MiB.")
 
@@ -153,5 +156,5 @@ class Acknowledge(ScopedIfGiven):
 
     walletId: WalletId
     userId: Id = Field(description="Id of the wallet user: the same as walletId.")
-    credentialId: Id = Field(description="Number of the credential, as pollCredentials has it.")
-    accept: Flag = Field(description="true accepts the credential, false ignores it; it may be changed later.")
+    credentialId: Id = Field(description="Number of the credential, as pollCredentials returns it.")
+    accept: Flag = Field(description="true accepts the credential, false ignores it. The choice may be changed later.")

@@ -53,8 +53,8 @@ def register(
     issuer: str,
     as_json: bool,
 ) -> None:
-    """Register a person's wallet, or the wallet's DID as a holder; an admin runs it. Prints the walletKey and the token
-    of a new wallet, a line each, and the DID."""
+    """Register a person's wallet, or the wallet's DID as a holder (run by an admin). Prints the walletKey and the token
+    of a new wallet, one on each line, and the DID."""
     if key_file is not None and service_key:
         raise click.UsageError("--key and --service-key exclude each other")
     if email is None and key_file is None and not service_key:
@@ -72,7 +72,7 @@ def register(
     try:
         if key or service_key:
             made["did"] = line.run("/api/v1/did/createHolderDid", holder, domain=domain)["id"]
-    finally:  # print the walletKey in any case: no other answer has it
+    finally:  # print the walletKey even after an error: no other answer has it
         _print_wallet(line, made, as_json=as_json)
     if email is not None:
         _note_next_command(line, made, email, f"--did {made['did']}" if service_key else "" if key else "--json")
@@ -89,7 +89,7 @@ def register(
 @_json
 @click.pass_obj
 def reset(line: CommandLine, *, name: str, domain: str, as_json: bool) -> None:
-    """Give a lost wallet another walletKey and token, and print them; an admin runs it. The former ones become invalid,
+    """Give a lost wallet another walletKey and token, and print them (run by an admin). The former ones become invalid,
     and keys that the service kept for the wallet are lost."""
     wallet = _find(line, name, domain)
     made = line.run("/api/v1/walletService/resetWallet", {"walletId": wallet["walletId"]}, domain=domain)
@@ -107,7 +107,7 @@ def reset(line: CommandLine, *, name: str, domain: str, as_json: bool) -> None:
 def assign(
     line: CommandLine, *, name: str, domain: str, credentials: tuple[int, ...], users: tuple[str, ...], replace: bool
 ) -> None:
-    """Put credentials into a wallet, and assign the wallet and the credentials to endpoint users; an admin runs it."""
+    """Put credentials into a wallet, and assign the wallet and the credentials to endpoint users (run by an admin)."""
     if not credentials and not users:
         raise click.UsageError("--credential and --user are missing: give one or both")
     if replace and not users:
@@ -140,7 +140,7 @@ def assign(
 def list_(
     line: CommandLine, *, domain: str | None, search: str, limit: int, path: Path | None, form: Form | None
 ) -> None:
-    """List the registered wallets with their DIDs (an admin runs it); with --file, show the content of a holder's file,
+    """List the registered wallets with their DIDs (run by an admin). With --file, show the content of a holder's file,
     without its secrets."""
     if path is not None:
         if domain is not None or search:

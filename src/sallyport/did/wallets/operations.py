@@ -41,7 +41,7 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
     @wallets.post("/api/v1/walletService/resetWallet", roles=OPERATORS)
     async def reset(body: ResetWallet, caller: Caller) -> WalletRegistered:
         """Give a lost wallet another walletKey and token; the former ones become invalid at once. Holders' keys that
-        the service kept for it are lost: revoke the wallet's credentials, and issue them to a new DID."""
+        the service kept for the wallet are lost. Revoke the wallet's credentials, and issue them to a new DID."""
         made = await service.reset(caller.tenant_id, body.domainId, body.walletId)
         return _registered(made, "wallet reset")
 

@@ -69,8 +69,8 @@ def by_email(tx: Tx, tenant_id: int, email: str) -> list[Wallet]:
 
 
 def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
-    """Return one page of a domain's wallets, ordered by id, and the number of matches. search: a part of a name or
-    address."""
+    """Return one page of a domain's wallets, ordered by id, and the number of matches. search: a part of a name or an
+    e-mail address."""
     if search:
         return _SEARCH.page(tx, ListedWallet, _LISTED, stretch, search)
     return whole_page(tx, ListedWallet, _LISTED, "wallets", stretch, counter=COUNTER)

@@ -79,8 +79,8 @@ class Wallets:
         return await self._store.search(lambda tx: repo.page(tx, stretch, search))
 
     async def assign(self, tenant_id: int, pairs: Sequence[tuple[int, int]]) -> int:
-        """Assign credentials to wallets, all or none. Return the number of new assignments. pairs: wallet and
-        credential. Raises NotFound. Conflict: a credential is revoked, expired, or another wallet's."""
+        """Assign credentials to wallets, all or none. Return the number of new assignments. pairs: ids of a wallet and
+        a credential. Raises NotFound. Conflict: a credential is revoked, expired, or in another wallet."""
         at = self._clock()
         return await self._store.write(lambda tx: sum(assign_in(tx, tenant_id, *pair, at) for pair in pairs))
 
@@ -140,7 +140,7 @@ class Wallets:
 
 def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: int) -> bool:
     """Assign a credential to a wallet. Return False if the wallet has it already. Raises NotFound. Conflict: the
-    credential is revoked, expired, another wallet's, or of a holder whose DID is deleted."""
+    credential is revoked, expired or in another wallet, or the DID of its holder is deleted."""
     wallet = wallet_of(tx, tenant_id, wallet_id)
     credential = credentials.get(tx, wallet.domain_id, credential_id)
     if credential is None:
@@ -163,8 +163,8 @@ def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: in
 
 
 def paired(wallet_ids: Sequence[int], user_ids: Sequence[int], credential_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """Pair each credential with the wallet at the same index, or all of them with a single wallet. NotFound: a user is
-    not the wallet's. Invalid: the arrays have different lengths."""
+    """Pair each credential with the wallet at the same index, or all of them with a single wallet. NotFound: a user id
+    is not that of the wallet. Invalid: the arrays have different lengths."""
     if len(wallet_ids) != len(user_ids):
         raise Invalid.about("walletId and userId need the same number of entries", "walletId", "userId")
     if list(wallet_ids) != list(user_ids):

@@ -135,7 +135,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
 
 
 def _is_long(tx: Tx, run: Run, known: Stored, wanted: Change) -> bool:
-    """Return whether one transaction is too short for a change: it names many members, or the group has many to
+    """Return whether a change needs several transactions: it names many members, or the group has many members to
     compare."""
     named = [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
     if not named:
@@ -152,7 +152,7 @@ def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> C
 
 
 def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
-    """Return a group after a change. A change that was already applied in part gives the remaining difference."""
+    """Return a group after a change. If a part of the change was already applied, return the remaining difference."""
     before = memberships.stated_members(tx, run.directory_id, known.dn_key)
     by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name

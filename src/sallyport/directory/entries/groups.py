@@ -91,7 +91,8 @@ def rename_unit(tx: Tx, run: Run, known: Stored, new: NewNamed, at: int) -> Coun
 
 
 def remove_group(tx: Tx, run: Run, known: Stored) -> Counts | None:
-    """Remove a group. Return None, to be called again, if the group has more members than one transaction takes."""
+    """Remove a group. Return None if the group has too many members for one transaction; the caller then calls
+    again."""
     taken = memberships.is_taken(tx, GROUPS.name, run.directory_id, known.id, known.dn_key)
     if not (taken or memberships.forget_group(tx, run.directory_id, known.dn_key, MOST)):
         return None

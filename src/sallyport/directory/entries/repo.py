@@ -23,7 +23,7 @@ _USER_SELECT: Final = (
 )
 _GROUP_SELECT: Final = "select id, domain_id, directory_id, dn, name, members, mapping from directory_groups"
 MOST_GROUPS: Final = 10_000
-"""Maximum number of a person's groups. The groups of a person with more are unknown."""
+"""Maximum number of a person's groups. If a person has more, the groups of that person are unknown."""
 
 # All members of a group and of its nested groups. `union` drops repeated rows, so that cycles of groups end.
 INSIDE: Final = (
@@ -83,7 +83,7 @@ def group(tx: Tx, group_id: int) -> Group | None:
 
 
 def groups_named(tx: Tx, directory_id: int, name: str) -> list[Group]:
-    """Return the groups with a name in a directory. Case does not matter."""
+    """Return the groups with a name in a directory; the comparison is case-insensitive."""
     column, text = without_case("name", name)
     return tx.all(Group, f"{_GROUP_SELECT} where directory_id = :dir and {column} = :text", dir=directory_id, text=text)
 
@@ -248,7 +248,7 @@ def set_members(tx: Tx, counts: Sequence[Counted]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A person, and the digest of the mapping that the fields come from."""
+    """A person, and the digest of the mapping that produced the person's fields."""
 
     id: int
     mapping: bytes

@@ -41,8 +41,8 @@ class Table(Generic[RowT]):
         return tx.one(self._row, f"{self._select} where id = :id", id=row_id)
 
     def find(self, tx: Tx, run: Run, external_id: str = "", dn_key: bytes = b"") -> RowT | None:
-        """Return the row with an identifier, or None. If no row has it, return the row with the name, provided that the
-        name is the only identifier of the entry or of the row."""
+        """Return the row with an identifier. If there is none, return the row with the name, but only if the name is
+        the only identifier of the entry or of the row. Otherwise return None."""
         select = f"{self._select} where directory_id = :dir and "
         found = None
         if external_id:
@@ -71,5 +71,6 @@ class Table(Generic[RowT]):
 
 
 def kept_identifier(known: Stored, external_id: str) -> str:
-    """Return the identifier of a row after a change. An identifier from the name never replaces a better one."""
+    """Return the identifier of a row after a change. An identifier that is made of the name never replaces a permanent
+    one."""
     return known.external_id if external_id[:3] == "dn:" != known.external_id[:3] else external_id

@@ -5,6 +5,7 @@
 job        a job, and the state that its transactions share
 service    runs the jobs, and continues them after a restart
 scheduler  chooses the jobs to run, across domains and tenants
+handover   starts the jobs of nodes that are gone at another node
 collect    reads a directory into a file
 files      stores the files of jobs
 lines      prepared lines: entries ready to be written

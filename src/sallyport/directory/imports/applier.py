@@ -272,7 +272,7 @@ class Applier:
 
 
 _Put = Callable[[Tx, T, _Batch], Counts | None]
-"""Write one entry. Return None, to be called again, if the entry needs another transaction."""
+"""Write one entry. Return None if the entry needs another transaction; the caller then calls again."""
 
 
 def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Batch:

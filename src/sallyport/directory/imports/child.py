@@ -39,7 +39,7 @@ LIMITS: Final = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The number of entries in a prepared file. skipped: those of them that are no person, group or unit."""
+    """The number of entries in a prepared file. skipped: the number of entries that are not a person, group or unit."""
 
     total: int
     skipped: int

@@ -20,8 +20,8 @@ from sallyport.store.vault import Vault
 
 
 class Collector:
-    """The reader of directories into files. readers: one for each kind of directory. largest: maximum size of a file in
-    octets."""
+    """The reader of directories into files. readers: the reader of each kind of directory. largest: maximum size of a
+    file in octets."""
 
     def __init__(self, store: Store, vault: Vault, files: ImportFiles, readers: Mapping[str, Read]) -> None:
         self.largest = LARGEST
@@ -31,11 +31,12 @@ class Collector:
         self._readers = readers
 
     def keep_secret(self, tx: Tx, job_id: int, secret: bytes) -> None:
-        """Store the secret of a job's bind until the job ends."""
+        """Store the password of a job's bind until the job ends."""
         repo.set_secret(tx, job_id, self._vault.seal(secret, _identity(job_id)))
 
-    async def collect(self, job: Job, directory: Directory, mapped: Collection[str]) -> None:
-        """Read a directory into a file. Refused, OSError: the reading failed, and nothing has changed."""
+    async def collect(self, store: Store, job: Job, directory: Directory, mapped: Collection[str]) -> None:
+        """Read a directory into a file. store: for the writes of this job. Refused, OSError: the reading failed, and
+        nothing has changed."""
         read = self._readers.get(directory.kind)
         if read is None:
             raise Invalid(f"a directory of the kind {directory.kind} is not read by the service")
@@ -52,13 +53,14 @@ class Collector:
                 self._append(name, (), 0)
             complete &= not job.source or bool(job.complete)  # a request may read only a part of the directory
             collected = partial(repo.collected, job_id=job.id, file=name, cursor=cursor, complete=complete)
-            await self._store.write(collected)
+            await store.write(collected)
         except BaseException:
             self._files.delete(name)
             raise
 
     def _append(self, name: str, entries: Sequence[Entry], at: int) -> int:
-        """Append entries to a file; return their octets. Invalid: the file is too large; StoreFull, OSError."""
+        """Append entries to a file. Return the number of octets. Invalid: the file is too large. Raises StoreFull,
+        OSError."""
         octets = gathered(entries)
         if at + len(octets) > self.largest:
             raise Invalid(f"an import reads at most {self.largest >> 20} MiB from a directory")

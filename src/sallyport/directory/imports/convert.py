@@ -1,8 +1,8 @@
 """Prepare a file of entries: `python -I -m ... ldif|spool SOURCE TARGET MAPPED CPU_S OCTETS`.
 
 Parsing 100,000 entries keeps the interpreter busy for seconds, and logins would wait. So a child process (`child`)
-reads SOURCE and writes one line of TARGET for each entry (`lines`). TARGET appears when all of SOURCE has been read: a
-file with an error imports nothing. The child prints one JSON object: `{"total", "skipped"}`, or `{"error"}` with a
+reads SOURCE and writes one line of TARGET for each entry (`lines`). TARGET appears when all of SOURCE has been read, so
+a file with an error imports nothing. The child prints one JSON object: `{"total", "skipped"}`, or `{"error"}` with a
 message for an admin. MAPPED: the attributes of mappings, separated by commas. CPU_S, OCTETS: limits of CPU time (in
 seconds) and of memory.
 """
@@ -41,7 +41,7 @@ class Converter:
         self.skipped = 0
 
     def ldif(self, source: BinaryIO, now: int) -> None:
-        """Prepare all records of an LDIF file. LdifError."""
+        """Prepare all records of an LDIF file. Raises LdifError."""
         parser = LdifParser()
         while piece := source.read(PIECE):
             for record in parser.feed(piece):
@@ -109,7 +109,7 @@ class Converter:
             self._fail(f"{place}: {entry.dn}" if place else getattr(entry, "dn", ""), error, entry)
 
     def _change(self, line: Line) -> None:
-        """Write a change of a stored entry, after the people whose primary groups were not known."""
+        """Write the people whose primary groups were not known, and then a change of a stored entry."""
         self._finish()
         self._write(iter([line]))
 
@@ -154,7 +154,7 @@ def parts_of(target: Path) -> tuple[Path, Path]:
 
 
 def convert(kind: str, source: Path, target: Path, mapped: Collection[str] = ()) -> dict[str, int | str]:
-    """Read SOURCE and write TARGET; return the object that the child prints. OSError, MemoryError."""
+    """Read SOURCE and write TARGET. Return the object that the child prints. Raises OSError, MemoryError."""
     part, later = parts_of(target)
     try:
         with source.open("rb") as lines, part.open("wb") as written, later.open("w+b") as kept:

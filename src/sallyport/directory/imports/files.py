@@ -59,8 +59,8 @@ class ImportFiles:
         return self._folder / (name + BEFORE)
 
     def append(self, name: str, octets: bytes, at: int) -> None:
-        """Write octets at offset `at`, and cut off all octets after it: they were left by a crash. The file is on disk
-        on return. Raises OSError."""
+        """Cut off the file at offset `at`, since octets after it were left by a crash, and append octets. The file is
+        on disk on return. Raises OSError."""
         descriptor = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.truncate(at)

@@ -99,11 +99,13 @@ class Finisher:
 
 
 class Losses:
-    """The end of sessions of people who lost a group that gives access: members before the import, and not after it.
+    """The end of the sessions of people who lost a group that gives access. They were members before the import, and
+    are not members after it.
 
     Members are compared over the whole import, not entry by entry. Removing a nested group from its parent also removes
     people from the parent. Moving a person between two groups of one parent does not. The members before the import are
-    stored in a file next to the import's, so that a restart still has them. A domain without such groups costs nothing.
+    stored in a file next to the import's file, so that they survive a restart. A domain without such groups costs
+    nothing.
     """
 
     def __init__(self, store: Store, files: ImportFiles, revocations: Revocations) -> None:
@@ -149,7 +151,7 @@ class Losses:
 
 
 def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[int, list[str]]]:
-    """Return the people who were in a group and are not any more. group: the folded name, by which rules know the
+    """Return the people who were in a group and are no longer in it. group: the folded name, by which rules know the
     group; several groups may have it."""
     groups = [group_id for group_id, name in repo.groups_of_directory(tx, directory_id) if fold(name) == group]
     after = {user_id for group_id in groups for user_id in repo.everyone_in(tx, group_id, directory_id)}

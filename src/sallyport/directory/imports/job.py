@@ -12,7 +12,7 @@ from sallyport.directory.mapping import FieldMapping
 from sallyport.store.model import Tx
 
 MOST_ERRORS: Final = 20
-"""Maximum number of errors that are stored with a job: the first ones."""
+"""Maximum number of errors that are stored with a job. The first errors are stored."""
 LONGEST_ERROR: Final = 500
 
 
@@ -52,7 +52,7 @@ class Kind(StrEnum):
 class Job:
     """A stored job. file: name of the file in `ImportFiles`. complete: remove the entries that the source does not
     have. source, errors: JSON. position: number of written lines of the prepared file. removals: a value of `Removals`.
-    Times in microseconds."""
+    node_id: the node that has the file and runs the job; 0 for any. Times in microseconds."""
 
     id: int
     tenant_id: int
@@ -80,6 +80,12 @@ class Job:
     created_at: int
     started_at: int | None
     ended_at: int | None
+    node_id: int
+
+    @property
+    def needs_file(self) -> bool:
+        """Return whether the job cannot run without a file that only its node has."""
+        return self.kind in (Kind.LDIF, Kind.AGENT) and self.removals != Removals.CONFIRMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +130,8 @@ the directory cannot be read."""
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The state that the transactions of an import share. marks: mark each entry that the source has; unmarked entries
-    are removed at the end. mapped: the attributes in the mappings of the directory and its groups. started_at:
+    """The state that the transactions of an import share. marks: mark each entry that the source has, and remove the
+    unmarked entries at the end. mapped: the attributes in the mappings of the directory and its groups. started_at:
     microseconds. former: the mappings of groups that this import has removed, by folded name; a group that it adds
     again gets its mapping back. A restart loses them."""
 

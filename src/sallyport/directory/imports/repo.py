@@ -5,13 +5,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from sallyport.base.errors import LeaseLost
 from sallyport.directory.imports.job import LONGEST_ERROR, MOST_ERRORS, Counts, Job, NewJob, Removals, State
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import LISTED, Tx, Value, listed
 
 _COLUMNS: Final = (
     "j.id, o.tenant_id, j.domain_id, j.directory_id, d.name as directory_name, d.kind as directory_kind, j.kind, "
     "j.state, j.file_name, j.file, j.complete, j.source, j.cursor, j.total, j.added, j.updated, j.removed, j.skipped, "
-    "j.failed, j.position, j.errors, j.message, j.removals, j.created_at, j.started_at, j.ended_at"
+    "j.failed, j.position, j.errors, j.message, j.removals, j.created_at, j.started_at, j.ended_at, "
+    "j.node_id"
 )
 _SELECT: Final = (
     f"select {_COLUMNS} from directory_jobs j join directories d on d.id = j.directory_id "
@@ -20,12 +22,13 @@ _SELECT: Final = (
 _OPEN: Final = "j.state in ('QUEUED', 'RUNNING')"
 
 
-def add(tx: Tx, domain_id: int, new: NewJob, at: int) -> int:
-    """Add a job; return its id."""
+def add(tx: Tx, domain_id: int, new: NewJob, at: int, node_id: int) -> int:
+    """Add a job; return its id. node_id: the node that must run it; 0 for any."""
     job_id = tx.value(
         int,
         "insert into directory_jobs (domain_id, directory_id, kind, state, file_name, file, complete, source, "
-        "created_at) values (:d, :dir, :kind, 'QUEUED', :file_name, :file, :complete, :source, :at) returning id",
+        "created_at, node_id) values (:d, :dir, :kind, 'QUEUED', :file_name, :file, :complete, :source, :at, :node) "
+        "returning id",
         d=domain_id,
         dir=new.directory_id,
         kind=new.kind.value,
@@ -34,6 +37,7 @@ def add(tx: Tx, domain_id: int, new: NewJob, at: int) -> int:
         complete=int(new.complete),
         source=new.source,
         at=at,
+        node=node_id,
     )
     assert job_id is not None  # noqa: S101  an insert returns its row
     return job_id
@@ -57,9 +61,9 @@ def of_directory(tx: Tx, directory_id: int, limit: int) -> list[Job]:
     )
 
 
-def waiting(tx: Tx, busy: Collection[int], held: Mapping[int, int], most: int) -> list[Job]:
-    """Return the next job of each domain that is not busy, oldest first. held: number of running jobs by tenant. most:
-    maximum number of running and returned jobs of a tenant."""
+def waiting(tx: Tx, node_id: int, busy: Collection[int], held: Mapping[int, int], most: int) -> list[Job]:
+    """Return the next job of each domain that is not busy, oldest first, unless another node has it. held: number of
+    running jobs by tenant. most: maximum number of running and returned jobs of a tenant."""
     sql = (
         "select min(j.id), j.domain_id, d.tenant_id from directory_jobs j join domains d on d.id = j.domain_id "
         f"where {_OPEN} group by j.domain_id, d.tenant_id order by min(j.id)"
@@ -67,7 +71,7 @@ def waiting(tx: Tx, busy: Collection[int], held: Mapping[int, int], most: int) -
     taken, found = Counter(held), list[Job]()
     for job_id, domain_id, tenant_id in (map(int, map(str, row)) for row in tx.rows(sql)):
         job = get(tx, job_id) if domain_id not in busy and taken[tenant_id] < most else None
-        if job is not None:
+        if job is not None and job.node_id in (0, node_id):
             taken[tenant_id] += 1
             found.append(job)
     return found
@@ -109,22 +113,47 @@ def files(tx: Tx) -> set[str]:
 
 
 def set_secret(tx: Tx, job_id: int, sealed: bytes) -> None:
-    """Store the sealed secret of a job's bind."""
+    """Store the sealed password of a job's bind."""
     tx.execute("update directory_jobs set secret = :sealed where id = :id", sealed=sealed, id=job_id)
 
 
 def secret(tx: Tx, job_id: int) -> bytes | None:
-    """Return the sealed secret of a job's bind, or None."""
+    """Return the sealed password of a job's bind, or None."""
     return tx.value(bytes, "select secret from directory_jobs where id = :id", id=job_id)
 
 
-def begin(tx: Tx, job_id: int, at: int) -> bool:
-    """Mark a job as running; return False if it has ended."""
+def begin(tx: Tx, job_id: int, at: int, node_id: int) -> bool:
+    """Mark a job as running on a node; return False if it has ended, or if another node has it."""
     sql = (
-        "update directory_jobs set state = 'RUNNING', started_at = coalesce(started_at, :at), message = '' "
-        "where id = :id and state in ('QUEUED', 'RUNNING')"
+        "update directory_jobs set state = 'RUNNING', started_at = coalesce(started_at, :at), message = '', "
+        "node_id = :node where id = :id and state in ('QUEUED', 'RUNNING') and node_id in (0, :node)"
     )
-    return tx.execute(sql, id=job_id, at=at) > 0
+    return tx.execute(sql, id=job_id, at=at, node=node_id) > 0
+
+
+def must_own(tx: Tx, job_id: int, node_id: int) -> None:
+    """Raise LeaseLost unless a node runs a job: it may have been cancelled, or taken over by another node."""
+    sql = f"select 1 from directory_jobs j where j.id = :id and j.node_id = :node and {_OPEN}"
+    if not tx.rows(sql, id=job_id, node=node_id):
+        raise LeaseLost(f"import {job_id} was cancelled or taken over by another node")
+
+
+def of_other_nodes(tx: Tx, alive: Collection[int]) -> list[Job]:
+    """Return the open jobs of nodes that are not alive."""
+    return tx.all(
+        Job,
+        f"{_SELECT} where {_OPEN} and j.node_id <> 0 and j.node_id not in {LISTED} order by j.id",
+        ids=listed(alive),
+    )
+
+
+def release(tx: Tx, job_id: int) -> None:
+    """Let any node run a job from its first step."""
+    tx.execute(
+        "update directory_jobs set state = 'QUEUED', node_id = 0, file = '', position = 0, total = 0, skipped = 0, "
+        "failed = 0, errors = '[]' where id = :id",
+        id=job_id,
+    )
 
 
 def collected(tx: Tx, job_id: int, file: str, cursor: str, *, complete: bool) -> None:
@@ -186,7 +215,7 @@ def stop(tx: Tx, job_id: int) -> None:
 def confirm(tx: Tx, job_id: int) -> bool:
     """Queue a job again after its confirmation. Return False if the job does not wait for one."""
     sql = (
-        "update directory_jobs set state = 'QUEUED', removals = :confirmed, message = '', ended_at = null "
+        "update directory_jobs set state = 'QUEUED', removals = :confirmed, message = '', ended_at = null, node_id = 0 "
         "where id = :id and state = 'FAILED' and removals = :stopped"
     )
     return tx.execute(sql, id=job_id, confirmed=Removals.CONFIRMED, stopped=Removals.STOPPED) > 0

@@ -1,12 +1,12 @@
 """Choose the jobs to run: one at a time for a domain, two for a tenant. Of all jobs, two write at a time.
 
 A directory decides how long its reading takes, and may never end it. So a reading takes no place that another tenant
-could use. Writing ends when all entries are written. So all tenants share the two places for writers, first come, first
-served.
+could use. Writing ends when all entries are written. So all tenants share the two places for writers, in the order of
+their requests.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -28,9 +28,10 @@ class _Running:
 
 
 class Scheduler:
-    """The running jobs. writers: the limit of jobs that write."""
+    """The running jobs of this node. node_id: returns its id. writers: the limit of jobs that write."""
 
-    def __init__(self) -> None:
+    def __init__(self, node_id: Callable[[], int]) -> None:
+        self._node_id = node_id
         self.writers = trio.CapacityLimiter(AT_ONCE)
         self._running: dict[int, _Running] = {}
         self._domains: set[int] = set()
@@ -38,7 +39,7 @@ class Scheduler:
     def due(self) -> Work[list[Job]]:
         """Return the query for the jobs that may start now. `begin` must be called for each of them."""
         held = Counter(each.tenant_id for each in self._running.values())
-        return partial(repo.waiting, busy=frozenset(self._domains), held=held, most=AT_ONCE)
+        return partial(repo.waiting, node_id=self._node_id(), busy=frozenset(self._domains), held=held, most=AT_ONCE)
 
     def begin(self, job: Job) -> None:
         """Register a job that starts. `domain_taken` must follow."""

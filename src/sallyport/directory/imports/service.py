@@ -7,6 +7,8 @@ A job has three steps, and a restart continues with the step that was not comple
 3. The prepared lines are written, and the position is stored in the job's row.
 
 A job that runs when the service stops stays RUNNING in the store, and continues after the start.
+
+Of several nodes, each runs the jobs whose files it has, and takes jobs without a file (`handover`).
 """
 
 import json
@@ -20,7 +22,16 @@ import trio
 
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import SECOND, Clock
-from sallyport.base.errors import Conflict, Contradiction, Invalid, NotFound, SallyportError, StoreError
+from sallyport.base.errors import (
+    Conflict,
+    Contradiction,
+    Invalid,
+    LeaseLost,
+    NotFound,
+    SallyportError,
+    StoreError,
+)
+from sallyport.base.periodic import every
 from sallyport.base.secret import new_error_id
 from sallyport.base.wire import JSON
 from sallyport.directory import repo as directories
@@ -46,6 +57,8 @@ from sallyport.directory.imports.scheduler import Scheduler
 from sallyport.directory.mapping import FieldMapping
 from sallyport.directory.principals import Invalidations
 from sallyport.metrics import DirectoryMetrics
+from sallyport.nodes.periodic import CheckedStore
+from sallyport.nodes.service import Cluster
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
@@ -59,6 +72,7 @@ FEW_REMOVALS: Final = 20
 """Fewer removals than this need no confirmation. Otherwise, removals of more than half of the known entries need
 one."""
 LOOK_S: Final = 5.0
+SUCCEEDED_S: Final = 60.0
 AGAIN_S: Final = 5.0
 
 log = structlog.get_logger()
@@ -66,13 +80,15 @@ log = structlog.get_logger()
 
 class Jobs:
     """The jobs of all domains; `run` runs them. readers: one for each kind of directory. changed: called with the id of
-    each domain that an import has changed. limits: limits of the child process that prepares a file."""
+    each domain that an import has changed. cluster: this node among the others. limits: limits of the child process
+    that prepares a file."""
 
     def __init__(
         self,
         store: Store,
         vault: Vault,
         files: ImportFiles,
+        cluster: Cluster,
         revocations: Revocations,
         readers: Mapping[str, Read],
         clock: Clock,
@@ -84,24 +100,24 @@ class Jobs:
         self._store = store
         self.limits = limits
         self._files = files
+        self._cluster = cluster
+        self._revocations = revocations
         self._clock = clock
         self._metrics = metrics
         self._invalidations = Invalidations(changed)
-        self._applier = Applier(store, revocations, clock, self._invalidations.changed)
-        self._finisher = Finisher(store, clock, self._invalidations.changed)
         self._losses = Losses(store, files, revocations)
         self._wake = trio.Event()
-        self._scheduler = Scheduler()
+        self._scheduler = Scheduler(lambda: cluster.id)
         self.collector = Collector(store, vault, files, readers)
 
     # --- requests ---------------------------------------------------------------------------------------------------
 
     def add(self, tx: Tx, domain_id: int, new: NewJob) -> int:
-        """Queue a job in the caller's transaction. `wake` must follow. Return the job's id. Conflict: too many jobs
-        wait."""
+        """Queue a job in the caller's transaction. Return the job's id. Call `wake` after the commit. Conflict: too
+        many jobs wait."""
         if repo.open_jobs(tx, domain_id) >= MOST_WAITING:
             raise Conflict(TOO_MANY_WAIT)
-        job_id = repo.add(tx, domain_id, new, self._clock())
+        job_id = repo.add(tx, domain_id, new, self._clock(), self._cluster.id if new.file else 0)
         if new.secret is not None:
             self.collector.keep_secret(tx, job_id, new.secret)
         repo.purge(tx, domain_id, KEPT)
@@ -156,13 +172,11 @@ class Jobs:
 
     async def run(self) -> None:
         """Run the jobs, until cancelled."""
-        with suppress(StoreError):
-            for domain_id, at in await self._store.read(repo.last_done):
-                self._metrics.succeeded(domain_id, at / SECOND)
         with suppress(OSError):
             kept = await self._store.read(repo.files)
             await trio.to_thread.run_sync(self._files.keep_only, kept)
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(every, SUCCEEDED_S, self._show_succeeded, failure="imports_not_counted"))
             while True:
                 self._wake = trio.Event()
                 try:
@@ -173,6 +187,18 @@ class Jobs:
                     log.warning("imports_not_started", error=str(error))
                 with trio.move_on_after(LOOK_S):
                     await self._wake.wait()
+
+    async def _show_succeeded(self) -> None:
+        """Set the metric of the last success: the import may have run on another node, or before a restart."""
+        for domain_id, at in await self._store.read(repo.last_done):
+            self._metrics.succeeded(domain_id, at / SECOND)
+
+    def _owned(self, job: Job) -> Store:
+        """Return the store for the writes of a running job: they raise LeaseLost if another node has ended the job, or
+        has taken it over."""
+        if not self._cluster.is_shared:
+            return self._store
+        return CheckedStore(self._store, partial(repo.must_own, job_id=job.id, node_id=self._cluster.id))
 
     async def _run_job(self, job: Job) -> None:
         """Run a job until it ends, has to wait for the store, or the service stops."""
@@ -187,10 +213,12 @@ class Jobs:
         await self._clean_up(job.id)
 
     async def _attempt(self, job: Job) -> bool:
-        """Run a job. Return True if it must run again once the store works."""
+        """Run a job. Return True if the job must run again when the store is available again."""
         try:
             with acting_as(Actor("service", f"import {job.id}")):
                 await self._perform(job)
+        except LeaseLost:
+            return False
         except StoreError as error:
             if not isinstance(error, Contradiction):
                 log.warning("import_waits_for_store", job=job.id, error=str(error))
@@ -213,7 +241,7 @@ class Jobs:
     async def _fail(self, job: Job, message: str) -> None:
         log.warning("import_failed", job=job.id, domain=job.domain_id, error=message)
         with suppress(StoreError, NotFound):  # its domain was removed
-            await self._store.write(partial(self._end, job=job, state=State.FAILED, message=message))
+            await self._owned(job).write(partial(self.end, job=job, state=State.FAILED, message=message))
 
     async def _clean_up(self, job_id: int) -> None:
         """Count a job that has ended, end the sessions of former members, and delete its files."""
@@ -233,7 +261,7 @@ class Jobs:
             self._metrics.succeeded(job.domain_id, ended_at / SECOND)
 
     async def _perform(self, job: Job) -> None:
-        if not await self._store.write(lambda tx: repo.begin(tx, job.id, self._clock())):
+        if not await self._store.write(lambda tx: repo.begin(tx, job.id, self._clock(), self._cluster.id)):
             return
         directory = await self._store.read(lambda tx: directories.get(tx, job.directory_id))
         if directory is None:
@@ -242,15 +270,16 @@ class Jobs:
             partial(entries.attributes_wanted, directory_id=directory.id, mapping=directory.mapping)
         )
         if job.kind == Kind.READING and not job.file:
-            await self.collector.collect(job, directory, mapped)
+            await self.collector.collect(self._owned(job), job, directory, mapped)
         async with self._scheduler.writers:
-            await self._write(job, directory, mapped)
+            await self._write(self._owned(job), job, directory, mapped)
 
-    async def _write(self, job: Job, directory: Directory, mapped: frozenset[str]) -> None:
+    async def _write(self, store: Store, job: Job, directory: Directory, mapped: frozenset[str]) -> None:
         """Write the entries of the job's file, and update everything that depends on them."""
         writes = job.kind not in (Kind.MAPPING, Kind.REMOVAL) and job.removals != Removals.CONFIRMED
+        applier = Applier(store, self._revocations, self._clock, self._invalidations.changed)
         if writes:
-            await self._prepare(await self.get(job.id), mapped)
+            await self._prepare(store, await self.get(job.id), mapped)
         job = await self.get(job.id)
         run = Run(
             job.domain_id,
@@ -263,41 +292,41 @@ class Jobs:
             started_at=job.started_at or job.created_at,
         )
         if job.kind == Kind.REMOVAL:
-            await self._remove_directory(run, job)
+            await self._remove_directory(store, applier, run, job)
             return
         if job.kind != Kind.MAPPING:
             await self._losses.note(job)
         if writes:
-            await self._applier.apply(run, self._files.prepared(job.file), job.position)
+            await applier.apply(run, self._files.prepared(job.file), job.position)
             self._invalidations.flush(run.domain_id)
-        message = await self._finish(run)
+        message = await self._finish(store, applier, run)
         await self._losses.settle(job)
-        await self._store.write(partial(self._end, job=job, state=State.DONE, message=message))
+        await store.write(partial(self.end, job=job, state=State.DONE, message=message))
 
-    async def _remove_directory(self, run: Run, job: Job) -> None:
+    async def _remove_directory(self, store: Store, applier: Applier, run: Run, job: Job) -> None:
         """Remove the people one by one with their access, then the groups and the units. Finally remove the directory
         with its secret, its mapping, its schedule and its jobs, this one included."""
-        await self._applier.remove_unseen(run)
+        await applier.remove_unseen(run)
 
         def work(tx: Tx) -> list[str]:
-            self._end(tx, job, State.DONE, "")
+            self.end(tx, job, State.DONE, "")
             return directories.delete(tx, run.directory_id)
 
-        for name in await self._store.write(work):
+        for name in await store.write(work):
             await trio.to_thread.run_sync(self._files.delete, name)
         if not await self._store.read(partial(directories.of_domain, domain_id=job.domain_id)):
             self._metrics.forget(job.domain_id)
 
-    async def _prepare(self, job: Job, mapped: Collection[str]) -> None:
+    async def _prepare(self, store: Store, job: Job, mapped: Collection[str]) -> None:
         """Prepare the job's file in a child process. Invalid: the file has an error, or exceeds a limit."""
         source, target = self._files.path(job.file), self._files.prepared(job.file)
         if target.exists() and job.total:
             return
         kind = "ldif" if job.kind == Kind.LDIF else "spool"
         done = await prepare(kind, source, target, mapped, self.limits)
-        await self._store.write(partial(repo.prepared, job_id=job.id, total=done.total, skipped=done.skipped))
+        await store.write(partial(repo.prepared, job_id=job.id, total=done.total, skipped=done.skipped))
 
-    async def _finish(self, run: Run) -> str:
+    async def _finish(self, store: Store, applier: Applier, run: Run) -> str:
         """Remove missing entries, and update fields and member counts. Return the message of the job."""
         job, message, stops = await self.get(run.job_id), "", ""
         if run.marks and job.kind == Kind.LDIF and job.failed:
@@ -307,10 +336,11 @@ class Jobs:
         elif run.marks:
             stops = await self._too_many(job, run)
             if not stops:
-                await self._applier.remove_unseen(run)
-        await self._finisher.finish(run, counts=job.kind == Kind.MAPPING)
+                await applier.remove_unseen(run)
+        finisher = Finisher(store, self._clock, self._invalidations.changed)
+        await finisher.finish(run, counts=job.kind == Kind.MAPPING)
         if stops:
-            await self._store.write(partial(repo.stop, job_id=job.id))
+            await store.write(partial(repo.stop, job_id=job.id))
             raise Invalid(stops)
         return message
 
@@ -328,7 +358,8 @@ class Jobs:
                 )
         return ""
 
-    def _end(self, tx: Tx, job: Job, state: State, message: str) -> None:
+    def end(self, tx: Tx, job: Job, state: State, message: str) -> None:
+        """End a job, unless it has ended. `wake` should follow."""
         at = self._clock()
         if not repo.end(tx, job.id, state, message, at):
             return

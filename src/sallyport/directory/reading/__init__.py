@@ -26,7 +26,7 @@ class ReadError(SallyportError):
     """A reading that ended early. Entries that it has not mentioned are not removed. The message is for an admin,
     without secrets.
 
-    retry_after_s: seconds that the directory asks the reader to wait; 0: not stated.
+    retry_after_s: the Retry-After of the directory, in seconds; 0: none.
     """
 
     def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:

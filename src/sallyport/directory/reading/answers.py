@@ -59,8 +59,8 @@ LOGIN: Final = Limits(
 )
 """Limits for the search of a login: one entry with the names of its groups."""
 READING: Final = Limits(octets=64 << 20, messages=10_000, message=16 << 20, values=2_000_000, entry_values=200_000)
-"""Limits for a page of an import: 100 entries, which may be large groups. A value takes 60 octets of memory and its
-size."""
+"""Limits for a page of an import: 100 entries, which may be large groups. A value takes 60 octets of memory in addition
+to its size."""
 SHORT: Final = 16 << 10
 """Maximum number of octets that are parsed on the event loop, in 2 ms. More octets are parsed in a thread."""
 
@@ -111,8 +111,8 @@ class Answers:
         return len(self._pending) + len(part) <= SHORT
 
     def feed(self, part: bytes | bytearray) -> bytes:
-        """Take received octets, and return the complete messages for libldap. TooLarge; ValueError: the octets are not
-        an expected answer."""
+        """Take received octets, and return the complete messages for libldap. TooLarge: an answer exceeds a limit.
+        ValueError: the octets are not an expected answer."""
         self._answer.octets += len(part)
         try:
             if self._answer.octets > self._limits.octets:

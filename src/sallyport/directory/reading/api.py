@@ -18,7 +18,7 @@ BY_ID: Final = "id:"
 
 TRIES: Final = 6
 LONGEST_WAIT_S: Final = 300.0
-"""Longest wait that an API may ask for, in seconds. A longer one ends the reading."""
+"""Maximum accepted Retry-After of an API, in seconds. A longer one ends the reading."""
 ANSWER_S: Final = 60.0
 MOST: Final = 2**20
 MOST_PAGES: Final = 200_000
@@ -43,7 +43,7 @@ class AccessToken:
         self._until = 0.0
 
     async def __call__(self, renew: bool) -> str:
-        """Return the Authorization header. renew: request another token. ReadError, ProviderError."""
+        """Return the Authorization header. renew: request another token. Raises ReadError, ProviderError."""
         if renew or trio.current_time() >= self._until:
             answer = await exchange(self._client, "POST", self._path, data=self._form())
             if answer.status_code != 200:
@@ -67,7 +67,7 @@ class Pages:
     async def get(
         self, url: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
-        """Return an answer with status 404, 410, or below 400. ReadError, ProviderError."""
+        """Return an answer with status 404, 410, or below 400. Raises ReadError, ProviderError."""
         renew = False
         self._asked += 1
         if self._asked > MOST_PAGES:
@@ -91,7 +91,7 @@ class Pages:
             if answer.status_code >= 400 and answer.status_code not in (404, 410):
                 raise ReadError(f"{self._client.base_url.host}: {_refusal(answer.status_code)}")
             return answer
-        raise ReadError(f"{self._client.base_url.host}: gives no answer that lasts")
+        raise ReadError(f"{self._client.base_url.host}: every attempt to get an answer failed")
 
 
 def _refusal(status: int) -> str:

@@ -68,8 +68,8 @@ class Policy(Enum):
 
 
 class Refusal(Exception):
-    """A request that the directory has refused. code: the result code (RFC 4511). policy: the state in the password
-    policy control."""
+    """The error for a request that the directory has refused. code: the result code (RFC 4511). policy: the state in
+    the password policy control."""
 
     def __init__(self, code: int, text: str, policy: Policy | None = None) -> None:
         super().__init__(text)
@@ -85,7 +85,8 @@ class Entry:
     values: Mapping[str, tuple[str, ...]]
 
     def of(self, attribute: str) -> tuple[str, ...]:
-        """Return the values of an attribute, given in any case. Empty: the entry has none, or they may not be read."""
+        """Return the values of an attribute, whose name is case-insensitive. Empty: the entry has no values, or they
+        may not be read."""
         return self.values.get(attribute.lower(), ())
 
 
@@ -119,12 +120,12 @@ class Connection:
         return not self._relay.cancel_called
 
     async def search(self, base: str, pattern: str, attributes: Sequence[str]) -> list[Entry]:
-        """Return the entries at and below a base that match a filter, at most two. Refusal: SIZE_LIMIT if more match.
-        Unreachable, TooLarge."""
+        """Return the entries at and below a base that match a filter, at most two. Refusal: with the code SIZE_LIMIT,
+        more entries match. Raises Unreachable, TooLarge."""
         return await self._search(base, pattern, attributes, 2, whole_tree=True)
 
     async def read(self, dn: str, attributes: Sequence[str]) -> list[Entry]:
-        """Return one entry if it may be read. Refusal, Unreachable, TooLarge."""
+        """Return one entry if it may be read. Raises Refusal, Unreachable, TooLarge."""
         return await self._search(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
 
     async def pages(
@@ -132,8 +133,8 @@ class Connection:
     ) -> AsyncGenerator[list[RawEntry], None]:
         """Yield pages of the entries at and below a base that match a filter (RFC 2696).
 
-        size: entries of a page; fewer if the server accepts only smaller pages. timeout_s: maximum time for one page.
-        `values` may be called between two pages. Refusal, Unreachable, TooLarge.
+        size: the number of entries of a page; a page has fewer if the server accepts only smaller pages. timeout_s:
+        maximum time for one page. `values` may be called between two pages. Raises Refusal, Unreachable, TooLarge.
         """
         import bonsai
 
@@ -168,7 +169,7 @@ class Connection:
                 size //= 2
 
     async def values(self, dn: str, attributes: Sequence[str], *, timeout_s: float) -> RawEntry | None:
-        """Return one undecoded entry if it may be read. Refusal, Unreachable, TooLarge."""
+        """Return one undecoded entry if it may be read. Raises Refusal, Unreachable, TooLarge."""
         with trio.move_on_after(timeout_s):
             found = await self._found(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
             return next(iter(found), None)
@@ -211,8 +212,8 @@ async def bind(
     """Bind once over a stream. The connection owns the stream, which is closed if the bind fails.
 
     nursery: runs the relay until the connection is closed. account: None to stay anonymous. limits: limits of the
-    server's answers. turns: limit of the answers that one pass of the event loop reads. asks_policy: send the password
-    policy control. Refusal, Unreachable, TooLarge.
+    server's answers. turns: limits the number of answers that one pass of the event loop reads. asks_policy: send the
+    password policy control. Raises Refusal, Unreachable, TooLarge.
     """
     relay, answers = trio.CancelScope(), Answers(limits)
     try:

@@ -68,7 +68,7 @@ class GraphReader:
 
     @asynccontextmanager
     async def read(self, source: GraphSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """Yield the batches of one reading. ReadError, also from the batches.
+        """Yield the batches of one reading. Raises ReadError, also during the iteration.
 
         cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set or the cursor has
         expired.
@@ -103,7 +103,7 @@ class _Reading:
         self._has_accounts = False
 
     async def batches(self, cursor: str, *, full: bool) -> Batches:
-        """Yield all batches. ReadError."""
+        """Yield all batches. Raises ReadError."""
         links = None if full else _links_of(cursor, self._origin)
         with as_read_error():
             try:

@@ -81,7 +81,7 @@ class OktaReader:
 
     @asynccontextmanager
     async def read(self, source: OktaSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """Yield the batches of one reading. ReadError, also from the batches.
+        """Yield the batches of one reading. Raises ReadError, also during the iteration.
 
         cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set.
         """
@@ -132,7 +132,7 @@ async def _application(client: Client, source: OktaSource, clock: Clock) -> Acce
 
 def application_key(octets: bytes) -> RSAKey | ECKey:
     """Return the private key of an application, given in PEM or as a JWK. Call it in a worker thread (`outgoing.pem`).
-    PemError."""
+    Raises PemError."""
     from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from joserfc.jwk import ECKey, RSAKey
@@ -165,7 +165,7 @@ class _Reading:
         self._has_accounts = False
 
     async def batches(self, cursor: str, *, full: bool) -> Batches:
-        """Yield all batches. ReadError."""
+        """Yield all batches. Raises ReadError."""
         since = None if full else _moment(cursor)
         self._latest = since or 0
         with as_read_error():

@@ -92,9 +92,9 @@ Understood = Person | Group | Unit | Problem | None
 class LdapSource:
     """A directory to read.
 
-    servers: the first that answers is read. account: None for an anonymous bind. accounts: filter of the accounts (RFC
-    4515); all groups and units are read too. attributes: read in addition to the usual ones, with precedence.
-    authorities: PEM, trusted in place of the system's.
+    servers: the first server that answers is read. account: None for an anonymous bind. accounts: the filter of the
+    accounts (RFC 4515); all groups and units are read too. attributes: the attributes to read in addition to the usual
+    ones; they take precedence. authorities: certificates in PEM, trusted instead of the system's trust store.
     """
 
     servers: Sequence[Server]
@@ -106,8 +106,8 @@ class LdapSource:
 
 
 class LdapReader:
-    """A reader of LDAP directories. Several readings may run at the same time. trust: default, the system's trust
-    store."""
+    """A reader of LDAP directories. Several readings may run at the same time. trust: the TLS context; None: a context
+    with the system's trust store."""
 
     def __init__(self, egress: Egress, clock: Clock, trust: ssl.SSLContext | None = None) -> None:
         self._egress = egress
@@ -116,7 +116,7 @@ class LdapReader:
 
     @asynccontextmanager
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """Yield the batches of one reading. ReadError, also from the batches.
+        """Yield the batches of one reading. Raises ReadError, also during the iteration.
 
         cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set or the cursor is
         of another server.
@@ -125,13 +125,13 @@ class LdapReader:
             yield batches
 
     async def check(self, source: LdapSource) -> int:
-        """Return the number of accounts in the directory's first answer. ReadError."""
+        """Return the number of accounts in the first slice of the directory's answer. Raises ReadError."""
         async with self._opened(source) as reading:
             return await reading.first_accounts()
 
     @asynccontextmanager
     async def _opened(self, source: LdapSource) -> AsyncIterator[_Reading]:
-        """Yield a reading over a bound connection. ReadError."""
+        """Yield a reading over a bound connection. Raises ReadError."""
         if not has_ldap():
             raise ReadError(WITHOUT_LDAP)
         failure = None
@@ -150,7 +150,7 @@ class LdapReader:
             raise failure
 
     async def _connected(self, source: LdapSource, nursery: trio.Nursery) -> Connection:
-        """Return a bound connection to the first server that answers. Refusal, Unreachable."""
+        """Return a bound connection to the first server that answers. Raises Refusal, Unreachable, TooLarge."""
         if source.authorities is None:
             trust = await self._trust.get()
         else:
@@ -210,7 +210,7 @@ class _Reading:
         self._all_stamped = True
 
     async def batches(self, cursor: str, *, full: bool) -> Batches:
-        """Yield all batches. ReadError."""
+        """Yield all batches. Raises ReadError."""
         with _as_read_error():
             kind, at_first = await self._kind_and_place()
             since = None if full else _place_in(cursor, kind)
@@ -232,8 +232,8 @@ class _Reading:
         yield Batch((), complete=True, cursor=json.dumps([kind.origin, at_first or self._place]))
 
     async def first_accounts(self) -> int:
-        """Return the number of accounts in the first slice that matches the filter. ReadError: also if no account
-        matches."""
+        """Return the number of accounts in the first slice. ReadError: the reading failed, or no account matches the
+        filter."""
         with _as_read_error():
             async with aclosing(self._slices(self._source.accounts, IDENTITY)) as slices:
                 async for part in slices:
@@ -241,7 +241,8 @@ class _Reading:
         raise ReadError(NO_ACCOUNT)
 
     async def _kind_and_place(self) -> tuple[Kind, int]:
-        """Return the kind of the directory, and the place that it has reached; 0 if it does not count changes."""
+        """Return the kind of the directory, and the present value of its change counter; 0 if it does not count
+        changes."""
         root = await self._connection.values("", ROOT, timeout_s=PAGE_S)
         values = root.values if root is not None else {}
         kind = kind_of(values)
@@ -297,7 +298,7 @@ class _Reading:
                     yield page[at : at + _SLICE]
 
     async def _interpreted_fairly(self, raw: Raw, then: Callable[[Person], Person] = _same) -> Understood:
-        """Interpret an entry, in a thread if it is large. then: applied to a person."""
+        """Interpret an entry, in a thread if it is large. then: a function that is applied to a person."""
         several = raw.attributes.values()
         if (
             sum(map(len, several)) > MANY_VALUES
@@ -319,7 +320,7 @@ class _Reading:
         return then(entry) if isinstance(entry, Person) else entry
 
     def _with_own_groups(self, person: Person) -> Person:
-        """Return a person with only those memberships that no group's own entry has, and with the primary group."""
+        """Return a person with the primary group, and without the memberships in groups whose own entries are read."""
         own = tuple(dn for dn in person.member_of if not self._has_been_read(dn))
         return with_primary_group(replace(person, member_of=own), self._groups)
 
@@ -357,7 +358,7 @@ class _Reading:
             more = await self._connection.values(found.dn, [wanted], timeout_s=PAGE_S)
             following = next((name for name in more.values if name.startswith(_RANGE)), "") if more else ""
             if more is None or not following:
-                raise ReadError("a group's members could not be read to their end")
+                raise ReadError("a group's members could not be read completely")
             part, found = following, replace(found, values={**found.values, **more.values})
         plain = _plain(found)
         return Raw(plain.dn, {**plain.attributes, "member": tuple(members)})

@@ -112,10 +112,11 @@ OVERLAP_S: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The way to find the changes of a directory. A place in them is the value of a counter, or a time in seconds.
+    """The way to find the changes of a directory. A place in these changes is the value of a counter, or a time in
+    seconds.
 
-    origin: identifies the counter; a cursor with another origin is useless. stamp: the attribute that changes with each
-    entry. counts: the stamp is a counter, not a time.
+    origin: identifies the counter; a cursor with another origin is not used. stamp: the attribute that changes with
+    each entry. counts: the stamp is a counter, not a time.
     """
 
     origin: str

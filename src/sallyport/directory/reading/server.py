@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Report = Callable[[str], None]
 
-# An ExtendedRequest for StartTLS, message 1, and its answer (RFC 4511 sections 4.12 and 4.14) as far as they are fixed.
+# An ExtendedRequest for StartTLS with messageID 1, and the fixed parts of its answer (RFC 4511 sections 4.12 and 4.14).
 _OID: Final = b"1.3.6.1.4.1.1466.20037"
 _START_TLS: Final = b"\x30\x1d\x02\x01\x01\x77\x18\x80\x16" + _OID
 _ANSWER: Final = b"\x02\x01\x01\x78"
@@ -72,7 +72,7 @@ class Server:
         return self.url
 
     async def connect(self, trust: ssl.SSLContext, egress: Egress, report: Report) -> trio.abc.Stream:
-        """Connect to one of the server's allowed addresses; the certificate must be valid for the URL's host.
+        """Connect to one of the server's allowed addresses; the certificate must be valid for the URL's host. Raises
         Unreachable."""
         scheme, host, port = split_url(self.url)
         stream = await _connected(host, port, egress, report)
@@ -96,8 +96,8 @@ class Server:
         return tls
 
     async def _before_tls(self, egress: Egress) -> trio.SocketStream:
-        """Return a new stream that is ready for TLS. Unreachable; trio.BrokenResourceError: the server refuses
-        StartTLS."""
+        """Return a new stream that is ready for TLS. Unreachable: there is no connection. trio.BrokenResourceError: the
+        server refuses StartTLS."""
         scheme, host, port = split_url(self.url)
         stream = await _connected(host, port, egress, lambda _: None)
         if scheme == "ldap":

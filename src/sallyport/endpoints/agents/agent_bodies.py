@@ -38,7 +38,7 @@ class AddMachine(ScopedIfGiven):
     )
 
     domainId: DomainId | None = Field(default=None, validation_alias=AliasChoices("domainId", "domain_id"))
-    machineKey: Text = Field(default="", description="API key that authorizes the request, as createKey gives it.")
+    machineKey: Text = Field(default="", description="API key that authorizes the request, as createKey returns it.")
     instanceName: Text = Field(
         default="",
         validation_alias=AliasChoices("instanceName", "instance_name"),
@@ -56,13 +56,13 @@ class AddMachine(ScopedIfGiven):
         description=PRIVATE_ADDRESS,
     )
     hostName: Text = Field(default="", description="Host name of the machine.")
-    machineId: Text = Field(default="", description="Stable id of the machine, whatever its name and addresses are.")
+    machineId: Text = Field(default="", description="Stable id of the machine, independent of its name and addresses.")
     agentVersion: Text = Field(default="", description="Version of the agent's program.")
 
     @model_validator(mode="before")
     @classmethod
     def _without_blanks(cls, value: object) -> object:
-        """Drop empty and null values, so that they do not clear the values of an earlier registration."""
+        """Drop empty and null values, so that they do not clear values of an earlier registration."""
         if not isinstance(value, dict):
             return value
         return {name: each for name, each in value.items() if each is not None and each != ""}
@@ -95,9 +95,9 @@ class MachineAdded(Model):
     message: str = Field(description="Result in words.")
     domainId: DomainId
     stateKey: str = Field(
-        description="Ed25519 public key in base64, which an agent checks its states with; empty for an access token."
+        description="Ed25519 public key (base64) with which the agent verifies states; empty for an access token."
     )
-    heartbeatSeconds: int = Field(default=HEARTBEAT_S, description="Longest time between two requests of an agent.")
+    heartbeatSeconds: int = Field(default=HEARTBEAT_S, description="Maximum time between two requests of an agent.")
 
     @classmethod
     def of(cls, made: Registered) -> "MachineAdded":
@@ -111,7 +111,7 @@ class MachineAdded(Model):
 
 
 class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
-    """A message of base.agentwire, which `reader` decodes and checks."""
+    """A body that is a message of base.agentwire. `reader` decodes and validates the message."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -119,7 +119,7 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Return the schema of the body: the message's fields in camelCase, beside orgId and tenantId."""
+        """Return the JSON schema of the body: orgId, tenantId, and the message's fields in camelCase."""
         body = handler.resolve_ref_schema(handler(schema))
         message = handler.resolve_ref_schema(body["properties"].pop("message"))
         _spell_as_sent(message, handler)
@@ -130,7 +130,7 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
     @classmethod
     @abstractmethod
     def reader(cls, value: object) -> MessageT:
-        """Decode a JSON value to the message. WireError names the field, not the value."""
+        """Decode a JSON value to the message. Raises WireError, whose text names the field but not the value."""
 
     @model_validator(mode="before")
     @classmethod
@@ -148,7 +148,7 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
 
 
 def _spell_as_sent(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> None:
-    """Write the names of a message's fields, and of the messages in it, in camelCase."""
+    """Rename the fields in a message's schema to camelCase, also in nested messages."""
     for part in (schema.get("items"), *schema.get("anyOf", ()), *schema.get("properties", {}).values()):
         if part:
             _spell_as_sent(handler.resolve_ref_schema(part), handler)

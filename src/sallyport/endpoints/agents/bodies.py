@@ -1,4 +1,4 @@
-"""The requests and answers of the operations about agents, as admins use them."""
+"""The requests and answers of the operations with which admins manage agents."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text, Whole
 
 _INSTANCE = "Id of the instance."
-_OPTIONAL_INSTANCE = "Id of an instance: its own settings; 0: the settings of the domain."
+_OPTIONAL_INSTANCE = "Id of an instance, for its own settings; 0: the settings of the domain."
 _MOMENT = "ISO 8601 UTC"
 
 
@@ -70,12 +70,12 @@ class OrderEntry(Model):
 
 
 class PrivilegedEntry(Model):
-    """An account with root's rights."""
+    """An account with root privileges."""
 
     name: str = Field(description="Name of the account.")
-    via: list[str] = Field(default=[], description="Groups and sudo rules that give the rights.")
+    via: list[str] = Field(default=[], description="Groups and sudo rules that give the privileges.")
     managed: bool = Field(default=False, description="Whether the agent manages the account.")
-    wanted: bool = Field(default=False, description="Whether the desired state gives the rights.")
+    wanted: bool = Field(default=False, description="Whether the desired state grants the privileges.")
 
 
 class PrivilegeEntry(Model):
@@ -83,19 +83,25 @@ class PrivilegeEntry(Model):
 
     time: str = Field(description=f"Time when the service received it, {_MOMENT}.")
     version: int = Field(description="Version of the state that the agent had.")
-    privileged: list[PrivilegedEntry] = Field(description="Accounts with root's rights.")
-    more: bool = Field(default=False, description="Whether the list is cut.")
+    privileged: list[PrivilegedEntry] = Field(description="Accounts with root privileges.")
+    more: bool = Field(default=False, description="Whether the list is truncated.")
 
 
 class AgentStatus(Model):
     """Answer of the operation `agentStatus`."""
 
     agent: AgentEntry = Field(description="Agent of the instance.")
-    waits: bool = Field(description="Whether the agent waits for a change of its state now.")
+    waits: bool = Field(description="Whether a poll of the agent is waiting now.")
     users: list[str] = Field(description="Accounts that the machine should have.")
-    unfit: list[str] = Field(description="Users without an account, since no host accepts their names.")
-    lastDiscovery: str = Field(description=f"Time of the last discovery of accounts, {_MOMENT}; empty before.")
-    lastPrivilegeStatus: str = Field(description=f"Time of the last privilege status, {_MOMENT}; empty before.")
+    unfit: list[str] = Field(
+        description="Users that the state leaves out, such as those with a name that hosts do not accept."
+    )
+    lastDiscovery: str = Field(
+        description=f"Time of the last discovery of accounts, {_MOMENT}; empty before the first one."
+    )
+    lastPrivilegeStatus: str = Field(
+        description=f"Time of the last privilege status, {_MOMENT}; empty before the first one."
+    )
     privilegeStatus: PrivilegeEntry | None = Field(description="Last privilege status; null before the first one.")
     report: "ReportEntry | None" = Field(description="Newest report; null before the first one.")
     orders: list[OrderEntry] = Field(description="Newest orders, the newest first.")
@@ -108,12 +114,12 @@ class ListReports(OneAgent, Paged):
 class ReportEntry(Model):
     """A report."""
 
-    reportId: str = Field(description="Id of the report, made by the agent.")
+    reportId: str = Field(description="Id of the report, which the agent has chosen.")
     time: str = Field(description=f"Time when the service received it, {_MOMENT}.")
     version: int = Field(description="Version of the state that the agent had.")
     outcome: str = Field(description="ok, or errors if an action failed.")
     told: dict[str, object] = Field(
-        description="Versions of agent and system, actions, managed accounts, drift; long lists are cut."
+        description="Versions of agent and system, actions, managed accounts, drift; long lists are truncated."
     )
 
 
@@ -127,12 +133,14 @@ class ReportList(Model):
 class ListDrift(OfDomain, Paged):
     """Body of the operation `listDrift`."""
 
-    instanceId: Id | None = Field(default=None, description="Id of an instance: only its drift.")
-    lasting: Flag = Field(default=True, description="true: only drift that lasts; false: ended drift as well.")
+    instanceId: Id | None = Field(
+        default=None, description="Id of an instance, to list only its drift; absent: all of the domain."
+    )
+    lasting: Flag = Field(default=True, description="true: only drift that has not ended; false: all drift.")
 
 
 class DriftEntry(Model):
-    """A change on a machine that its agent did not make."""
+    """A drift entry: a change that was made on a machine, but not by its agent."""
 
     driftId: int = Field(description="Id of the drift.")
     instanceId: int = Field(description=_INSTANCE)
@@ -142,7 +150,7 @@ class DriftEntry(Model):
     putBack: bool = Field(description="Whether the agent has undone the change.")
     first: str = Field(description=f"Time of the first report, {_MOMENT}.")
     last: str = Field(description=f"Time of the last report, {_MOMENT}.")
-    ended: str = Field(description=f"End of the drift, {_MOMENT}; empty while it lasts.")
+    ended: str = Field(description=f"End of the drift, {_MOMENT}; empty if it has not ended.")
 
 
 class DriftList(Model):
@@ -186,7 +194,7 @@ class TakeOver(OneAgent):
     """Body of the operation `takeOver`."""
 
     userNames: Many[Text] = Field(min_length=1, max_length=1000, description="Names of discovered accounts.")
-    action: AnyAction = Field(description="add: the agent manages the accounts; remove: it no longer does.")
+    action: AnyAction = Field(description="add: the agent manages the accounts; remove: the agent stops managing them.")
 
 
 def _check_host_names(value: list[str]) -> None:
@@ -203,12 +211,12 @@ class GiveOrder(OfDomain):
 
     instanceId: Many[Id] = Field(min_length=1, max_length=1000, description="Ids of the instances that get the order.")
     kind: TriggerKind = Field(
-        description="sync applies the state again, discover lists accounts, rotate changes passwords."
+        description="sync: apply the state again; discover: list accounts; rotate: change passwords."
     )
     userNames: Annotated[Many[Text], BeforeValidator(lambda value: value or [])] = Field(
         default_factory=list,
         max_length=1000,
-        description="Accounts whose passwords to rotate; none: all accounts with a password.",
+        description="Accounts whose passwords are rotated; empty: all accounts with a password.",
     )
     waitSeconds: Annotated[Whole, Between(0, MOST_WAIT_S)] = Field(
         default=0, description="Time limit of the wait for the outcome, in seconds."
@@ -228,12 +236,12 @@ class OrdersGiven(Done):
     orders: list[OrderEntry] = Field(description="Orders, one for each instance.")
 
 
-_PUT_BACK = "Whether the agent takes away rights that an account should not have."
-_UNKNOWN_KEYS = "Whether the agent removes SSH keys of managed accounts that the state does not have."
-_REMOVAL = "Removed accounts that the agent has made are deleted or locked (delete, lock)."
-_HOMES = "Whether the home directory is deleted with the account; else it becomes root's."
-_SUDO = "Whether sudo asks privileged users for no password."
-_SESSIONS = "Whether the sessions of locked and deleted accounts end."
+_PUT_BACK = "Whether the agent removes privileges that an account should not have."
+_UNKNOWN_KEYS = "Whether the agent removes those SSH keys of managed accounts that are not in the state."
+_REMOVAL = "Action on a removed account that the agent has created: delete or lock."
+_HOMES = "Whether the home directory is deleted with the account; otherwise root becomes its owner."
+_SUDO = "Whether privileged users can use sudo without a password."
+_SESSIONS = "Whether the agent ends the sessions of accounts that it locks or deletes."
 _PRIVILEGES = "Seconds between two privilege statuses."
 _DISCOVERIES = "Seconds between two discoveries of accounts."
 _ROTATE = "Days between two rotations of a password; 0: never."
@@ -253,7 +261,7 @@ class SettingsFields(Body):
     rotateDays: Annotated[Whole, Between(0, 3650)] | None = Field(default=None, description=_ROTATE)
 
     def given(self) -> dict[str, JSON]:
-        """Return the given fields by their names in the store and on the wire."""
+        """Return the given fields under the names that the store and base.agentwire use."""
         return {
             _STORED.get(name, name): getattr(self, name)
             for name in self.model_fields_set & SettingsFields.model_fields.keys()
@@ -290,7 +298,7 @@ class SettingsShown(Model):
 
     @classmethod
     def of(cls, fields: dict[str, JSON]) -> "SettingsShown":
-        """Return these settings, and the defaults for the rest."""
+        """Return the settings in `fields`, and the defaults of all other settings."""
         settings = decode(state.Settings, fields)
         days = fields.get("rotateDays")
         return cls(
@@ -320,11 +328,11 @@ class PasswordEntry(Model):
     """A password of an account."""
 
     password: str = Field(description="Password; ******** for an auditor.")
-    state: str = Field(description="set by the service, current, candidate (it may be in force) or former.")
-    since: str = Field(description=f"Time when the password was set or made, {_MOMENT}.")
+    state: str = Field(description="set (by the service), current, candidate (may be valid) or former.")
+    since: str = Field(description=f"Time when the password was set or generated, {_MOMENT}.")
 
 
 class PasswordList(Model):
     """Answer of the operation `getPassword`."""
 
-    passwords: list[PasswordEntry] = Field(description="Passwords that may be in force, the most likely first.")
+    passwords: list[PasswordEntry] = Field(description="Passwords that may be valid, the most likely first.")

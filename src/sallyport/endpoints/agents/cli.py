@@ -37,11 +37,11 @@ def show(line: CommandLine, *, instance: str, domain: str) -> None:
 @click.command("drift")
 @files.domain
 @click.option("--instance", help="Show only entries of this instance.")
-@click.option("--all", "everything", is_flag=True, help="Include drift that has ended.")
+@click.option("--all", "everything", is_flag=True, help="Also show drift that has ended.")
 @files.json_form
 @click.pass_obj
 def drift(line: CommandLine, *, domain: str, instance: str | None, everything: bool, form: Form | None) -> None:
-    """List the changes on machines that no agent made."""
+    """List drift: changes that were made on machines, but not by agents."""
     body: Row = {"lasting": not everything}
     if instance is not None:
         body["instanceId"] = files.instance_id(line, domain, instance)
@@ -66,7 +66,7 @@ def found(line: CommandLine, *, instance: str, domain: str, groups: bool, form: 
 @_instance
 @click.argument("account", nargs=-1, required=True)
 @files.domain
-@click.option("--undo", is_flag=True, help="Give the accounts back: the agent no longer manages them.")
+@click.option("--undo", is_flag=True, help="Undo the take-over: the agent stops managing the accounts.")
 @click.pass_obj
 def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], domain: str, undo: bool) -> None:
     """Let a machine's agent manage accounts that it has discovered."""
@@ -83,13 +83,13 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
 @click.argument("kind", type=click.Choice(["sync", "discover", "rotate"]))
 @_instance
 @files.domain
-@click.option("--user", "users", multiple=True, help="Account whose password to rotate; repeatable. Without it: all.")
+@click.option("--user", "users", multiple=True, help="Account whose password is rotated; repeatable; default: all.")
 @click.option(
     "--wait", type=click.IntRange(0, 60), default=20, show_default=True, help="Seconds to wait for the outcome."
 )
 @click.pass_obj
 def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tuple[str, ...], wait: int) -> None:
-    """Order a machine's agent to act now, and wait for the outcome; exit status 1 if it failed."""
+    """Order a machine's agent to act now, and wait for the outcome. The exit status is 1 if the order failed."""
     body: Row = {
         "instanceId": files.instance_id(line, domain, instance),
         "kind": kind,
@@ -104,18 +104,18 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
 
 @click.command("settings")
 @files.domain
-@click.option("--instance", help="Show only entries of this instance.")
+@click.option("--instance", help="Instance whose settings to change or show; default: those of the domain.")
 @click.option(
     "--put-back/--leave",
     "put_back",
     default=None,
-    help="Remove rights of accounts that the desired state does not grant.",
+    help="Remove privileges that the desired state does not grant to an account.",
 )
 @click.option(
     "--remove-unknown-keys/--keep-unknown-keys",
     "remove_keys",
     default=None,
-    help="Remove SSH keys of managed accounts that are not in the desired state.",
+    help="Remove those SSH keys of managed accounts that are not in the desired state.",
 )
 @click.option(
     "--removal", type=click.Choice(["delete", "lock"]), help="Action on a removed account: delete it or lock it."
@@ -124,9 +124,9 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
     "--sudo-without-password/--sudo-with-password",
     "sudo_free",
     default=None,
-    help="Let privileged users run sudo without a password; users that have only a key have no password.",
+    help="Let privileged users run sudo without a password, which users with only an SSH key do not have.",
 )
-@click.option("--rotate-days", type=click.IntRange(0, 3650), help="Days between rotations of passwords; 0: never.")
+@click.option("--rotate-days", type=click.IntRange(0, 3650), help="Days between two rotations of a password; 0: never.")
 @files.json_form
 @click.pass_obj
 def settings(
@@ -141,7 +141,7 @@ def settings(
     rotate_days: int | None,
     form: Form | None,
 ) -> None:
-    """Change the given settings of a domain's agents, or of one machine's agent, and show all of them."""
+    """Change the given settings of a domain's agents, or of one machine's agent, and show all settings."""
     given: dict[str, JSON] = {
         "putBackPrivileges": put_back,
         "removeUnknownKeys": remove_keys,
@@ -161,7 +161,7 @@ def settings(
 @files.domain
 @click.pass_obj
 def rotate_state_key(line: CommandLine, *, domain: str) -> None:
-    """Replace the key that signs a domain's states; agents learn the new one from the next state."""
+    """Replace the key that signs a domain's states; agents receive the new key with the next state."""
     line.run("/api/v1/agent/rotateStateKey", domain=domain)
     line.note("states are signed by a new key; `agent list` shows the agents that know it as up to date")
 
@@ -173,13 +173,13 @@ def rotate_state_key(line: CommandLine, *, domain: str) -> None:
 @files.json_form
 @click.pass_obj
 def password(line: CommandLine, *, instance: str, account: str, domain: str, form: Form | None) -> None:
-    """Show the passwords that may be in force for an account on a machine; the audit trail records it."""
+    """Show the passwords that may be valid for an account on a machine. The audit trail records each call."""
     body: Row = {"instanceId": files.instance_id(line, domain, instance), "userName": account}
     found = entries(line.run("/api/v1/agent/getPassword", body, domain=domain)["passwords"])
     line.print_rows(found, PASSWORDS, form)
 
 
 def _flat(found: Row) -> Row:
-    """Return a discovered account or group as a row of a table."""
+    """Return a discovered account or group as a table row."""
     told = found["told"]
     return {**(told if isinstance(told, dict) else {}), "found": found["found"]}

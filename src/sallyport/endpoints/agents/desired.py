@@ -1,4 +1,5 @@
-"""The desired state of a machine, computed from the store. The functions take a transaction and use no clock."""
+"""The desired state of a machine, computed from the store. The functions get a transaction, and the time as an
+argument."""
 
 import re
 from base64 import b64encode
@@ -26,7 +27,7 @@ RESERVED: Final = frozenset(
         "systemd-journal", "bin", "daemon", "kmem", "mem", "tty", "incus", "incus-admin", "sallyport-managed",
     }
 )  # fmt: skip
-"""System groups that give rights. An endpoint group of such a name does not become a group on a host."""
+"""Names of system groups that give privileges. An endpoint group with such a name does not become a group on a host."""
 _NAME: Final = re.compile(NAME, re.ASCII)
 
 
@@ -34,14 +35,14 @@ class PolicyRules(Protocol):
     """The password policies of machines."""
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
-        """Return the rules for a password that an agent makes. They come from a machine's policies and from these
-        policies."""
+        """Return the rules for a password that a machine's agent generates: those of the machine's policies, and those
+        of the policies in `policy_ids`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unhashed:
-    """A password without a stored hash. former: the previous hash, perhaps of the same password; empty if there is
-    none."""
+    """A password whose hash is not stored yet. stamp: see `password_stamp`. former: the previous hash, perhaps of the
+    same password; empty if there is none."""
 
     user_id: int
     stamp: str
@@ -53,9 +54,10 @@ class Unhashed:
 class DesiredState:
     """The desired state of a machine.
 
-    state: the state without version and time. unfit: names of the users that are left out: no agent accepts the name or
-    the home directory, another user has the account name, or the state is full. unhashed: passwords that `state` lacks
-    until they have a hash. changes_at: the time at which the state changes by itself, in microseconds.
+    state: the state without version and time. unfit: names of the users that the state leaves out, since no agent
+    accepts the name or the home directory, or another user has the account name, or the state is full. unhashed:
+    passwords that are missing in `state` until they have a hash. changes_at: the next time at which a grant ends, which
+    changes the state, in microseconds; None: never.
     """
 
     state: State
@@ -64,7 +66,8 @@ class DesiredState:
     changes_at: int | None = None
 
     def with_password(self, at: int) -> list[str]:
-        """Return the accounts with a password that have not expired at a time. Only their passwords can be rotated."""
+        """Return the accounts that have a password and have not expired at time `at`. Only their passwords can be
+        rotated."""
         return [
             user.name
             for user in self.state.users
@@ -93,17 +96,18 @@ class _Rotated:
 
 
 def hash_identity(user_id: int) -> str:
-    """Return the identity that the hash of a user's password is sealed under."""
+    """Return the identity under which the vault seals the hash of a user's password."""
     return f"agent_hashes/{user_id}/hash"
 
 
 def rotated_hash_identity(row_id: int) -> str:
-    """Return the identity that the hash of a password made on a host is sealed under."""
+    """Return the identity under which the vault seals the hash of a password that was generated on a host."""
     return f"agent_passwords/{row_id}/hash"
 
 
 class _Capacity:
-    """The remaining capacity of a state for users. An agent refuses a state that exceeds the limits of the wire."""
+    """The remaining capacity of a state for users. An agent refuses a state that exceeds the limits of
+    base.agentwire."""
 
     def __init__(self, state: State) -> None:
         self._octets = MAX_PAYLOAD - len(dumps(state))
@@ -116,7 +120,10 @@ class _Capacity:
         return not self._users
 
     def takes(self, user: DesiredUser) -> bool:
-        """Count a user, with room for a take-over; return False, and count nothing, if the state has no room."""
+        """Subtract a user, its new groups and its entry in `takeover` from the capacity.
+
+        Return False, and subtract nothing, if the capacity is too small.
+        """
         groups = set(user.groups) - self._groups
         each = [user, *map(DesiredGroup, groups), user.name]
         octets = self._octets - sum(len(dumps(one)) + len(",") for one in each)
@@ -139,7 +146,7 @@ class Builder:
         self._unfit: list[str] = []
 
     def build(self, accesses: Sequence[Access], at: int) -> DesiredState:
-        """Return the state at a time, with the users of the given accesses. Raises SecretError."""
+        """Return the state at time `at`, with the users in `accesses`. Raises SecretError."""
         taken_over = repo.takeovers(self._tx, self._instance)
         state = State(
             instance=self._instance,
@@ -203,7 +210,7 @@ class Builder:
         )
 
     def _rotated(self) -> dict[str, _Rotated]:
-        """Return the current passwords that were made on the host, by account."""
+        """Return the current passwords that were generated on the host, by account."""
         rows = self._tx.all(
             _Rotated,
             "select id, account, hash, ended_at from agent_passwords where instance_id = :i and state = 'current'",
@@ -231,8 +238,11 @@ class Builder:
 
 
 def fingerprint(tx: Tx, policies: PolicyRules, instance_id: int) -> int:
-    """Return a hash of the input of a state, except for the time. It takes a tenth of the work of building the state.
-    Hashes of two processes cannot be compared."""
+    """Return a hash over the data from which a state is built, without the time.
+
+    It takes about a tenth of the time of building the state. It is valid only within one process, since Python's `hash`
+    differs between processes.
+    """
     people = tx.rows(_PEOPLE, i=instance_id)
     about = tx.rows(_ABOUT, i=instance_id)
     demanded = policies.demands(tx, instance_id, sorted({int(row[0] or 0) for row in people} - {0}))
@@ -259,7 +269,7 @@ order by 1, 2, 3
 
 
 def account_name(user_name: str) -> str:
-    """Return the name of a user's account on hosts; empty if no host accepts the name."""
+    """Return the name of a user's account on hosts, in lower case; empty if hosts do not accept the name."""
     name = user_name.lower()
     return name if _NAME.fullmatch(name) else ""
 
@@ -267,8 +277,8 @@ def account_name(user_name: str) -> str:
 def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
     """Release the account names of a domain's users for other users, up to SLICE rows; return the number of rows.
 
-    The next user of a name gets neither the passwords that were made on hosts for the former user, nor the accounts
-    that were taken over.
+    A later user with the same name gets neither the passwords that were generated on hosts for the former user, nor the
+    accounts that were taken over for the former user.
     """
     people = tx.rows(f"select name, domain_id from endpoint_users where id in {LISTED}", ids=listed(user_ids))  # noqa: S608
     names = {account_name(str(name)) for name, _ in people} - {""}
@@ -282,18 +292,18 @@ def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def password_stamp(sealed: bytes) -> str:
-    """Return a stamp that differs after each sealing of a password."""
+    """Return a stamp of a sealed password. It changes whenever the password is sealed again."""
     return sha256(sealed).hexdigest()[:16]
 
 
 def host_group(group_name: str) -> str:
-    """Return the name of a group on hosts; empty if no host accepts the name, or a system has a group of that name."""
+    """Return the name of a group on hosts; empty if hosts do not accept the name, or if it is in RESERVED."""
     name = account_name(group_name)
     return "" if name in RESERVED else name
 
 
 def _fits(user: DesiredUser) -> bool:
-    """Return whether an agent accepts the user. It refuses the whole state if one entry is invalid."""
+    """Return whether an agent accepts the user. An agent refuses the whole state if one entry is invalid."""
     try:
         decode(DesiredUser, encode(user))
     except WireError:

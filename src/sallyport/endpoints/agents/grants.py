@@ -1,8 +1,9 @@
-"""The grants of users to a machine: a direct assignment, or an active group that is assigned to the machine.
+"""The grants that give users access to machines. A grant is a direct assignment, or an active group that is assigned to
+the machine.
 
-A grant through a group ends when the group's time to live has passed since the grant began. A grant that is removed and
-given again starts over. A user has an account on the machine until the last grant ends, and is privileged until the
-last grant with privileges ends.
+A grant through a group ends when the group's time to live has passed since the grant began. If a grant is removed and
+later added again, its time to live begins again. A user has an account on the machine until the last grant ends, and is
+privileged until the last grant with privileges ends.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from sallyport.endpoints.groups.group import allows, ttl_seconds
 from sallyport.store.model import Tx
 
 Key = tuple[int, int]
-"""User id and group id of a grant to a machine; the group id of a direct assignment is 0."""
+"""The user id and group id of a grant to a machine. The group id is 0 for a direct assignment."""
 GRANTS: Final = """
 select user_id, 0 as group_id, '' as "group", '' as ttl, '' as privileged, '' as home, 0 as policy,
     '' as methods
@@ -31,10 +32,11 @@ where i.instance_id = :i and g.active = 1
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A grant of a user to a machine.
+    """A grant that gives a user access to a machine.
 
-    group_id: 0 for a direct assignment. group: name of the group. methods: the allowed authentication methods, empty
-    for all. The other fields come from the group's credential policy; policy: id of the password policy, or 0.
+    group_id: 0 for a direct assignment. group: name of the group. methods: the allowed authentication methods; empty
+    for all. ttl, privileged, home and policy come from the group's credential policy. policy: id of the password
+    policy, or 0.
     """
 
     user_id: int
@@ -63,33 +65,34 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """All grants of a user to a machine, each with its end in microseconds; None: no end."""
+    """All grants of a user to a machine. grants: pairs of a grant and its end in microseconds; None: it does not
+    end."""
 
     user_id: int
     grants: tuple[tuple[Grant, int | None], ...]
 
     @property
     def until(self) -> int | None:
-        """The end of the last grant; None if a grant has no end."""
+        """The latest end of all grants; None if a grant does not end."""
         ends = [end for _, end in self.grants if end is not None]
         return max(ends) if len(ends) == len(self.grants) else None
 
     @property
     def home(self) -> str:
-        """The home directory of the first grant that has one; empty if none has."""
+        """The home directory of the first grant that specifies one; empty if there is none."""
         return next((grant.home for grant, _ in self.grants if grant.home), "")
 
     def lasting(self, at: int) -> list[Grant]:
-        """Return the grants that have not ended at a time."""
+        """Return the grants that have not ended at time `at`."""
         return [grant for grant, end in self.grants if end is None or end > at]
 
     def next_end(self, at: int) -> int | None:
-        """Return the first end of a grant after a time."""
+        """Return the earliest end of a grant after time `at`, or None."""
         return min((end for _, end in self.grants if end is not None and end > at), default=None)
 
 
 def is_yes(flag: str) -> bool:
-    """Return whether a flag that is stored as text is set."""
+    """Return whether a flag that is stored as text is true."""
     return flag.strip().lower() in {"true", "yes", "1"}
 
 
@@ -111,8 +114,11 @@ def begun(tx: Tx, instance_id: int) -> dict[Key, int]:
 
 
 def change(tx: Tx, instance_id: int, changes: Iterable[tuple[Key, bool]], at: int) -> None:
-    """Store grants that begin at a time (True), and delete those that have ended (False). A grant that is stored
-    already keeps its start time; a grant of a deleted user is not stored."""
+    """Store or delete start times of grants to a machine.
+
+    changes: for each grant, True if it begins at time `at`, or False if it was removed. A grant that is stored already
+    keeps its start time. A grant of a deleted user is not stored.
+    """
     for (user_id, group_id), begins in changes:
         sql = "delete from agent_grants where instance_id = :i and user_id = :u and group_id = :g"
         if begins:
@@ -124,8 +130,10 @@ def change(tx: Tx, instance_id: int, changes: Iterable[tuple[Key, bool]], at: in
 
 
 def accesses(grants: Sequence[Grant], since: Mapping[Key, int]) -> list[Access]:
-    """Return the access of each user to a machine, in the order of the grants. since: the start time of each grant; a
-    grant without one is left out."""
+    """Return the access of each user to a machine, in the order of the grants.
+
+    since: start times of the grants; a grant without a start time is left out.
+    """
     by_user: dict[int, list[tuple[Grant, int | None]]] = {}
     for grant in grants:
         if grant.key in since:

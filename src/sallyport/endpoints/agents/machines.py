@@ -1,5 +1,5 @@
-"""Registration of machines. With an API key, a known machine gets its instance again; an access token adds an
-instance."""
+"""Registration of machines. A request with an API key returns the existing instance of a known machine. A request with
+an access token always adds a new instance."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,20 +17,20 @@ from sallyport.store.vault import Vault
 from sallyport.web.scope import OPERATORS, Caller, Role
 
 SUFFIX: Final = 8
-"""Number of characters of a machine's id in the name of its instance, if another machine has the same address."""
+"""Number of characters of the machine id that are appended to an instance's name if the name is taken."""
 
 
 class Keys(Protocol):
     """The API keys."""
 
     def spend(self, tx: Tx, caller: Caller, instance_id: int) -> None:
-        """Use an enrolment key for an instance. Raises Unauthenticated, Forbidden."""
+        """Record the use of an enrolment key for an instance. Raises Unauthenticated, Forbidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The values that a machine registers. id: a stable id, independent of the name, or empty. name: empty to use an
-    address."""
+    """The values that a machine sends to register. id: a stable id that is independent of the name, or empty. name:
+    name of the instance; empty: an address becomes the name."""
 
     id: str
     name: str
@@ -42,7 +42,7 @@ class Machine:
 
     @property
     def names(self) -> Iterator[str]:
-        """The possible names of the instance, the preferred one first."""
+        """The possible names of the instance in the order of preference."""
         if self.name:
             yield self.name
             return
@@ -52,7 +52,7 @@ class Machine:
             yield from (f"{each} {self.id[:SUFFIX]}" for each in named)
 
     def onto(self, old: NewInstance) -> NewInstance:
-        """Return an instance with these values; an empty value keeps the old one."""
+        """Return an instance with these values. An empty value does not replace the old one."""
         return replace(
             old,
             os_id=self.os_id or old.os_id,
@@ -64,8 +64,8 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The result of a registration. state_key: public key that verifies states, 32 octets; empty for an access
-    token."""
+    """The result of a registration. state_key: public key that verifies states (32 octets); empty if the caller used an
+    access token."""
 
     instance_id: int
     domain_id: int
@@ -86,9 +86,9 @@ class Machines:
     async def register(self, caller: Caller, domain_id: int | None, machine: Machine) -> Registered:
         """Return the instance of a machine; add it if it is new.
 
-        caller: an operator names the domain and adds a new instance; with an enrolment key or an agent's key, a known
-        machine gets its instance again. Invalid: no name and no address, or no domain. Conflict: the name is taken.
-        Unauthenticated, Forbidden: the key is refused. NotFound: the instance of the key is deleted.
+        caller: an operator gives the domain and always adds a new instance. With an enrolment key or an agent's key,
+        the existing instance of a known machine is returned. Invalid: no name and no address, or no domain. Conflict:
+        the name is taken. Unauthenticated, Forbidden: the key is refused. NotFound: the instance of the key is deleted.
         """
         domain_id = domain_id if caller.domain_id is None else caller.domain_id
         if domain_id is None:
@@ -119,7 +119,8 @@ class Machines:
         return Registered(instance_id, domain_id, signers.public_key(tx, self._vault, domain_id), found is None)
 
     def _add(self, tx: Tx, domain_id: int, machine: Machine, names: Sequence[str]) -> int:
-        """Add an instance under the first free name. Invalid: no names. Conflict: all names are taken."""
+        """Add an instance with the first of the names that is free. Invalid: no names. Conflict: all names are
+        taken."""
         if not names:
             reason = "a name, or an address that becomes the name"
             raise Invalid("missing instanceName", (FieldError("instanceName", reason),))
@@ -127,8 +128,8 @@ class Machines:
         return self._instances.add_in(tx, domain_id, machine.onto(NewInstance(name)))
 
     def _machine_id(self, tx: Tx, caller: Caller, domain_id: int, instance_id: int, machine: Machine) -> str:
-        """Return the stable machine id of an instance; empty if another instance has it. An agent cannot change its own
-        id."""
+        """Return the machine id to store for an instance; empty if another instance has this id. With its own key, an
+        agent cannot change its stored id."""
         known = repo.get(tx, instance_id)
         if known is not None and known.machine and caller.role is Role.AGENT:
             return known.machine
@@ -136,8 +137,8 @@ class Machines:
         return machine.id if other is None or other.instance_id == instance_id else ""
 
     def _find(self, tx: Tx, domain_id: int, instance_id: int | None, machine: Machine) -> Instance | None:
-        """Return the instance of a known machine, found by the key, else by the machine id, else by name; or None.
-        Raises NotFound."""
+        """Return the instance of a known machine, or None. It is found by the key's instance, or by the machine id, or
+        by name. NotFound: the instance of the key is deleted."""
         if instance_id is not None:
             found = instances_repo.get(tx, domain_id, instance_id)
             if found is None:
@@ -156,6 +157,6 @@ class Machines:
 
 
 def _is_free(tx: Tx, instance: Instance, machine: Machine) -> bool:
-    """Return whether a machine may register as this instance: its agent has reported no other machine id."""
+    """Return whether a machine may register as this instance: the instance's agent has no machine id, or the same."""
     agent = repo.get(tx, instance.id)
     return agent is None or not agent.machine or agent.machine == machine.id

@@ -1,4 +1,5 @@
-"""The HTTP operations of agents and about agents: /api/v1/agent/*, and the registration of machines."""
+"""The HTTP operations for agents, and for admins who manage agents: /api/v1/agent/*, and the registration of
+machines."""
 
 import json
 from base64 import b64decode
@@ -27,7 +28,7 @@ from sallyport.web.scope import ADMINS, AGENTS, ENROLMENTS, OPERATORS, READERS, 
 
 
 def operations(agents: Agents, gate: Gate) -> Operations:
-    """Return the operations for admins about agents, and the operations that agents use."""
+    """Return the operations with which admins manage agents, and the operations that agents call."""
     declared = Operations("Endpoint agents", gate)
     _declare_reading(declared, agents)
     _declare_findings(declared, agents)
@@ -59,8 +60,8 @@ def _declare_reading(declared: Operations, agents: Agents) -> None:
 
     @declared.post("/api/v1/agent/getPassword", roles=READERS)
     async def get_password(body: bodies.GetPassword, caller: Caller) -> Plain[bodies.PasswordList]:
-        """Return the passwords that may be in force for an account on a machine. An auditor gets ******** in place of
-        each. The audit trail records each call."""
+        """Return the passwords that may be valid for an account on a machine. An auditor gets ******** instead of each
+        password. The audit trail records each call."""
         reveal = caller.role in OPERATORS
         known = await agents.rotations.show(body.domainId, body.instanceId, body.userName, reveal=reveal)
         return Plain(
@@ -71,7 +72,7 @@ def _declare_reading(declared: Operations, agents: Agents) -> None:
 def _declare_findings(declared: Operations, agents: Agents) -> None:
     @declared.post("/api/v1/agent/listReports", roles=READERS)
     async def list_reports(body: bodies.ListReports, caller: Caller) -> Plain[bodies.ReportList]:
-        """List the newest reports of an agent, the newest first; 20 are stored."""
+        """List the reports of an agent, the newest first. Only the newest 20 are stored."""
         await agents.agent(body.domainId, body.instanceId)
         page = body.page()
         found, total = await agents.reports.newest(body.instanceId, page.size, page.offset)
@@ -79,8 +80,8 @@ def _declare_findings(declared: Operations, agents: Agents) -> None:
 
     @declared.post("/api/v1/agent/listDrift", roles=READERS)
     async def list_drift(body: bodies.ListDrift, caller: Caller) -> Plain[bodies.DriftList]:
-        """List the drift on a domain's machines, or on one machine, the newest first. Drift is a change that no agent
-        made."""
+        """List the drift on a domain's machines, or on one machine, the newest first. Drift is a change that was not
+        made by the agent."""
         page = body.page()
         found, total = await agents.reports.drift(
             body.domainId, body.instanceId, lasting=body.lasting, limit=page.size, offset=page.offset
@@ -89,7 +90,7 @@ def _declare_findings(declared: Operations, agents: Agents) -> None:
 
     @declared.post("/api/v1/agent/listDiscovered", roles=READERS)
     async def list_discovered(body: bodies.ListDiscovered, caller: Caller) -> Plain[bodies.DiscoveredList]:
-        """List the accounts of a machine, or its groups, as its agent discovered them, by name."""
+        """List the accounts or the groups that an agent has discovered on its machine, ordered by name."""
         await agents.agent(body.domainId, body.instanceId)
         page = body.page()
         found, total = await agents.reports.discovered(body.instanceId, body.kind, page.size, page.offset)
@@ -103,7 +104,7 @@ def _declare_findings(declared: Operations, agents: Agents) -> None:
 def _declare_changing(declared: Operations, agents: Agents) -> None:
     @declared.post("/api/v1/agent/takeOver", roles=OPERATORS)
     async def take_over(body: bodies.TakeOver, caller: Caller) -> Done:
-        """Let an agent manage accounts that it has discovered, or give them back; all or none."""
+        """Let an agent manage accounts that it has discovered, or stop managing them; all or none."""
         await agents.take_over(body.domainId, body.instanceId, body.userNames, body.action)
         done = "taken over" if body.action is Action.ADD else "given back"
         return Done(message=f"{counted(len(set(body.userNames)), 'account')} {done}")
@@ -126,8 +127,8 @@ def _declare_changing(declared: Operations, agents: Agents) -> None:
 
     @declared.post("/api/v1/agent/rotateStateKey", roles=ADMINS)
     async def rotate_state_key(body: bodies.RotateStateKey, caller: Caller) -> Done:
-        """Replace the key that signs a domain's states. Agents learn the new key from a state that the old key signs.
-        An agent that has not learned the new key before the next replacement must register again."""
+        """Replace the key that signs a domain's states. Agents receive the new key in a state that is signed with the
+        old key. An agent that has not received the new key before the next replacement must register again."""
         await agents.rotate_state_key(body.domainId)
         return Done(message="states are signed by a new key")
 
@@ -137,15 +138,15 @@ def _declare_requests(agent: Operations, agents: Agents) -> None:
     async def add_machine(body: AddMachine, caller: Caller) -> MachineAdded:
         """Register a machine.
 
-        An access token with a domainId adds a new instance; a name that is taken is a conflict. With an API key, as
-        token or as machineKey, a known machine gets its instance again. An instance without a name is named by an
-        address of its machine.
+        With an access token and a domainId, a new instance is added; a duplicate name is a conflict. With an API key,
+        sent as token or as machineKey, the existing instance of a known machine is returned. Without a name, an address
+        of the machine becomes the name of the instance.
         """
         return MachineAdded.of(await agents.machines.register(caller, body.domainId, body.machine))
 
     @agent.post(STATE, roles=AGENTS)
     async def desired_state(body: PollBody, caller: Caller) -> dict[str, object]:
-        """Return the signed state of the agent's machine, as soon as its version differs from `version`; `unchanged`
+        """Return the signed state of the agent's machine as soon as its version differs from `version`, or `unchanged`
         after `waitS` seconds."""
         domain_id, instance_id = _own(caller)
         await agents.presence.seen(instance_id)
@@ -182,7 +183,7 @@ def _declare_reports(agent: Operations, agents: Agents) -> None:
 
     @agent.post(PRIVILEGES, roles=AGENTS)
     async def privilege_status(body: PrivilegesBody, caller: Caller) -> Done:
-        """Store the accounts with root's rights on the agent's machine, and the changes that the agent did not make."""
+        """Store the accounts with root privileges on the agent's machine, and the drift of privileges."""
         _, instance_id = _own(caller)
         await agents.presence.seen(instance_id)
         await agents.reports.take_privileges(instance_id, body.message)
@@ -219,7 +220,7 @@ def _privilege_entry(found: Situation) -> JSON:
 
 
 def agent_entry(agent: Agent, seen_at: int) -> Row:
-    """Return an agent as the interface shows it."""
+    """Return an agent in the form of the API."""
     return {
         "instanceId": agent.instance_id,
         "instanceName": agent.name,
@@ -235,7 +236,7 @@ def agent_entry(agent: Agent, seen_at: int) -> Row:
 
 
 def order_entry(order: Order) -> Row:
-    """Return an order as the interface shows it."""
+    """Return an order in the form of the API."""
     return {
         "orderId": order.id,
         "instanceId": order.instance_id,
@@ -249,7 +250,7 @@ def order_entry(order: Order) -> Row:
 
 
 def drift_entry(drift: StoredDrift) -> Row:
-    """Return drift as the interface shows it."""
+    """Return a drift entry in the form of the API."""
     return {
         "driftId": drift.id,
         "instanceId": drift.instance_id,
@@ -264,7 +265,7 @@ def drift_entry(drift: StoredDrift) -> Row:
 
 
 def report_entry(report: StoredReport) -> Row:
-    """Return a report as the interface shows it."""
+    """Return a report in the form of the API."""
     return {
         "reportId": report.number,
         "time": iso(report.at),

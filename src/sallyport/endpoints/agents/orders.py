@@ -1,7 +1,7 @@
 """Orders to agents: to synchronize, to discover accounts, to rotate passwords; and their outcomes.
 
-An order is part of the state of its machine: a waiting agent gets it within a second, an absent agent when it comes
-back. An order that is open for a day fails. A repeated order returns the open one.
+An open order is part of the state of its machine: a waiting agent gets it within a second, an offline agent at its next
+poll. An order that is not carried out within a day fails. If an equal order is open already, that order is returned.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ MOST_WAIT_S: Final = 60
 
 
 class Orders:
-    """The orders of all machines. `run` must run: it ends overdue orders."""
+    """The orders of all machines. The task `run` ends overdue orders, so it must run."""
 
     def __init__(self, store: Store, states: States, clock: Clock = now_us) -> None:
         self._store = store
@@ -47,12 +47,12 @@ class Orders:
         *,
         wait_s: float = 0,
     ) -> list[Order]:
-        """Give an order to the agents of several machines, all or none; return an order for each machine, in the given
-        order.
+        """Give an order to the agents of several machines, all or none. Return the order of each machine, in the
+        sequence of `instance_ids`.
 
         accounts: accounts whose passwords to rotate; empty: all accounts with a password, and the order fails if there
-        are none. wait_s: time limit of the wait for the outcomes, at most MOST_WAIT_S; the orders stay open after it.
-        NotFound: no such agent. Invalid: not the name of an account. Conflict: too many orders are open.
+        are none. wait_s: time limit of the wait for the outcomes, at most MOST_WAIT_S; afterwards the orders stay open.
+        NotFound: no such agent. Invalid: a name is not the name of an account. Conflict: too many orders are open.
         """
         by_instance = dict.fromkeys(instance_ids, accounts)
         if kind is TriggerKind.ROTATE and not accounts:
@@ -94,7 +94,7 @@ class Orders:
         return {each: (await self._states.current(each)).desired.with_password(self._clock()) for each in instance_ids}
 
     async def newest(self, instance_id: int, limit: int) -> list[Order]:
-        """Return the newest orders of a machine, the newest first."""
+        """Return the newest orders of a machine, at most `limit`, the newest first."""
         return await self._store.read(lambda tx: repo.newest_orders(tx, instance_id, limit))
 
     async def _outcomes(self, ids: Sequence[int], seconds: float) -> list[Order]:
@@ -108,7 +108,7 @@ class Orders:
                 await trio.sleep(min(CHECK_S, max(0.0, deadline - trio.current_time())))
 
     async def run(self) -> None:
-        """End overdue orders, until cancelled."""
+        """End overdue orders, until cancelled. One node does it for all; two would end each order once."""
         await every(SWEEP_S, self.sweep, failure="agent_orders_not_ended")
 
     async def sweep(self) -> None:

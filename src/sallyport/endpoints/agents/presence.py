@@ -1,10 +1,15 @@
-"""The status of machines: Active, and Inactive after three missed heartbeats.
+"""The status of machines: Active, or Inactive after three missed heartbeats.
 
 Every request of an agent is a heartbeat, and so is a waiting poll. The times are in memory and go to the store every
 few seconds, in short transactions. Heartbeats that an agent missed while the service was down do not count: after a
 start, each active agent has the full time limit again.
+
+Of several nodes, each stores the times of the agents that it hears. An agent that moves to another node is not silent,
+so only the node with the lease decides (`watch`): an agent is silent if its stored time has not changed for the limit.
+The clocks of the nodes do not matter for that.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -17,29 +22,42 @@ from sallyport.endpoints.agents import repo
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.instances.instance import ACTIVE, INACTIVE
 from sallyport.metrics import AgentMetrics
+from sallyport.nodes.service import Cluster
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import in_batches
 
 HEARTBEAT_S: Final = 30
 MISSES: Final = 3
 SWEEP_S: Final = 5.0
+LIMIT_US: Final = MISSES * HEARTBEAT_S * SECOND
+STORED_US: Final = LIMIT_US + int(2 * SWEEP_S * SECOND)
+"""The limit for a stored time. It is longer, since a node stores times with a delay: an agent that comes back to a node
+that still knows it is not taken for silent."""
 
 log = structlog.get_logger()
 
 
 class Presence:
-    """The times of the last messages of agents. `run` must run. states: knows which agents wait for an answer."""
+    """The time of each agent's last message. The task `run` must run. states: knows which agents have a waiting
+    poll."""
 
-    def __init__(self, store: Store, states: States, metrics: AgentMetrics, clock: Clock = now_us) -> None:
+    def __init__(
+        self, store: Store, cluster: Cluster, states: States, metrics: AgentMetrics, clock: Clock = now_us
+    ) -> None:
         self._store = store
+        self._cluster = cluster
         self._waits = states.waits
         self._clock = clock
         self._seen: dict[int, int] = {}  # time of each active agent's last message
         self._fresh: set[int] = set()  # agents with a message since the last sweep
+        self._stored: dict[
+            int, tuple[int, int]
+        ] = {}  # the stored time of each active agent, and when it was first read
         metrics.watch(self._counts, lambda: states.waiting)
 
     async def seen(self, instance_id: int) -> None:
-        """Record a message of an agent; its instance is active when this returns. Raises StoreError."""
+        """Record a message of an agent. When this returns, the agent's instance is Active in the store. Raises
+        StoreError."""
         at, known = self._clock(), instance_id in self._seen
         self._seen[instance_id] = at
         self._fresh.add(instance_id)
@@ -47,43 +65,76 @@ class Presence:
             await self._store.write(partial(_arrived, instance_id, at))
 
     def seen_at(self, instance_id: int, stored: int) -> int:
-        """Return the time of an agent's last message. stored: the time in the store."""
+        """Return the time of an agent's last message, which is now if its poll waits. stored: the time in the store."""
         return self._clock() if self._waits(instance_id) else max(stored, self._seen.get(instance_id, 0))
 
     async def load(self) -> None:
-        """Read the active agents from the store. Raises StoreError."""
+        """Read the active agents from the store. Of several nodes, each has those that it hears. Raises StoreError."""
         at = self._clock()
-        active = await self._store.read(partial(repo.with_status, status=ACTIVE))
-        self._seen = {instance_id: at for instance_id, _ in active}
+        self._seen = {} if self._cluster.is_shared else {each: at for each, _ in await self._active()}
         self._fresh.clear()
+        self._stored.clear()
+
+    async def _active(self) -> list[tuple[int, int]]:
+        return await self._store.read(partial(repo.with_status, status=ACTIVE))
 
     async def run(self) -> None:
-        """Store the times of messages, and the status Inactive of silent agents, until cancelled."""
+        """Store the times of messages, and set silent agents to Inactive, periodically until cancelled."""
         await every(SWEEP_S, self.sweep, failure="agent_presence_not_stored")
 
     async def sweep(self) -> None:
-        """Store the times of messages, and the status Inactive of silent agents, once. Raises StoreError."""
+        """Store the times of messages, and set silent agents to Inactive, once. Raises StoreError."""
         at = self._clock()
         for instance_id in self._seen:
             if self._waits(instance_id):
                 self._seen[instance_id] = at
                 self._fresh.add(instance_id)
-        silent = [each for each, seen in self._seen.items() if seen < at - MISSES * HEARTBEAT_S * SECOND]
+        silent = [each for each, seen in self._seen.items() if seen < at - LIMIT_US]
         heard = [(each, self._seen[each]) for each in self._fresh]
         await in_batches(self._store, heard, repo.store_seen)
+        if self._cluster.is_shared:
+            self._fresh.difference_update(each for each, _ in heard)
+            for each in silent:
+                if self._seen[each] < at - LIMIT_US:
+                    del self._seen[each]
+            return
         await in_batches(self._store, silent, partial(repo.set_status, status=INACTIVE, at=at))
         self._fresh.difference_update(each for each, _ in heard)
         for each in silent:
-            await trio.lowlevel.checkpoint()  # since each log line takes time
+            await trio.lowlevel.checkpoint()  # each log line takes some time, so let other tasks run
             seen = self._seen.get(each)
-            if seen is not None and seen < at - MISSES * HEARTBEAT_S * SECOND:
+            if seen is not None and seen < at - LIMIT_US:
                 log.warning("agent_silent", instance=each)
                 del self._seen[each]
-            elif seen is not None:  # the agent has sent a message meanwhile
+            elif seen is not None:  # the agent has sent a message in the meantime
                 await self._store.write(partial(_arrived, each, seen))
 
+    async def watch(self) -> None:
+        """Store the status Inactive of agents that no node hears, until cancelled. One node does it for all."""
+        self._stored.clear()
+        if self._cluster.is_shared:
+            await every(SWEEP_S, self.look, failure="agent_presence_not_stored")
+
+    async def look(self) -> None:
+        """Store the status Inactive of agents that no node hears, once. Raises StoreError."""
+        at, before = self._clock(), self._stored
+        self._stored = {}
+        for each, seen in await self._active():
+            known = before.get(each)
+            self._stored[each] = known if known is not None and known[0] == seen else (seen, at)
+        silent = [(each, seen) for each, (seen, since) in self._stored.items() if since < at - STORED_US]
+
+        def end(tx: Tx, agents: Iterator[tuple[int, int]]) -> None:
+            self._cluster.check(tx)
+            repo.set_silent(tx, agents, INACTIVE, at)
+
+        await in_batches(self._store, silent, end)
+        for each, _ in silent:
+            await trio.lowlevel.checkpoint()  # since each log line takes time
+            log.warning("agent_silent", instance=each)
+
     def _counts(self) -> tuple[int, float]:
-        """Return the number of active agents, and the longest time since an agent's last message, in seconds."""
+        """Return the number of active agents, and the maximum time since an agent's last message, in seconds."""
         at, seen = self._clock(), [at for each, at in self._seen.copy().items() if not self._waits(each)]
         return len(self._seen), max((at - each for each in seen), default=0) / SECOND
 

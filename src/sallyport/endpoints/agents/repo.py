@@ -1,4 +1,4 @@
-"""The SQL of agents, of their settings and take-overs, and of the orders that agents carry out."""
+"""The SQL of agents, of their settings and take-overs, and of orders to agents."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,11 +13,11 @@ from sallyport.store.model import Tx, Value
 from sallyport.store.search import Stretch
 
 MOST_OPEN: Final = 50
-"""Maximum number of open orders of a machine, since its state carries all of them."""
+"""Maximum number of open orders of a machine. The machine's state contains all of them."""
 KEPT_ORDERS: Final = 50
 """Number of ended orders that are stored for a machine."""
 WHOLE_DOMAIN: Final = 0
-"""The instance_id of a domain's settings, which a machine's own settings override."""
+"""The instance_id in the row of a domain's settings. A machine's own settings override them."""
 _AGENT: Final = (
     "a.instance_id, a.domain_id, i.name, i.host_name, i.status, a.machine, a.agent_version, a.enrolled_at, a.seen_at, "
     "a.version, a.digest, a.changed_at, a.applied_version, a.applied_at, a.discovered_at, a.privileges_at"
@@ -27,8 +27,8 @@ _SELECT: Final = f"select {_AGENT} from agents a join endpoint_instances i on i.
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent and its instance. machine: the stable id that the machine reported, or empty. version: version of the
-    desired state. applied_version: version of the state in the last report. Times in microseconds."""
+    """An agent and its instance. machine: the stable id that the machine has reported, or empty. version: version of
+    the desired state. applied_version: version of the state in the last report. Times in microseconds."""
 
     instance_id: int
     domain_id: int
@@ -54,8 +54,8 @@ def get(tx: Tx, instance_id: int) -> Agent | None:
 
 
 def found(tx: Tx, instance_id: int, domain_id: int | None = None) -> Agent:
-    """Return the agent of an instance. domain_id: the domain that must have the instance; None: any. Raises
-    NotFound."""
+    """Return the agent of an instance. domain_id: the domain to which the instance must belong; None: any domain.
+    Raises NotFound."""
     agent = get(tx, instance_id)
     if agent is None or domain_id not in (None, agent.domain_id):
         raise NotFound(NOT_FOUND[INSTANCES])
@@ -69,7 +69,8 @@ def of_machine(tx: Tx, domain_id: int, machine: str) -> Agent | None:
 
 
 def page(tx: Tx, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-    """Return one page of a domain's agents, ordered by instance, and the total. status: empty for any."""
+    """Return one page of a domain's agents, ordered by instance, and the total. status: only agents with this status;
+    empty: all."""
     where = "where a.domain_id = :d" + (" and i.status = :status" if status else "")
     parameters: dict[str, Value] = {"d": stretch.domain_id, **({"status": status} if status else {})}
     rows = tx.all(
@@ -84,7 +85,7 @@ def page(tx: Tx, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
 
 
 def add(tx: Tx, domain_id: int, instance_id: int, machine: str, agent_version: str, at: int) -> None:
-    """Add the agent of an instance; update the machine id and the agent's version if the agent is known."""
+    """Add the agent of an instance. If it exists already, update the machine id and the agent's version."""
     tx.execute(
         "insert into agents (instance_id, domain_id, machine, agent_version, enrolled_at, seen_at) "
         "values (:i, :d, :m, :version, :at, :at) on conflict (instance_id) do update set machine = excluded.machine, "
@@ -104,7 +105,7 @@ def set_version(tx: Tx, instance_id: int, version: int, digest: str, at: int) ->
 
 
 def applied(tx: Tx, instance_id: int, version: int, at: int) -> None:
-    """Store the version of the state that an agent has reported on."""
+    """Store the version of the state that an agent has applied, according to its report."""
     sql = "update agents set applied_version = :v, applied_at = :at where instance_id = :i"
     tx.execute(sql, v=version, at=at, i=instance_id)
 
@@ -132,6 +133,17 @@ def set_status(tx: Tx, instance_ids: Iterable[int], status: str, at: int) -> Non
         tx.execute(sql, status=status, at=at, i=each)
 
 
+def set_silent(tx: Tx, agents: Iterable[tuple[int, int]], status: str, at: int) -> None:
+    """Store the status of silent instances, given with the stored times of their last messages. Skip those whose agents
+    have sent another message."""
+    sql = (
+        "update endpoint_instances set status = :status, updated_at = :at where id = :i and exists "
+        "(select 1 from agents where instance_id = :i and seen_at = :seen)"
+    )
+    for each, seen in agents:
+        tx.execute(sql, status=status, at=at, i=each, seen=seen)
+
+
 def store_seen(tx: Tx, seen: Iterable[tuple[int, int]]) -> None:
     """Store the time of the last message of each agent: (instance, microseconds)."""
     for instance_id, at in seen:
@@ -148,7 +160,7 @@ def with_status(tx: Tx, status: str) -> list[tuple[int, int]]:
 
 
 def own_settings(tx: Tx, domain_id: int, instance_id: int = WHOLE_DOMAIN) -> dict[str, JSON]:
-    """Return the settings of a domain, or of a machine, by the fields' names on the wire."""
+    """Return the own settings of a domain or of a machine, with the field names of base.agentwire."""
     sql = "select fields from agent_settings where domain_id = :d and instance_id = :i"
     found = json.loads(tx.value(str, sql, d=domain_id, i=instance_id) or "{}")
     return found if isinstance(found, dict) else {}
@@ -163,19 +175,19 @@ def store_settings(tx: Tx, domain_id: int, instance_id: int, fields: Mapping[str
 
 
 def merged_settings(tx: Tx, domain_id: int, instance_id: int) -> dict[str, JSON]:
-    """Return the settings of a domain, overridden by those of a machine."""
+    """Return the settings of a domain, overridden by those of a machine. instance_id 0: only those of the domain."""
     own = own_settings(tx, domain_id, instance_id) if instance_id else {}
     return {**own_settings(tx, domain_id), **own}
 
 
 def settings_of(tx: Tx, instance_id: int) -> Settings:
-    """Return the settings for the agent of a machine, with the defaults."""
+    """Return the complete settings for the agent of a machine: its own, those of its domain, and the defaults."""
     domain_id = tx.value(int, "select domain_id from endpoint_instances where id = :id", id=instance_id)
     return decode(Settings, merged_settings(tx, domain_id or 0, instance_id))
 
 
 def takeovers(tx: Tx, instance_id: int) -> list[str]:
-    """Return the accounts that existed on a machine before and that its agent may manage, ordered by name."""
+    """Return the names of the accounts that a machine's agent may take over, in alphabetical order."""
     sql = "select account from agent_takeovers where instance_id = :i order by account"
     return [str(account) for (account,) in tx.rows(sql, i=instance_id)]
 
@@ -213,14 +225,14 @@ class Order:
 
     @property
     def outcome(self) -> str:
-        """`waiting`, `done` or `failed`."""
+        """The outcome: `waiting`, `done` or `failed`."""
         if self.ended_at is None:
             return "waiting"
         return "failed" if self.error else "done"
 
 
 def open_triggers(tx: Tx, instance_id: int) -> tuple[Trigger, ...]:
-    """Return the open orders of a machine as its state carries them."""
+    """Return the open orders of a machine as triggers for its state."""
     return tuple(Trigger(each.id, each.kind, each.accounts) for each in open_orders(tx, instance_id))
 
 
@@ -236,14 +248,14 @@ def order(tx: Tx, order_id: int) -> Order | None:
 
 
 def newest_orders(tx: Tx, instance_id: int, limit: int) -> list[Order]:
-    """Return the newest orders of a machine, the newest first."""
+    """Return the newest orders of a machine, at most `limit`, the newest first."""
     sql = f"select {_ORDER} from agent_orders where instance_id = :i order by id desc limit :limit"
     return tx.all(_order, sql, i=instance_id, limit=limit)
 
 
 def add_order(tx: Tx, instance_id: int, kind: TriggerKind, accounts: Sequence[str], at: int) -> int:
-    """Return the id of the open order of this kind with these accounts; add one if there is none. 0: too many are
-    open."""
+    """Return the id of the open order of this kind with these accounts, which is added if there is none. Return 0 if
+    too many orders are open."""
     waiting, text = open_orders(tx, instance_id), json.dumps(sorted(set(accounts)))
     for each in waiting:
         if each.kind is kind and json.dumps(list(each.accounts)) == text:
@@ -258,8 +270,10 @@ def add_order(tx: Tx, instance_id: int, kind: TriggerKind, accounts: Sequence[st
 
 
 def end_order(tx: Tx, instance_id: int, order_id: int, error: str, at: int) -> bool:
-    """End an order, and delete old orders; return whether the order was open. error: the reason of a failure, or
-    empty."""
+    """End an order, and delete the oldest ended orders of the machine; return whether the order was open.
+
+    error: the reason of a failure; empty for success.
+    """
     which = "id = :id and instance_id = :i and ended_at is null"
     sql = f"update agent_orders set ended_at = :at, error = :error where {which}"
     ended = tx.execute(sql, at=at, error=error, id=order_id, i=instance_id) > 0

@@ -1,4 +1,4 @@
-"""Reports of agents: actions, drift, discovered accounts. A report that comes twice is stored once."""
+"""Reports of agents: actions, drift, discovered accounts. A report that is received twice is stored once."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,22 +27,22 @@ from sallyport.store.slices import in_batches
 
 T = TypeVar("T")
 LONGEST: Final = 32_768
-"""Maximum length of the stored lists of a report or of a privilege status, in characters."""
+"""Maximum total length of the stored lists of a report or of a privilege status, in characters of JSON."""
 MOST_FORGOTTEN: Final = 20
-"""Maximum number of accounts of a deleted machine that one transaction deletes, up to 0.5 ms each."""
+"""Maximum number of discovered accounts that one transaction deletes when a machine is deleted; up to 0.5 ms each."""
 MOST_PEOPLE: Final = 200
 """Maximum number of accounts of a machine that become users with the source `discovered`."""
 LOWEST_UID, HIGHEST_UID = 1000, 59_999
-"""Range of the user ids of people's accounts (login.defs(5)). Debian's system accounts have lower ids, or 60000 and
-more."""
+"""Lowest and highest uid of the accounts of people (login.defs(5)). Debian's system accounts have lower uids, or uids
+from 60000."""
 _PRIVILEGES: Final = (DriftKind.PRIVILEGE, DriftKind.SUDOERS)
 _REST: Final = tuple(kind for kind in DriftKind if kind not in _PRIVILEGES)
 _Key = tuple[str, str]
-"""Kind and name of a discovered account or group."""
+"""The kind and name of a discovered account or group."""
 
 
 class Reports:
-    """The reports of all agents. users: adds and deletes discovered users."""
+    """The service for the reports of all agents. users: adds and deletes discovered users."""
 
     def __init__(self, store: Store, users: EndpointUsers, states: States, clock: Clock = now_us) -> None:
         self._store = store
@@ -54,8 +54,8 @@ class Reports:
     async def take(self, instance_id: int, report: Report) -> bool:
         """Store a report; return False if it was stored before. NotFound: there is no such agent.
 
-        A large report takes several transactions. The last one stores the report itself. After an interruption the
-        agent has no answer and sends the report again, and the rest is written.
+        A large report takes several transactions; the last one stores the report itself. If this is interrupted, the
+        agent gets no answer and sends the report again. Then the missing parts are written.
         """
         content, outcome = await trio.to_thread.run_sync(_content, report)
         found = await trio.to_thread.run_sync(_found, report.discovery, self._clock())
@@ -96,12 +96,13 @@ class Reports:
 
     @asynccontextmanager
     async def _alone(self, instance_id: int) -> AsyncIterator[None]:
-        """Hold a machine's lock, so that its messages are handled one at a time, in the order of arrival."""
+        """Hold the lock of a machine, so that its messages are processed one at a time, in the order of their
+        arrival."""
         async with self._locks.setdefault(instance_id, trio.Lock()):
             yield
 
     async def _agent_without(self, instance_id: int, number: str) -> repo.Agent | None:
-        """Return the agent of an instance; None if its report of that number was stored before. Raises NotFound."""
+        """Return the agent of an instance; None if its report with this number is stored already. Raises NotFound."""
 
         def work(tx: Tx) -> repo.Agent | None:
             agent = repo.found(tx, instance_id)
@@ -112,7 +113,8 @@ class Reports:
     async def _in_turns(
         self, agent: repo.Agent, entries: Iterable[T], work: Callable[[Tx, Iterator[T]], object]
     ) -> None:
-        """Write entries of a message, in short transactions. NotFound: the instance was deleted meanwhile."""
+        """Write the entries of a message in several short transactions. NotFound: the instance was deleted in the
+        meantime."""
 
         def checked(tx: Tx, part: Iterator[T]) -> None:
             repo.found(tx, agent.instance_id)
@@ -121,7 +123,11 @@ class Reports:
         await in_batches(self._store, entries, checked)
 
     async def _drift(self, agent: repo.Agent, found: Sequence[Drift], ending: Sequence[DriftKind], at: int) -> None:
-        """Store drift, and end earlier drift of the kinds `ending` that is not found again."""
+        """Store the drift in a message.
+
+        found: the drift in the message. ending: kinds of drift; stored drift of these kinds that is not in `found`
+        ends.
+        """
         new = list[Drift]()
 
         def look(tx: Tx, entries: Iterator[Drift]) -> None:
@@ -148,9 +154,11 @@ class Reports:
     async def _discover(
         self, agent: repo.Agent, discovery: Discovery, found: Mapping[_Key, Discovered], names: list[str]
     ) -> None:
-        """Store discovered accounts and groups, and add users for the accounts of people. An incomplete discovery
-        deletes no account of a user that was only discovered. names: receives the names of users to drop from
-        memory."""
+        """Store discovered accounts and groups, and add users for the accounts of people.
+
+        If the discovery is incomplete, accounts whose users have the source `discovered` are not deleted. names: a list
+        to which the names of added and deleted users are appended, for `EndpointUsers.drop`.
+        """
         instance_id = agent.instance_id
         before, people = await self._store.search(
             lambda tx: (stored.discovered_users(tx, instance_id), stored.discovered_people(tx, instance_id))
@@ -184,8 +192,10 @@ class Reports:
         await self._in_turns(agent, before.keys() - found.keys() - staying, forget)
 
     def _unfound(self, tx: Tx, domain_id: int, user_ids: Iterable[int | None]) -> list[str]:
-        """Delete the users whose accounts a machine no longer has, if they were only discovered, and on no other
-        machine. Return their names."""
+        """Delete those of the users that have the source `discovered` and no account on any machine any more.
+
+        Users that an admin has enrolled or assigned are kept. Return the names of the deleted users.
+        """
         names = list[str]()
         for user_id in sorted(each for each in user_ids if each is not None):
             account = accounts.get(tx, domain_id, user_id)
@@ -199,9 +209,9 @@ class Reports:
     def forget(self, tx: Tx, instance_id: int) -> int:
         """Delete accounts and groups that an agent discovered on an instance, before the instance is deleted.
 
-        Users that were discovered on this instance alone are deleted too. Deletes up to MOST_FORGOTTEN accounts and
-        groups, and returns their number. The users stay in memory: a login treats a user without password, seed and
-        groups as unknown.
+        Users that were discovered only on this instance are deleted too. One call deletes up to MOST_FORGOTTEN accounts
+        and groups and returns their number. The deleted users may remain in the cache of users: a login treats a user
+        without password, seed and groups like an unknown user.
         """
         agent = repo.get(tx, instance_id)
         found = stored.discovered_users(tx, instance_id, MOST_FORGOTTEN)
@@ -212,8 +222,11 @@ class Reports:
         return len(found)
 
     def _user(self, tx: Tx, agent: repo.Agent, account: FoundAccount, capacity: int) -> tuple[int | None, bool]:
-        """Return the id of an account's user, and whether the user is new. A person's account becomes a user without
-        the account's rights on the host. capacity: the number of users that may be added."""
+        """Return the id of the endpoint user with an account's name, and whether the user was added now.
+
+        A user is added only for the account of a person, without the account's privileges. The id is None if there is
+        no such user. capacity: the number of users that may still be added.
+        """
         known = accounts.named(tx, agent.domain_id, account.name)
         if known is not None:
             return known.id, False
@@ -224,7 +237,7 @@ class Reports:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def newest(self, instance_id: int, limit: int, offset: int = 0) -> tuple[list[StoredReport], int]:
-        """Return one page of a machine's reports, the newest first, and the number of stored ones."""
+        """Return one page of a machine's reports, the newest first, and the number of stored reports."""
 
         def work(tx: Tx) -> tuple[list[StoredReport], int]:
             return stored.reports(tx, instance_id, limit, offset), stored.count_reports(tx, instance_id)
@@ -253,12 +266,12 @@ class Reports:
 
 
 def is_persons(uid: int) -> bool:
-    """Return whether an account of that user id is a person's, not the system's."""
+    """Return whether an account with this uid belongs to a person and is not a system account."""
     return LOWEST_UID <= uid <= HIGHEST_UID
 
 
 def _found(discovery: Discovery | None, at: int) -> dict[_Key, Discovered]:
-    """Return discovered accounts and groups, each once, as they are stored."""
+    """Return the discovered accounts and groups as rows for the store, without duplicates."""
     if discovery is None:
         return {}
     accounts = [(ACCOUNT, each.name, encode(each)) for each in discovery.accounts]
@@ -267,7 +280,8 @@ def _found(discovery: Discovery | None, at: int) -> dict[_Key, Discovered]:
 
 
 def _content(report: Report) -> tuple[str, str]:
-    """Return the stored content of a report, in JSON, and its outcome. Actions that failed come first."""
+    """Return (content, outcome) of a report for the store. content: JSON, with failed actions first. outcome: `ok` or
+    `errors`."""
     actions = sorted(report.actions, key=lambda action: not action.error)
     value: dict[str, JSON] = {
         "agent": report.agent,
@@ -281,7 +295,7 @@ def _content(report: Report) -> tuple[str, str]:
 
 
 def _put_lists(value: dict[str, JSON], lists: Iterable[tuple[str, Sequence[object]]]) -> None:
-    """Add lists to an object, truncated after LONGEST characters in total; `more` is true if they are truncated."""
+    """Add lists to a JSON object. They are truncated after LONGEST characters in total; then `more` is set to true."""
     left = LONGEST
     for name, entries in lists:
         texts: list[JSON] = []

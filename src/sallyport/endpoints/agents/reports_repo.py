@@ -12,13 +12,13 @@ from sallyport.store.model import LISTED, Tx, Value, listed
 from sallyport.store.slices import SLICE, delete_slice
 
 KEPT_REPORTS: Final = 20
-"""Number of reports that are stored for a machine."""
+"""Number of reports that are stored for each machine."""
 MOST_OF_KIND: Final = 300
-"""Maximum number of changes of one kind in the lasting drift of a machine."""
+"""Maximum number of drift entries that have not ended, for each machine and kind."""
 MOST_DRIFT: Final = 1000
-"""Maximum number of changes in the drift of a machine, ended drift included."""
+"""Maximum number of stored drift entries for each machine, including ended drift."""
 ALL: Final = 2**62
-"""A limit that no list reaches."""
+"""A limit that has no effect."""
 ACCOUNT, GROUP = "account", "group"
 _OF_MACHINE: Final = (
     ("agent_grants", "instance_id, user_id, group_id"), ("agent_takeovers", "instance_id, account"),
@@ -31,8 +31,8 @@ _DRIFT: Final = "id, instance_id, kind, subject, detail, put_back, first_at, las
 
 @dataclass(frozen=True, slots=True)
 class StoredReport:
-    """A report. number: the report's id, made by the agent. outcome: `ok` or `errors`. told: the content in JSON. Times
-    in microseconds."""
+    """A stored report. number: the id of the report, which the agent has chosen. outcome: `ok` or `errors`. told: the
+    content in JSON. Times in microseconds."""
 
     id: int
     instance_id: int
@@ -45,7 +45,8 @@ class StoredReport:
 
 @dataclass(frozen=True, slots=True)
 class StoredDrift:
-    """A change on a machine that its agent did not make. put_back: 0 or 1. ended_at: None while it lasts."""
+    """A stored drift entry: a change that was made on a machine, but not by its agent. put_back: 1 if the agent has
+    undone it, else 0. ended_at: None if the drift has not ended."""
 
     id: int
     instance_id: int
@@ -60,8 +61,8 @@ class StoredDrift:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """An account or a group that an agent discovered. user_id: the endpoint user of that name. told: its fields in
-    JSON."""
+    """An account or a group that an agent discovered. user_id: id of the endpoint user with that name. told: the fields
+    of the account or group in JSON."""
 
     kind: str
     name: str
@@ -77,7 +78,7 @@ class Discovered:
 
 
 def add_report(tx: Tx, domain_id: int, report: StoredReport) -> bool:
-    """Store a report, and delete the oldest; return False if it was stored before."""
+    """Store a report, and delete the oldest ones above KEPT_REPORTS; return False if it was stored before."""
     kept = tx.execute(
         "insert into agent_reports (domain_id, instance_id, number, at, version, outcome, told) "
         "values (:d, :i, :number, :at, :version, :outcome, :told) on conflict (instance_id, number) do nothing",
@@ -111,13 +112,13 @@ def count_reports(tx: Tx, instance_id: int) -> int:
 
 
 def is_stored(tx: Tx, instance_id: int, number: str) -> bool:
-    """Return whether the machine's report of that number was stored before."""
+    """Return whether a machine's report with this number is stored."""
     sql = "select 1 from agent_reports where instance_id = :i and number = :number"
     return tx.value(int, sql, i=instance_id, number=number) is not None
 
 
 def drift_lasts(tx: Tx, instance_id: int, drift: Drift, at: int) -> bool:
-    """Store that drift was found again; return False if it is not stored, or has ended."""
+    """Record that stored drift was found again; return False if it is not stored or has ended."""
     sql = (
         "update agent_drift set last_at = :at, put_back = :back, ended_at = :ended where instance_id = :i and "
         "kind = :kind and subject = :name and detail = :detail and ended_at is null"
@@ -126,7 +127,7 @@ def drift_lasts(tx: Tx, instance_id: int, drift: Drift, at: int) -> bool:
 
 
 def end_drift(tx: Tx, instance_id: int, ending: Collection[DriftKind], at: int) -> None:
-    """End the drift of these kinds that was last found before `at`."""
+    """End all drift of the kinds in `ending` that was last found before `at`."""
     for kind in ending:
         sql = (
             "update agent_drift set ended_at = :at where instance_id = :i and kind = :kind and last_at < :at "
@@ -136,12 +137,12 @@ def end_drift(tx: Tx, instance_id: int, ending: Collection[DriftKind], at: int) 
 
 
 def within_limits(tx: Tx, instance_id: int, new: Sequence[Drift]) -> list[Drift]:
-    """Return the new drift within the limit of each kind: no kind displaces another."""
+    """Return the new drift that fits into the limits. Each kind has its own limit, so no kind displaces another."""
     return [each for kind in DriftKind for each in _within_limit(tx, instance_id, kind, new)]
 
 
 def add_drift(tx: Tx, domain_id: int, instance_id: int, new: Iterable[Drift], at: int) -> None:
-    """Store new drift, and delete the oldest that has ended."""
+    """Store new drift, and delete the oldest ended drift above MOST_DRIFT."""
     for each in new:
         _add(tx, domain_id, instance_id, each, at)
     tx.execute(
@@ -187,8 +188,8 @@ def _columns(instance_id: int, drift: Drift, at: int) -> dict[str, Value]:
 def drift(
     tx: Tx, domain_id: int, instance_id: int | None, *, lasting: bool, limit: int, offset: int
 ) -> tuple[list[StoredDrift], int]:
-    """Return one page of a domain's drift, or of a machine's, the newest first, and the total. lasting: only drift that
-    has not ended."""
+    """Return one page of the drift of a domain or of one machine, the newest first, and the total. lasting: only drift
+    that has not ended."""
     where = (
         "domain_id = :d"
         + (" and instance_id = :i" if instance_id else "")
@@ -222,7 +223,7 @@ def discovered(tx: Tx, instance_id: int, kind: str, limit: int, offset: int = 0)
 
 
 def find_discovered(tx: Tx, instance_id: int, name: str) -> Discovered | None:
-    """Return an account that was discovered on a machine, or None."""
+    """Return the discovered account with this name on a machine, or None."""
     sql = (
         "select kind, name, user_id, told, at from agent_discovered "
         "where instance_id = :i and kind = 'account' and name = :name"
@@ -231,15 +232,14 @@ def find_discovered(tx: Tx, instance_id: int, name: str) -> Discovered | None:
 
 
 def discovered_users(tx: Tx, instance_id: int, most: int = ALL) -> dict[tuple[str, str], int | None]:
-    """Return the user id of each account and group discovered on a machine, by kind and name, at most
-    `most` of them."""
+    """Return the accounts and groups discovered on a machine, at most `most`: the user id by (kind, name)."""
     sql = "select kind, name, user_id from agent_discovered where instance_id = :i limit :most"
     rows = tx.rows(sql, i=instance_id, most=most)
     return {(str(kind), str(name)): None if user_id is None else int(user_id) for kind, name, user_id in rows}
 
 
 def store_discovered(tx: Tx, instance_id: int, found: Sequence[Discovered]) -> None:
-    """Store discovered accounts and groups, in place of earlier ones of the same names."""
+    """Store discovered accounts and groups. They replace stored ones with the same kind and name."""
     tx.insert(
         "agent_discovered",
         ("instance_id", "kind", "name", "user_id", "told", "at"),
@@ -256,8 +256,10 @@ def forget_discovered(tx: Tx, instance_id: int, kind: str, name: str) -> None:
 
 
 def forget_users(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Delete the grants of users and unlink their discovered accounts, before the users are deleted: up to SLICE rows.
-    Return the number of rows."""
+    """Delete the grants of users, then unlink their discovered accounts, before the users are deleted.
+
+    One call changes up to SLICE rows and returns their number.
+    """
     whose = f"user_id in {LISTED}"
     found = f"select instance_id, kind, name from agent_discovered where {whose} limit {SLICE}"
     lost = f"update agent_discovered set user_id = null where (instance_id, kind, name) in ({found})"
@@ -267,8 +269,10 @@ def forget_users(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def forget_machine(tx: Tx, instance_id: int) -> int:
-    """Delete a machine's rows, except discovered ones, before the machine is deleted: up to SLICE rows. Return the
-    number of rows."""
+    """Delete the rows of a machine in the tables of agents before the machine is deleted, except discovered accounts.
+
+    One call deletes up to SLICE rows and returns their number.
+    """
     return next((rows for table, key in _OF_MACHINE if (rows := _of_machine(tx, table, key, instance_id))), 0)
 
 
@@ -277,7 +281,7 @@ def _of_machine(tx: Tx, table: str, key: str, instance_id: int) -> int:
 
 
 def discovered_people(tx: Tx, instance_id: int) -> list[Discovered]:
-    """Return the accounts discovered on a machine whose users have the source `discovered`."""
+    """Return those accounts discovered on a machine that belong to an endpoint user with the source `discovered`."""
     sql = (
         "select d.kind, d.name, d.user_id, d.told, d.at from agent_discovered d join endpoint_users u "
         "on u.id = d.user_id where d.instance_id = :i and u.source = :source"
@@ -286,5 +290,5 @@ def discovered_people(tx: Tx, instance_id: int) -> list[Discovered]:
 
 
 def is_discovered(tx: Tx, user_id: int) -> bool:
-    """Return whether a user was discovered on any machine."""
+    """Return whether a discovered account on any machine belongs to a user."""
     return tx.value(int, "select 1 from agent_discovered where user_id = :u limit 1", u=user_id) is not None

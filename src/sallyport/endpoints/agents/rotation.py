@@ -1,11 +1,13 @@
-"""Passwords that are made on hosts. The service stores each before it can be in force, until another one is in force.
+"""Passwords that agents generate on hosts. The service stores each password before it can be valid on the host, and at
+least until another password is valid.
 
-    escrow    candidate    sealed and stored; the host changes nothing before this is acknowledged
-    confirm   current      the last one becomes `former`: a host that is restored from a backup has it again
-    abandon   deleted      it was never in force
+    step      state        meaning
+    escrow    candidate    sealed and stored; the host changes nothing before the service acknowledges this step
+    confirm   current      the old current password becomes `former`: a host that is restored from a backup has it again
+    abandon   deleted      the password was never valid
 
-A candidate without a confirm or abandon may be in force, so it is shown beside the current one, until a later candidate
-of the same account is confirmed.
+Without a confirm or abandon, a candidate may be valid on the host. So it is shown together with the current password
+until a later candidate of the same account is confirmed.
 """
 
 from collections.abc import Sequence
@@ -28,20 +30,21 @@ from sallyport.endpoints.agents.desired import account_name, rotated_hash_identi
 from sallyport.endpoints.agents.orders import Orders
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.users import repo as accounts
+from sallyport.nodes.service import Cluster
 from sallyport.store.audit import HIDDEN, record_in
 from sallyport.store.model import Store, Tx, Value
 from sallyport.store.vault import Vault
 
 MOST_CANDIDATES: Final = 20
-"""Maximum number of candidates of an account. One more makes the oldest a former password, which may still be
-confirmed."""
+"""Maximum number of candidates of an account. If one more arrives, the oldest becomes a former password, which can
+still be confirmed."""
 KEPT_FORMER: Final = 5
 MOST_ACCOUNTS: Final = 5 * MAX_USERS
-"""Maximum number of accounts of a machine with stored passwords, deleted accounts included. Each build of the machine's
-state reads the current passwords."""
+"""Maximum number of accounts of a machine with stored passwords, including deleted accounts. There is a limit since
+each build of the machine's state reads the current passwords."""
 SWEEP_S: Final = 60.0
 AGAIN_US: Final = 3600 * SECOND
-"""Pause after a scheduled rotation that failed, in microseconds."""
+"""Pause in microseconds before the next scheduled rotation after a rotation has failed."""
 DAY: Final = 86_400 * SECOND
 
 log = structlog.get_logger()
@@ -49,8 +52,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A password of an account. state: candidate, current or former. ended_at: time of its confirmation. Times in
-    microseconds."""
+    """A stored password of an account. rotation: id of the rotation. state: `candidate`, `current` or `former`.
+    ended_at: time of the confirm step, or None. Times in microseconds."""
 
     id: int
     account: str
@@ -63,7 +66,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class ShownPassword:
-    """A password as it is shown. state: `current`, `candidate`, `former`, or `set` if the service has set it."""
+    """A password for display. state: `current`, `candidate` or `former`; `set` for the password of the endpoint
+    user."""
 
     password: str
     state: str
@@ -71,10 +75,13 @@ class ShownPassword:
 
 
 class Rotations:
-    """The passwords that agents make. `run` must run: it orders scheduled rotations."""
+    """The passwords that agents generate. The task `run` orders scheduled rotations, so it must run."""
 
-    def __init__(self, store: Store, vault: Vault, states: States, orders: Orders, clock: Clock = now_us) -> None:
+    def __init__(
+        self, store: Store, vault: Vault, cluster: Cluster, states: States, orders: Orders, clock: Clock = now_us
+    ) -> None:
         self._store = store
+        self._cluster = cluster
         self._vault = vault
         self._states = states
         self._orders = orders
@@ -83,8 +90,8 @@ class Rotations:
     async def take(self, instance_id: int, message: Rotation) -> None:
         """Store a step of a rotation. A repeated step changes nothing.
 
-        NotFound: confirm of an unknown rotation, or no such agent. Conflict: abandon of a confirmed rotation, another
-        password under the same id, or too many accounts.
+        NotFound: no such agent, or a confirm step of an unknown rotation. Conflict: an abandon step of a confirmed
+        rotation, another password with the same rotation id, or too many accounts.
         """
         step = {Phase.ESCROW: self._escrow, Phase.CONFIRM: self._confirm, Phase.ABANDON: self._abandon}[message.phase]
 
@@ -156,10 +163,11 @@ class Rotations:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def show(self, domain_id: int, instance_id: int, user_name: str, *, reveal: bool) -> list[ShownPassword]:
-        """Return the passwords that may be in force for an account, the most likely first, then former ones. The audit
-        trail records the call.
+        """Return the passwords that may be valid for an account, the most likely first, and then former passwords.
+        Record the call in the audit trail.
 
-        reveal: return the passwords; otherwise HIDDEN in place of each. NotFound: no such agent; SecretError.
+        reveal: return the passwords; otherwise return HIDDEN instead of each. NotFound: no such agent. Raises
+        SecretError.
         """
 
         def work(tx: Tx) -> list[ShownPassword]:
@@ -192,17 +200,17 @@ class Rotations:
     # --- by schedule ------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Order the due rotations, until cancelled."""
+        """Order the due rotations, until cancelled. One node does it for all."""
         await every(SWEEP_S, self.sweep, failure="password_rotation_failed")
 
     async def sweep(self) -> None:
-        """Order the due rotations once. Raises StoreError."""
+        """Order the rotations that are due, once. Raises StoreError."""
         for instance_id, days in await self._store.read(_scheduled):
             try:
                 await self._sweep_one(instance_id, days)
             except NotFound:
                 continue
-            except SallyportError as error:  # the other machines are still rotated
+            except SallyportError as error:  # continue with the other machines
                 log.warning("password_rotation_not_ordered", instance=instance_id, error=str(error))
 
     async def _sweep_one(self, instance_id: int, days: int) -> None:
@@ -214,7 +222,11 @@ class Rotations:
             self._states.touch(instance_id)
 
     def _due(self, domain_id: int, instance_id: int, days: int, names: Sequence[str], tx: Tx) -> list[str]:
-        """Return the accounts to rotate; none while an order to rotate is open, or soon after one that failed."""
+        """Return the accounts whose rotation is due.
+
+        Return none while a rotate order is open, or for AGAIN_US after a rotate order has failed. days: maximum age of
+        a password.
+        """
         at = self._clock()
         if any(
             each.kind is TriggerKind.ROTATE
@@ -225,10 +237,11 @@ class Rotations:
         return [name for name in names if at - self._rotated_at(tx, domain_id, instance_id, name) >= days * DAY]
 
     def _order(self, domain_id: int, instance_id: int, due: Sequence[str], tx: Tx) -> None:
+        self._cluster.check(tx)  # another node may have ordered one that is done already
         self._orders.give_in(tx, domain_id, instance_id, TriggerKind.ROTATE, due)
 
     def _rotated_at(self, tx: Tx, domain_id: int, instance_id: int, account: str) -> int:
-        """Return when the password of an account was set, on the host or by the service; 0 if it never was."""
+        """Return the time at which the password of an account was set, on the host or by the service; 0 if never."""
         current = _of_account(tx, instance_id, account, "current")
         user = accounts.named(tx, domain_id, account)
         made = tx.value(int, "select made_at from agent_hashes where user_id = :u", u=user.id if user else 0) or 0
@@ -241,14 +254,14 @@ def _get(tx: Tx, instance_id: int, rotation: str) -> Stored | None:
 
 
 def _of_account(tx: Tx, instance_id: int, account: str, state: str) -> list[Stored]:
-    """Return the passwords of an account that are in a state, the oldest first."""
+    """Return the passwords of an account with this state, the oldest first."""
     sql = f"{_SELECT} where instance_id = :i and account = :account and state = :state order by id"
     return tx.all(Stored, sql, i=instance_id, account=account, state=state)
 
 
 def _is_there_room(tx: Tx, instance_id: int, account: str) -> bool:
-    """Return whether an account may get a password: it has one already, or fewer than MOST_ACCOUNTS accounts have
-    one."""
+    """Return whether a password can be stored for an account: the account has one already, or fewer than MOST_ACCOUNTS
+    accounts of the machine have one."""
     sql = (
         "select exists (select 1 from agent_passwords where instance_id = :i and account = :account) or "
         "(select count(distinct account) from agent_passwords where instance_id = :i) < :most"
@@ -260,7 +273,7 @@ _SELECT: Final = "select id, account, rotation, password, state, stored_at, ende
 
 
 def _scheduled(tx: Tx) -> list[tuple[int, int]]:
-    """Return the machines with scheduled rotations, and the days between two rotations."""
+    """Return (instance id, days between two rotations) for each machine with scheduled rotations."""
     agents = tx.rows(
         "select a.instance_id, a.domain_id from agents a where exists (select 1 from agent_settings s where "
         "s.domain_id = a.domain_id and s.instance_id in (0, a.instance_id) and s.fields like '%rotateDays%')"

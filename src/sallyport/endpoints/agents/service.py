@@ -1,4 +1,4 @@
-"""The agents of all domains, their settings and take-overs, as admins manage them."""
+"""The service for agents: their status, settings and take-overs, for admins."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ from sallyport.endpoints.user import NO_USER
 from sallyport.endpoints.users import repo as accounts
 from sallyport.endpoints.users.account import DISCOVERED, LOCAL
 from sallyport.metrics import AgentMetrics
+from sallyport.nodes.service import Cluster
 from sallyport.store.audit import changed, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
@@ -35,8 +36,8 @@ NEWEST_ORDERS = 20
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The status of a machine. unfit: users that the state leaves out, as in `DesiredState`. waits: whether a poll of
-    the agent waits now. privileges: the last privilege status, in JSON."""
+    """The status of a machine. users: the accounts in the desired state. unfit: users that the state leaves out, see
+    `DesiredState`. waits: whether a poll of the agent waits now. privileges: the last privilege status, in JSON."""
 
     agent: Agent
     seen_at: int
@@ -49,7 +50,8 @@ class Situation:
 
 
 class Agents:
-    """The parts that serve agents, wired. Call `prepare` first; `tasks` must run."""
+    """The parts that serve agents, wired. Call `prepare` first; `states` and `presence` must run, and on one of several
+    nodes `orders`, `rotations` and `presence.watch`."""
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class Agents:
         policies: PolicyRules,
         keys: Keys,
         metrics: AgentMetrics,
+        cluster: Cluster,
         clock: Clock = now_us,
     ) -> None:
         self._store = store
@@ -69,24 +72,27 @@ class Agents:
         self.metrics = metrics
         self.states = States(store, vault, policies, clock)
         self.machines = Machines(store, vault, instances, keys, clock)
-        self.presence = Presence(store, self.states, metrics, clock)
+        self.presence = Presence(store, cluster, self.states, metrics, clock)
         self.orders = Orders(store, self.states, clock)
         self.reports = Reports(store, users, self.states, clock)
-        self.rotations = Rotations(store, vault, self.states, self.orders, clock)
-        self.tasks = (self.states.run, self.presence.run, self.orders.run, self.rotations.run)
+        self.rotations = Rotations(store, vault, cluster, self.states, self.orders, clock)
 
     async def prepare(self) -> None:
-        """Read the active agents from the store. Call it again after the store was replaced. Raises StoreError."""
+        """Read the active agents from the store. Call this again after the store was replaced. Raises StoreError."""
         await self.presence.load()
         self.states.forget()
 
     def check_key(self, tx: Tx) -> None:
-        """Check that a key opens in a store that is to replace the present one. Raises SecretError."""
+        """Check that the vault can open a state key in the store that will replace the present one. Raises
+        SecretError."""
         signers.check_key(tx, self._vault)
 
     async def rotate_state_key(self, domain_id: int) -> None:
-        """Replace the key that signs a domain's states. Agents learn the new one from a state that the present one
-        signs; the former one is deleted. Conflict: there is none yet; SecretError."""
+        """Replace the key that signs a domain's states. Agents receive the new key in a state that is signed with the
+        present key, which becomes the former key. An older former key is deleted.
+
+        Conflict: the domain has no key yet. Raises SecretError.
+        """
 
         def work(tx: Tx) -> None:
             if not signers.rotate(tx, self._vault, domain_id):
@@ -96,7 +102,8 @@ class Agents:
         await self._store.write(work)
 
     async def page(self, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-        """Return one page of a domain's agents, ordered by instance, and the total. status: empty for any."""
+        """Return one page of a domain's agents, ordered by instance, and the total. status: only agents with this
+        status; empty: all."""
         return await self._store.search(partial(repo.page, stretch=stretch, status=status))
 
     async def agent(self, domain_id: int, instance_id: int) -> Agent:
@@ -123,7 +130,7 @@ class Agents:
     # --- settings and take-overs --------------------------------------------------------------------------------
 
     async def settings(self, domain_id: int, instance_id: int) -> dict[str, JSON]:
-        """Return the settings of a domain, overridden by those of a machine. instance_id 0: only the domain's.
+        """Return the settings of a domain, overridden by those of a machine. instance_id 0: only those of the domain.
         Raises NotFound."""
 
         def work(tx: Tx) -> dict[str, JSON]:
@@ -134,7 +141,7 @@ class Agents:
         return await self._store.read(work)
 
     async def change_settings(self, domain_id: int, instance_id: int, fields: Mapping[str, JSON]) -> None:
-        """Change settings of a domain, or of a machine; None resets a setting. Raises NotFound."""
+        """Change settings of a machine, or of a domain (instance_id 0). A field with None is reset. Raises NotFound."""
 
         def work(tx: Tx) -> None:
             if instance_id:
@@ -151,10 +158,10 @@ class Agents:
         self.states.touch(instance_id)
 
     async def take_over(self, domain_id: int, instance_id: int, names: Sequence[str], action: Action) -> None:
-        """Let the agent of a machine manage accounts that it has discovered there, or give them back; all or none.
+        """Let the agent of a machine manage accounts that it has discovered there, or stop managing them; all or none.
 
-        The user of an account is assigned to the machine. NotFound: no such account; Conflict: an account of the
-        system.
+        The user of each account is assigned to the machine, or the assignment is removed. NotFound: no such account.
+        Conflict: a system account.
         """
 
         def work(tx: Tx) -> None:

@@ -1,6 +1,7 @@
-"""The keys that sign states (Ed25519, RFC 8032): one for each domain, made when its first machine registers.
+"""The keys that sign states (Ed25519, RFC 8032). Each domain has one key, which is generated when the domain's first
+machine registers.
 
-After a rotation the former key stays until the next rotation, for agents that do not know the new one yet.
+After a rotation the former key is kept until the next rotation, for agents that have not received the new key yet.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ class _Signer:
 
 
 def public_key(tx: Tx, vault: Vault, domain_id: int) -> bytes:
-    """Return the public key that verifies a domain's states, 32 octets; make a key pair if there is none."""
+    """Return the public key that verifies a domain's states (32 octets). Generate a key pair if there is none."""
     known = tx.value(bytes, "select public_key from agent_signers where domain_id = :d", d=domain_id)
     if known is not None:
         return known
@@ -31,13 +32,14 @@ def public_key(tx: Tx, vault: Vault, domain_id: int) -> bytes:
 
 
 def of_instance(tx: Tx, instance_id: int) -> bytes:
-    """Return the public key that verifies a machine's states; empty if there is none."""
+    """Return the public key that verifies a machine's states (32 octets); empty if there is none."""
     sql = "select public_key from agent_signers where domain_id = (select domain_id from agents where instance_id = :i)"
     return tx.value(bytes, sql, i=instance_id) or b""
 
 
 def rotate(tx: Tx, vault: Vault, domain_id: int) -> bool:
-    """Replace the key of a domain; return False if there is none yet. SecretError: the present key does not open."""
+    """Replace the key of a domain; return False if there is none yet. SecretError: the vault cannot open the present
+    key."""
     signer = _found(tx, domain_id)
     if signer is None:
         return False
@@ -55,8 +57,11 @@ def rotate(tx: Tx, vault: Vault, domain_id: int) -> bool:
 
 
 def sign(tx: Tx, vault: Vault, domain_id: int, octets: bytes, *, by: bytes) -> bytes:
-    """Return the signature of octets by a domain's key, 64 octets. by: the public key that the agent knows, which may
-    be the former one. SecretError: the domain has no key, or the key does not open."""
+    """Return the signature (64 octets) of some octets with a key of a domain.
+
+    by: the public key that the agent has. The former key signs if `by` is the former public key; otherwise the present
+    key signs. SecretError: the domain has no key, or the vault cannot open it.
+    """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     signer = _found(tx, domain_id)
@@ -70,7 +75,8 @@ def sign(tx: Tx, vault: Vault, domain_id: int, octets: bytes, *, by: bytes) -> b
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that one key opens, if there is any. SecretError: the store was sealed under another master key."""
+    """Check that the vault can open one key, if there is any. SecretError: the store was sealed with another master
+    key."""
     signer = tx.one(_Signer, "select domain_id, private_key from agent_signers order by domain_id limit 1")
     if signer is not None:
         _open(vault, signer)
@@ -85,7 +91,7 @@ def _found(tx: Tx, domain_id: int) -> _Signer | None:
 
 
 def _new() -> tuple[bytes, bytes]:
-    """Return a new key pair: the public key, then the private key."""
+    """Return a new key pair: (public key, private key)."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key = Ed25519PrivateKey.generate()

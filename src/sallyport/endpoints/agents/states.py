@@ -1,4 +1,4 @@
-"""Versions and signatures of states, and the agents that wait for a new one."""
+"""Versions and signatures of states, and the polls of agents that wait for a new state."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -24,25 +24,26 @@ from sallyport.web.peer import parked
 
 CHECK_S: Final = 0.25
 SUPERSEDED_S: Final = 1.0
-"""Delay of the answer to a poll that a newer poll has replaced. Without it, two machines with one key, as after the
-copy of a disk, would poll in turns without a pause."""
+"""Delay before the answer to a poll that a newer poll of the same agent has replaced. Without this delay, two machines
+with the same key, such as after a disk was cloned, would end each other's polls in a fast loop."""
 SLICE: Final = 25
-"""Number of machines in one read of fingerprints, which takes some milliseconds."""
+"""Number of machines whose fingerprints are read in one transaction, which takes some milliseconds."""
 DOMAIN_S: Final = 5.0
-"""Time limit for the fingerprints of one domain's machines."""
+"""Time limit in seconds for reading the fingerprints of one domain's machines."""
 SHORTEST_WAIT: Final = 0.75
-"""Shortest wait as a fraction of the requested one. The rest is random, so that agents that came together after an
-outage spread out."""
+"""Minimum wait of a poll as a fraction of the requested wait. The rest is random, so that agents that reconnected at
+the same time after an outage do not poll at the same time for ever."""
 MOST_WAITING: Final = 20_000
 LEEWAY_US: Final = 86_400 * SECOND
-"""Limit for the versions of agents, which are times: a version further in the future was never issued."""
+"""Maximum distance of an agent's version into the future. A version is a time; the service cannot have issued one that
+is further in the future."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The state that a machine should have now, with its version. fingerprint: that of the state's input."""
+    """The state that a machine should have now, with its version. fingerprint: see `desired.fingerprint`."""
 
     domain_id: int
     desired: DesiredState
@@ -52,8 +53,11 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class _Unsettled:
-    """The data to write before a state can be issued: grants that begin (True) or have ended, else passwords to hash,
-    else a new digest. last: the version that the next one must exceed."""
+    """The data that must be written before a state can be issued.
+
+    Only one of the first three is given. changes: grants that begin (True) or were removed (False). unhashed: passwords
+    to hash. digest: digest of the new state. last: the version that the next version must exceed.
+    """
 
     changes: Sequence[tuple[grants.Key, bool]] = ()
     unhashed: Sequence[Unhashed] = ()
@@ -63,7 +67,8 @@ class _Unsettled:
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """A waiting poll of an agent. fingerprint: that of the state's input; None while the state is being built."""
+    """A waiting poll of an agent. fingerprint: see `desired.fingerprint`; None while the state is being built.
+    changes_at: time at which the state changes because a grant ends."""
 
     domain_id: int
     fingerprint: int | None = None
@@ -71,14 +76,15 @@ class _Waiter:
     changed: trio.Event = field(default_factory=trio.Event)
 
     def is_due(self, at: int) -> bool:
-        """Return whether the state has changed by itself by a given time."""
+        """Return whether a grant has ended at time `at`, so that the state has changed."""
         return self.changes_at is not None and self.changes_at <= at
 
 
 class States:
-    """The states of all machines. `run` must run: it wakes the agents whose states change.
+    """The states of all machines. The task `run` answers the polls of agents whose states change, so it must run.
 
-    most_waiting: the largest number of waiting agents. Each tenant has a share; a displaced agent is answered at once.
+    most_waiting: maximum number of waiting polls. Each tenant has a share of them. If a poll is displaced, it is
+    answered with UNCHANGED.
     """
 
     def __init__(
@@ -102,25 +108,25 @@ class States:
 
     @property
     def waiting(self) -> int:
-        """The number of agents whose polls wait."""
+        """The number of waiting polls."""
         return len(self._waiting)
 
     def waits(self, instance_id: int) -> bool:
-        """Return whether a poll of the instance's agent waits."""
+        """Return whether a poll of the instance's agent is waiting."""
         return instance_id in self._waiting
 
     async def poll(
         self, tenant_id: int, domain_id: int, instance_id: int, version: int, wait_s: float, *, key: bytes = b""
     ) -> dict[str, object]:
-        """Answer a poll with the signed state as soon as it differs from the agent's, or with UNCHANGED.
+        """Return the signed state as soon as its version differs from `version`, or UNCHANGED after `wait_s` seconds.
 
-        version: version of the agent's state. key: the public key that the agent verifies states with. A newer poll of
-        the same machine ends an older one. NotFound: there is no such agent; StoreError, SecretError.
+        version: version of the agent's state. key: the public key with which the agent verifies states. A newer poll of
+        the same machine ends an older one. NotFound: there is no such agent. Raises StoreError, SecretError.
         """
         deadline = trio.current_time() + wait_s * uniform(SHORTEST_WAIT, 1)  # noqa: S311  no secret
         self._end(instance_id)
         waiter = _Waiter(domain_id)
-        displaced = self._waiting.put(instance_id, waiter, tenant_id)  # first, to miss no change
+        displaced = self._waiting.put(instance_id, waiter, tenant_id)  # first, so that no change is missed
         if displaced is not None:
             displaced.changed.set()
         self._arrivals.unpark_all()
@@ -149,19 +155,19 @@ class States:
             waiter.changed.set()
 
     def touch(self, instance_id: int) -> None:
-        """Note that the state of a machine may have changed."""
+        """Let a waiting poll of a machine compare its state again, since the state may have changed."""
         waiter = self._waiting.get(instance_id)
         if waiter is not None:
             waiter.changed.set()
 
     def close(self) -> None:
-        """Answer all waiting agents, since the service stops."""
+        """Answer all waiting polls when the service stops."""
         self._closed = True
         for instance_id in tuple(self._waiting):
             self._end(instance_id)
 
     def forget(self) -> None:
-        """Note that the store was replaced: all states may have changed."""
+        """Let all waiting polls compare their states again, since the store was replaced."""
         self._trail = 0
         for instance_id in tuple(self._waiting):
             self.touch(instance_id)
@@ -169,9 +175,11 @@ class States:
     # --- versions -----------------------------------------------------------------------------------------------
 
     async def current(self, instance_id: int, known: int = 0) -> Issued:
-        """Return the state that a machine should have now. known: the version of its agent's state, which may be newer
-        than the stored one after the store was restored from a copy. NotFound: no such agent; StoreError,
-        SecretError."""
+        """Return the state that a machine should have now.
+
+        known: version of the agent's state. It may be newer than the stored version if the store was restored from a
+        backup. NotFound: no such agent. Raises StoreError, SecretError.
+        """
         while True:
             found = await self._store.read(partial(self._build, instance_id, known))
             if isinstance(found, Issued):
@@ -179,8 +187,8 @@ class States:
             await self._settle(instance_id, found)
 
     def _build(self, instance_id: int, known: int, tx: Tx) -> Issued | _Unsettled:
-        """Return the state, or the data to write first. The state is built in a read transaction, since a login may
-        wait for a write transaction."""
+        """Return the state, or the data that must be written first. The state is built in a read transaction, since
+        logins would have to wait for a write transaction."""
         agent, at = repo.found(tx, instance_id), self._clock()
         found, begun = grants.of_instance(tx, instance_id), grants.begun(tx, instance_id)
         keys = {grant.key for grant in found}
@@ -195,7 +203,8 @@ class States:
         return Issued(agent.domain_id, desired, agent.version, fingerprint(tx, self._policies, instance_id))
 
     async def _settle(self, instance_id: int, unsettled: _Unsettled) -> None:
-        """Write the missing data, in short transactions. The next build of the state sees changes in between."""
+        """Write the missing data in short transactions. Then `current` builds the state again, so that it includes
+        changes made in the meantime."""
         at = self._clock()
 
         def change(tx: Tx, changes: Iterator[tuple[grants.Key, bool]]) -> None:
@@ -214,7 +223,7 @@ class States:
             await self._store.write(issue)
 
     async def _hash(self, unhashed: Sequence[Unhashed]) -> None:
-        """Hash passwords and store the hashes, so that every state has the same ones."""
+        """Hash passwords and store the hashes, so that every state contains the same hashes."""
         made = []
         for each in unhashed:
             hashed = await trio.to_thread.run_sync(_hashed, each, limiter=self._hashing)
@@ -247,7 +256,7 @@ class States:
     # --- changes ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Wake the waiting agents whose states change, until cancelled."""
+        """Wake the waiting polls of agents whose states have changed, periodically until cancelled."""
         while True:
             if not self._waiting:
                 await self._arrivals.park()
@@ -258,7 +267,8 @@ class States:
                 log.warning("agent_state_changes_not_read", error=str(error))
 
     async def wake_changed(self) -> None:
-        """Wake the waiting agents whose states have changed since the last call. Raises StoreError, SecretError."""
+        """Wake the waiting polls of agents whose states have changed since the last call. Raises StoreError,
+        SecretError."""
         newest, domains = await self._store.read(partial(_changed_domains, since=self._trail))
         at, wanted = self._clock(), dict[int, list[int]]()
         for instance_id, waiter in self._waiting.items():
@@ -270,8 +280,11 @@ class States:
         self._trail = newest
 
     async def _wake_domain(self, instance_ids: Sequence[int], at: int) -> None:
-        """Wake the agents of one domain whose fingerprints differ. After the time limit or an error, wake the rest as
-        well, so that no domain delays the agents of others."""
+        """Wake the waiting polls of one domain's agents whose fingerprints differ.
+
+        After DOMAIN_S or an error, wake all remaining polls of the domain, so that a domain does not delay the agents
+        of other domains.
+        """
         left = deque(instance_ids)
         try:
             with trio.move_on_after(DOMAIN_S):
@@ -291,19 +304,23 @@ class States:
 
 
 def _hashed(unhashed: Unhashed) -> str:
-    """Return the hash of a password: the former hash if it matches, since a new master key seals passwords again
-    without a change."""
+    """Return the hash of a password. Return the former hash if it matches: a new master key seals a password again, but
+    does not change it."""
     if unhashed.former and matches(unhashed.password, unhashed.former):
         return unhashed.former
     return sha512_crypt(unhashed.password)
 
 
 def _changed_domains(tx: Tx, since: int) -> tuple[int, frozenset[int]]:
-    """Return the id of the newest entry of the audit trail, and the domains that entries after `since` may concern."""
+    """Return the id of the newest entry of the audit trail, and the domains that entries after `since` may concern.
+
+    No entry is missed: only transactions of `Store.write` write the trail, and of those, over all nodes, one runs at a
+    time.
+    """
     newest = tx.value(int, "select coalesce(max(id), 0) from audit_trail") or 0
     if newest == since:
         return newest, frozenset()
-    everything = newest < since  # the store was replaced by one with a shorter trail
+    everything = newest < since  # the store was replaced by one with an older trail
     sql = (
         "select d.id from domains d where exists (select 1 from audit_trail a where a.id > :since and "
         "(a.domain_id = d.id or (a.domain_id is null and a.tenant_id in (d.tenant_id, 0))))"

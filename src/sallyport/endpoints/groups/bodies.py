@@ -30,7 +30,8 @@ def _directory(value: object) -> object:
     if text.startswith("/"):
         text = text.rstrip("/")
         if len(text) > MAX_PATH or not re.fullmatch(PATH, text):
-            raise unfit("an absolute path of letters, digits, dots, underscores and hyphens")  # as agents accept it
+            # Agents accept only this form.
+            raise unfit("an absolute path of letters, digits, dots, underscores and hyphens")
     elif not windows.is_absolute() or ".." in windows.parts:
         raise unfit("an absolute path")
     return text
@@ -43,18 +44,18 @@ def _policy(value: object) -> object:
     return text
 
 
-_GROUP_ID = "Id of the group, as listEndpointGroup gives it."
+_GROUP_ID = "Id of the group, as listEndpointGroup returns it."
 _MESSAGE = "Result in words."
-_TIME_TO_LIVE = "Longest session of a user: seconds, or a span such as 8h, 30m, 1d or PT8H; empty: no limit."
-_PRIVILEGED = "true, yes or 1 gives the group's users root's rights; false, no, 0 or empty gives none."
-_HOME = "Absolute path of the home directory of users on the group's instances; empty: the default."
+_TIME_TO_LIVE = "Maximum session time of a user: seconds, or a span such as 8h, 30m, 1d or PT8H; empty: no limit."
+_PRIVILEGED = "true, yes or 1: root privileges for the group's users; false, no, 0 or empty: no privileges."
+_HOME = "Absolute path of a user's home directory on the group's instances; empty: the default of the system."
 GroupId = Annotated[Id, Field(description=_GROUP_ID)]
 GroupName = Annotated[Name, Field(description="Name of the group, unique within the domain.")]
 Status = Annotated[
     Name,
     Field(
         max_length=64,
-        description="Active or Enabled, in any case, grants the group's assignments; any other text denies them.",
+        description="Active or Enabled (case-insensitive): the group gives its users access; other text: it does not.",
     ),
 ]
 OrganizationalUnit = Annotated[Text, Field(description="Organizational unit (OU) of the group in a directory.")]
@@ -87,7 +88,7 @@ class GroupEntry(Model):
     groupId: int = Field(description="Id of the group.")
     groupName: str = Field(description="Name of the group.")
     usersCount: int = Field(description="Number of users in the group.")
-    status: str = Field(description="Status of the group, as it was set.")
+    status: str = Field(description="Status of the group.")
     authFlow: Methods
     ou: OrganizationalUnit
     cn: CommonName
@@ -109,7 +110,9 @@ class AddGroup(OfDomain):
     """Body of the operation `addInstanceGroup`."""
 
     groupName: GroupName
-    instanceIds: Many[Id] = Field(default_factory=list, description="Ids of the instances that the group is for.")
+    instanceIds: Many[Id] = Field(
+        default_factory=list, description="Ids of the instances to which the group gives access."
+    )
     ou: OrganizationalUnit = ""
     cn: CommonName = ""
     dc: DomainComponent = ""
@@ -139,7 +142,9 @@ class EditGroup(OfDomain):
 
     groupId: GroupId
     groupName: GroupName | None = None
-    instanceIds: Many[Id] | None = Field(default=None, description="Ids of all instances of the group from now on.")
+    instanceIds: Many[Id] | None = Field(
+        default=None, description="Ids of the instances that replace the group's present instances."
+    )
     ou: OrganizationalUnit | None = None
     cn: CommonName | None = None
     dc: DomainComponent | None = None
@@ -201,12 +206,12 @@ class Member(FirstMember):
 class GroupDetail(FirstMember):
     """Answer of fetchInstanceGroupDetail: the group's first instance, its state and its instances."""
 
-    state: str = Field(description="Status of the group, as it was set.")
+    state: str = Field(description="Status of the group.")
     instances: list[Member] = Field(description="First 1,000 instances of the group, ordered by id.")
 
 
 class SetCredentialPolicy(OfDomain):
-    """Body of updateCredentialPolicyToEndpointGroup. An absent field keeps its value, an empty one is cleared."""
+    """Body of updateCredentialPolicyToEndpointGroup. An absent field keeps its value; an empty field is cleared."""
 
     groupId: GroupId
     ttlUser: TimeToLive | None = Field(default=None, description=_TIME_TO_LIVE)
@@ -226,4 +231,6 @@ class DeleteCredentialPolicy(OfDomain):
     """Body of the operation `deleteCredentialPolicyToEndpointGroup`."""
 
     groupId: GroupId
-    credPolicyId: PolicyId = Field(default="", description="Id of the group's credential policy; empty: whichever.")
+    credPolicyId: PolicyId = Field(
+        default="", description="Id that the group's credential policy must have; empty: any."
+    )

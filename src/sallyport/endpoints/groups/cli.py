@@ -12,7 +12,7 @@ COLUMNS = ("groupId", "groupName", "status", "usersCount", "authFlow")
 
 @click.group(cls=Group, first=("add", "list", "assign"))
 def group() -> None:
-    """Endpoint groups: groups of users, and the instances they are assigned to."""
+    """Endpoint groups: groups of users, with the instances that they may access."""
 
 
 @group.command()
@@ -35,7 +35,7 @@ def add(line: CommandLine, *, name: str, domain: str, ou: str, cn: str, dc: str)
 @files.json_form
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
-    """List the groups of a domain; as JSON with their credential policies."""
+    """List the groups of a domain. JSON includes their credential policies."""
     line.print_rows(line.listed(*files.GROUPS, {"filter": search}, domain=domain), COLUMNS, form)
 
 
@@ -44,7 +44,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 @files.domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
-    """Remove a group; its users and instances stay."""
+    """Remove a group. Its users and instances are not removed."""
     line.run("/api/v1/instanceGroup/deleteEndpointGroup", {"id": files.group_id(line, domain, name)}, domain=domain)
     line.note(f"group {name} is removed from {domain}")
 
@@ -55,7 +55,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @files.domain
 @click.pass_obj
 def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
-    """Set a group's status: Active or Enabled gives its users access, any other status gives none."""
+    """Set a group's status. With Active or Enabled its users have access; with any other status they have none."""
     body: dict[str, JSON] = {"groupId": files.group_id(line, domain, name), "status": status}
     line.run("/api/v1/instanceGroup/updateInstanceGroupStatus", body, domain=domain)
     line.note(f"group {name} is {status}")
@@ -66,12 +66,12 @@ def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
 @files.domain
 @click.option("--user", "users", multiple=True, help="Name of a user; repeatable.")
 @click.option("--instance", "instances", multiple=True, help="Name of an instance; repeatable.")
-@click.option("--remove", "removal", is_flag=True, help="Take them out of the group instead.")
+@click.option("--remove", "removal", is_flag=True, help="Remove the users and instances from the group.")
 @click.pass_obj
 def assign(
     line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], instances: tuple[str, ...], removal: bool
 ) -> None:
-    """Put users and instances into a group, or take them out; nothing is changed if a name is unknown."""
+    """Add users and instances to a group, or remove them. Nothing is changed if a name is unknown."""
     if not users and not instances:
         raise click.UsageError("--user and --instance are missing: give one or both")
     group_id, action = files.group_id(line, domain, name), "remove" if removal else "add"

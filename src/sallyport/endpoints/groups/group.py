@@ -14,7 +14,7 @@ _ISO_SPAN = re.compile(r"p(?:(\d+)w)?(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d
 
 @dataclass(frozen=True, slots=True)
 class NewGroup:
-    """A group to add, or the new values of one."""
+    """The values of a group to add, or the new values of an existing group."""
 
     name: str
     ou: str = ""
@@ -26,7 +26,7 @@ class NewGroup:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group as it is stored. Times in microseconds."""
+    """A stored group. Times in microseconds."""
 
     id: int
     domain_id: int
@@ -42,14 +42,14 @@ class Group:
 
     @property
     def fields(self) -> NewGroup:
-        """The values that an admin has given."""
+        """The values that an admin has set."""
         return NewGroup(self.name, self.ou, self.cn, self.dc, self.auth_flow, self.status)
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialPolicy:
-    """The credential policy of a group. id: its credPolicyId; 0 before it is stored. Empty texts mean no limit, no
-    privileges and the default directory."""
+    """The credential policy of a group. id: its credPolicyId; 0 before it is stored. ttl_user: empty for no limit.
+    privileged_user: empty for no privileges. home_dir: empty for the default."""
 
     id: int = 0
     ttl_user: str = ""
@@ -64,13 +64,16 @@ def is_active(status: str) -> bool:
 
 
 def allows(methods: str, method: str) -> bool:
-    """Return whether the methods of a group or an instance include a method; empty methods include every method."""
+    """Return whether the authentication methods of a group or instance allow a method. Empty text allows every
+    method."""
     return not methods or method in methods.split(",")
 
 
 def ttl_seconds(text: str) -> int | None:
-    """Return the seconds of a time to live: `3600`, `8h`, `1h 30m`, `2d`, or ISO 8601 as in `PT8H`; None for any other
-    text."""
+    """Parse a time to live such as `3600`, `8h`, `1h 30m`, `2d` or `PT8H` (ISO 8601); return its seconds.
+
+    None: other text, 0, or more than LONGEST_S.
+    """
     folded = text.strip().lower()
     if re.fullmatch(r"\d{1,10}", folded, re.ASCII):
         seconds = int(folded)

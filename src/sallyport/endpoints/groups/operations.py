@@ -74,13 +74,13 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
         roles=OPERATORS,
     )
     async def assign_users(body: AssignUsersToGroup, caller: Caller) -> StatusAnswer:
-        """Put users into a group, or take them out, all or none."""
+        """Add users to a group, or remove them from it, all or none."""
         await service.assign_users(body.domainId, body.groupId, body.userIds, body.action)
         return StatusAnswer(message="users assigned" if body.action == "add" else "users removed")
 
     @groups.post("/api/v1/instanceGroup/fetchInstanceGroupDetail", roles=READERS)
     async def group_detail(body: OneGroup, caller: Caller) -> Plain[GroupDetail]:
-        """Return a group's first instance, its state, and its instances."""
+        """Return a group's status and instances, and the fields of its first instance."""
         group, instances = await service.detail(body.domainId, body.groupId)
         members = [_member(each) for each in instances]
         first = {field: members[0][field] if members else "" for field in FirstMember.model_fields}
@@ -92,22 +92,22 @@ def _declare_settings(groups: Operations, service: Groups) -> None:
     async def add_auth_flow(body: AddAuthFlow, caller: Caller) -> AuthFlowAdded:
         """Set the authentication methods of a group's users: SSH, DID and Password, separated by commas; empty: all.
 
-        If several assignments give a user access to a machine, the user may use each method that one of them allows and
-        the machine accepts.
+        If several assignments give a user access to a machine, the user may use each method that at least one of the
+        assignments allows and that the machine accepts.
         """
         await service.edit(body.domainId, body.groupId, {"auth_flow": body.authFlow})
         return AuthFlowAdded(instanceId=body.groupId, message="authentication flow set")
 
     @groups.put("/api/v1/instanceGroup/updateInstanceGroupStatus", roles=OPERATORS)
     async def update_status(body: UpdateStatus, caller: Caller) -> StatusAnswer:
-        """Set a group's status. `Active` or `Enabled`, in any case, gives the group's users access; any other status
-        gives none."""
+        """Set a group's status. With `Active` or `Enabled` (case-insensitive) the group's users have access; with any
+        other status they have none."""
         await service.edit(body.domainId, body.groupId, {"status": body.status})
         return StatusAnswer(message="group status updated")
 
     @groups.put("/api/v1/instances/updateCredentialPolicyToEndpointGroup", roles=OPERATORS)
     async def set_policy(body: SetCredentialPolicy, caller: Caller) -> CodeAnswer:
-        """Set a group's credential policy. An absent field keeps its value, an empty one is cleared."""
+        """Set a group's credential policy. An absent field keeps its value; an empty field is cleared."""
         fields: dict[str, str | int | None] = {
             "ttl_user": body.ttlUser,
             "privileged_user": body.priviligedUser,

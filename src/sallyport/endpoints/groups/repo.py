@@ -20,7 +20,7 @@ _SELECT = f"select {', '.join(Group.__dataclass_fields__)} from endpoint_groups"
 
 
 def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
-    """Return one page of a domain's groups, ordered by id, and the number of matches. search: a part of the name."""
+    """Return one page of a domain's groups, ordered by id, and the number of matches. search: part of the name."""
     if search:
         return _SEARCH.page(tx, Group, _SELECT, stretch, search)
     ids = "select id from endpoint_groups where domain_id = :d"
@@ -39,7 +39,7 @@ def several(tx: Tx, domain_id: int, group_ids: Sequence[int]) -> list[Group]:
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Group | None:
-    """Return the domain's group of that name, without case, or None."""
+    """Return the domain's group with this name (case-insensitive), or None."""
     return tx.one(Group, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
@@ -81,7 +81,7 @@ def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
 
 
 def delete(tx: Tx, domain_id: int, old: Sequence[Group]) -> None:
-    """Delete groups of a domain that have no assignments any more, and their credential policies."""
+    """Delete groups of a domain, with their credential policies. The groups must not have assignments any more."""
     ids = [group.id for group in old]
     _SEARCH.remove(tx, domain_id, ids)
     tx.execute(f"delete from endpoint_credential_policies where group_id in {LISTED}", ids=listed(ids))
@@ -97,7 +97,7 @@ def credential_policy(tx: Tx, group_id: int) -> CredentialPolicy | None:
 
 
 def credential_policies(tx: Tx, group_ids: Sequence[int]) -> dict[int, CredentialPolicy]:
-    """Return the credential policies of the groups that have one."""
+    """Return the credential policies of groups, by group id. Groups without a policy are left out."""
     sql = f"{_POLICY}, group_id from endpoint_credential_policies where group_id in {LISTED}"
     return dict(tx.all(_with_group, sql, ids=listed(group_ids)))
 
@@ -107,7 +107,7 @@ def _with_group(*, group_id: int, **columns: int) -> tuple[int, CredentialPolicy
 
 
 def set_credential_policy(tx: Tx, group_id: int, policy: CredentialPolicy) -> int:
-    """Store a group's credential policy in place of the old one; return its id, which does not change."""
+    """Store a group's credential policy, which replaces the old one but keeps its id; return the id."""
     kept = tx.value(
         int,
         "insert into endpoint_credential_policies (group_id, ttl_user, privileged_user, policy_id, home_dir) "
@@ -130,7 +130,8 @@ def delete_credential_policy(tx: Tx, group_id: int) -> None:
 
 
 def forget_policies(tx: Tx, policy_ids: Sequence[int]) -> int:
-    """Remove password policies from up to SLICE credential policies, before they are deleted; return the number."""
+    """Remove password policies from up to SLICE credential policies, before the password policies are deleted; return
+    the number of changed credential policies."""
     some = f"select id from endpoint_credential_policies where policy_id in {LISTED} limit {SLICE}"
     sql = f"update endpoint_credential_policies set policy_id = null where id in ({some})"
     return tx.execute(sql, ids=listed(policy_ids))

@@ -1,4 +1,4 @@
-"""The rules of endpoint groups."""
+"""The service for endpoint groups."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -29,18 +29,18 @@ from sallyport.store.search import Stretch
 from sallyport.store.slices import in_slices
 
 MAX_SHOWN = 1000
-"""Maximum number of instances in a group's detail."""
+"""Maximum number of instances that `detail` returns."""
 
 
 class PolicyIds(Protocol):
-    """The check whether a password policy exists."""
+    """The check that a password policy exists."""
 
     def exists(self, tx: Tx, tenant_id: int, policy_id: int) -> bool:
         """Return whether a tenant has this policy."""
 
 
 class Groups:
-    """The groups of all domains. users: the cache that drops users whose groups change, before their next login."""
+    """The groups of all domains. users: the cache of users; users whose groups change are dropped from it."""
 
     def __init__(self, store: Store, users: EndpointUsers, policies: PolicyIds, clock: Clock = now_us) -> None:
         self._store = store
@@ -84,11 +84,11 @@ class Groups:
     async def edit(
         self, domain_id: int, group_id: int, new_fields: dict[str, str], instance_ids: Sequence[int] | None = None
     ) -> None:
-        """Change a group. NotFound, Conflict: the name is taken. Invalid: too many instances.
+        """Change a group. new_fields: the fields to change. instance_ids: the group's new instances; None: no change.
 
-        new_fields: the fields to change. instance_ids: the group's new instances. A crash in the middle leaves the
-        group with its old fields and fewer instances; sessions of users that were to lose the group may have ended. See
-        `in_slices`.
+        Raises NotFound. Conflict: the name is taken. Invalid: too many instances. If the change is interrupted, the
+        group keeps its old fields but may have fewer instances, and sessions of users that would have lost access may
+        have ended; see `in_slices`.
         """
         membership.check_size(instance_ids or (), [group_id])
         seen_by_logins, last, before = False, 0, list[int]()
@@ -102,7 +102,7 @@ class Groups:
             return old
 
         def revoke(tx: Tx, old: Group) -> int:
-            # Runs before the group changes. The second check of the revocations ends sessions that begin meanwhile.
+            # This runs before the group changes. The revocations' second check ends sessions that begin in between.
             nonlocal last
             new = replace(old.fields, **new_fields)
             if fold(old.name) == fold(new.name) and is_active(new.status):
@@ -138,9 +138,9 @@ class Groups:
                 self._users.forget_domain(domain_id)
 
     async def delete(self, domain_id: int, group_ids: Sequence[int]) -> int:
-        """Delete groups; return the number. NotFound: a group does not exist, and nothing is deleted.
+        """Delete groups; return their number. NotFound: a group does not exist; then nothing is deleted.
 
-        A stop in the middle leaves all groups, with fewer users and instances; see `in_slices`.
+        If the deletion is interrupted, all groups remain but may have fewer users and instances; see `in_slices`.
         """
         was_found = False
 
@@ -172,7 +172,7 @@ class Groups:
         return len(gone)
 
     async def assign_users(self, domain_id: int, group_id: int, user_ids: Sequence[int], action: Action) -> None:
-        """Put users into a group, or take them out, all or none. NotFound, Invalid: too many assignments."""
+        """Add users to a group, or remove them from it, all or none. Raises NotFound. Invalid: too many assignments."""
         membership.check_size([group_id], user_ids)
         names: list[str] = []
 
@@ -193,18 +193,20 @@ class Groups:
             self._users.drop(domain_id, *names)
 
     def _revoke(self, tx: Tx, group: Group, user_ids: Sequence[int]) -> None:
-        """Revoke the access of users that lose a group, if the group gives access."""
+        """Revoke the access of users that lose a group, if access depends on the group."""
         if user_ids and self._matters(group):
             names = [user.name for user in membership.users(tx, group.domain_id, user_ids)]
             self._users.revocations.revoke(tx, group.domain_id, names, f"the group {group.name} was lost")
 
     def _matters(self, group: Group) -> bool:
-        """Return whether a group gives access."""
+        """Return whether a user who loses the group loses access."""
         return is_active(group.status) and self._users.revocations.group_matters(group.domain_id, group.name)
 
     async def set_credential_policy(self, domain_id: int, group_id: int, fields: dict[str, str | int | None]) -> int:
-        """Change fields of a group's credential policy, or add the policy; return its id. NotFound: no such group, or
-        no such password policy."""
+        """Change the given fields of a group's credential policy, which is added if there is none; return its id.
+
+        NotFound: no such group, or no such password policy.
+        """
 
         def work(tx: Tx) -> int:
             group = _found(tx, domain_id, group_id)
@@ -229,8 +231,10 @@ class Groups:
         record_in(tx, f"group.policy.{verb}", group.domain_id, target, changes, at=self._clock())
 
     async def delete_credential_policy(self, domain_id: int, group_id: int, policy_id: int | None) -> None:
-        """Delete a group's credential policy. policy_id: the id that it must have; None: any. NotFound: no such group,
-        or the policy has another id."""
+        """Delete a group's credential policy. policy_id: the id that the policy must have; None: any id.
+
+        NotFound: no such group, or the policy has another id.
+        """
 
         def work(tx: Tx) -> None:
             group = _found(tx, domain_id, group_id)

@@ -1,1 +1,1 @@
-"""Instances: the machines that endpoint users and groups are assigned to."""
+"""Instances: the machines to which endpoint users and groups are assigned."""

@@ -22,7 +22,7 @@ _COLUMNS = {
     "authType": "auth_type",
 }
 FILE_COLUMNS = tuple(_COLUMNS)
-"""The columns of a file of instances."""
+"""The columns of an import file with instances."""
 
 
 def _address(value: object) -> object:
@@ -38,8 +38,8 @@ SYSTEM = "Operating system: 1 Linux, 2 Windows, 3 macOS, 4 network device; 0 if 
 PUBLIC_ADDRESS = "Public IP address; empty if unknown."
 PRIVATE_ADDRESS = "Private IP address; empty if unknown."
 AddressText = Annotated[Text, BeforeValidator(_address)]
-"""An IP address as text; empty for none."""
-InstanceId = Annotated[Id, Field(description="Id of the instance, as instances/list gives it.")]
+"""An IP address as text; empty for no address."""
+InstanceId = Annotated[Id, Field(description="Id of the instance, as instances/list returns it.")]
 
 
 class InstanceFields(Body):
@@ -58,14 +58,14 @@ class InstanceFields(Body):
     authType: Methods = ""
 
     def onto(self, old: NewInstance | None) -> NewInstance:
-        """Return the instance with these values."""
+        """Return an instance with these values. old: the instance whose other values are kept; None: a new instance."""
         given = self.model_dump(include=self.model_fields_set & _COLUMNS.keys())
         columns = {_COLUMNS[field]: value for field, value in given.items()}
         return NewInstance(**columns) if old is None else replace(old, **columns)
 
 
 class ImportedInstance(InstanceFields):
-    """A row of a file. An absent value keeps the old one."""
+    """A row of an import file. An absent value keeps the old value."""
 
 
 class AddInstance(InstanceFields, OfDomain):
@@ -86,7 +86,7 @@ class ListInstances(OfDomain, Paged):
     """Body of the operation `list`."""
 
     filter: Search = Field(default="", description="Part of a name, an address or a host name. Empty: all instances.")
-    groupId: Id = Field(default=0, description="Id of a group: only its instances; 0: all instances.")
+    groupId: Id = Field(default=0, description="Id of a group, to list only its instances; 0: all instances.")
 
 
 class InstanceEntry(Model):
@@ -111,7 +111,7 @@ class InstanceList(Model):
     """Answer of the operation `list`."""
 
     domainId: DomainId
-    groupId: int = Field(description="Id of the group that was asked for, else 0.")
+    groupId: int = Field(description="groupId of the request, or 0.")
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
     instances: list[InstanceEntry] = Field(description="Instances of the page, ordered by id.")

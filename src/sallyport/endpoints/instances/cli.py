@@ -27,7 +27,7 @@ COLUMNS = (
 
 @click.group(cls=Group, first=("add", "list", "assign", "import", "export"))
 def instance() -> None:
-    """Instances: the machines that users and groups are assigned to."""
+    """Instances: the machines to which users and groups are assigned."""
 
 
 @instance.command()
@@ -86,7 +86,10 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 @click.option("--remove", "removal", is_flag=True, help="Remove the assignments instead.")
 @click.pass_obj
 def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], removal: bool) -> None:
-    """Assign users to an instance, or remove the assignments, all or none; `group assign` assigns groups."""
+    """Assign users to an instance, or remove the assignments, all or none.
+
+    The command `group assign` assigns groups.
+    """
     body: dict[str, JSON] = {
         "instanceIds": files.instance_id(line, domain, name),
         "userIds": [files.user_id(line, domain, each) for each in users],
@@ -114,7 +117,8 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @files.as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
-    """Import instances from CSV or JSON, as `instance export` writes them; instances of the same name are updated."""
+    """Import instances from a CSV or JSON file in the form of `instance export`. Existing instances are updated by
+    name."""
     rows = files.read(file, FILE_COLUMNS)
     files.import_rows(
         line, "instance.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json

@@ -6,13 +6,13 @@ SYSTEMS = {1: "Linux", 2: "Windows", 3: "macOS", 4: "Network device"}
 """Operating systems by osId."""
 UNKNOWN_SYSTEM = "Unknown"
 ACTIVE, INACTIVE = "Active", "Inactive"
-"""The status of an instance: Active while its agent sends messages; Inactive without an agent, or if the agent is
-silent."""
+"""The status of an instance: Active while its agent sends messages, else Inactive."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewInstance:
-    """An instance to add, or the new values of one. Addresses are texts; empty: no address."""
+    """The values of an instance to add, or the new values of an existing instance. public_ip, private_ip: addresses as
+    text; empty for no address."""
 
     name: str
     os_id: int = 0
@@ -24,7 +24,7 @@ class NewInstance:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance as it is stored. Times in microseconds."""
+    """A stored instance. Times in microseconds."""
 
     id: int
     domain_id: int
@@ -47,14 +47,14 @@ class Instance:
 
     @property
     def fields(self) -> NewInstance:
-        """The values that an admin or an agent has given."""
+        """The values that an admin or an agent has set."""
         return NewInstance(self.name, self.os_id, self.public_ip, self.private_ip, self.host_name, self.auth_type)
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceQuery:
-    """A query for instances of a domain. search: a part of a name or address. group_id: only instances of this group;
-    0: all."""
+    """A query for instances of a domain. search: part of a name or address. group_id: only instances of this group; 0:
+    all."""
 
     domain_id: int
     search: str = ""

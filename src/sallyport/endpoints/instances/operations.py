@@ -34,7 +34,7 @@ def operations(service: Instances, gate: Gate) -> Operations:
 
     @instances.post("/api/v1/instances/addInstance", roles=OPERATORS)
     async def add_instance(body: AddInstance, caller: Caller) -> InstanceAdded:
-        """Add an instance, under a name that is free in the domain."""
+        """Add an instance. Its name must be unique within the domain."""
         instance_id = await service.add(body.domainId, body.onto(None))
         return InstanceAdded(instanceId=str(instance_id), message="instance added")
 

@@ -37,7 +37,7 @@ def get(tx: Tx, domain_id: int, instance_id: int) -> Instance | None:
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Instance | None:
-    """Return the domain's instance of that name, without case, or None."""
+    """Return the domain's instance with this name (case-insensitive), or None."""
     return tx.one(Instance, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
@@ -68,7 +68,7 @@ def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
 
 
 def update(tx: Tx, old: Instance, new: NewInstance, at: int) -> None:
-    """Store the new values of an instance; its name may only change its case."""
+    """Store the new values of an instance. The new name may differ from the old one only in case."""
     tx.execute(
         "update endpoint_instances set name = :name, os_id = :os_id, public_ip = :public_ip, "
         "private_ip = :private_ip, host_name = :host_name, auth_type = :auth_type, updated_at = :at where id = :id",
@@ -82,12 +82,12 @@ def update(tx: Tx, old: Instance, new: NewInstance, at: int) -> None:
 
 
 def delete(tx: Tx, old: Instance) -> None:
-    """Delete an instance that has no assignments any more."""
+    """Delete an instance. It must not have assignments any more."""
     _SEARCH.remove(tx, old.domain_id, [old.id])
     tx.execute("delete from endpoint_instances where id = :id", id=old.id)
     counters.add_row(tx, old.domain_id, COUNTER, old.id, -1)
 
 
 def _texts(instance: Instance | NewInstance) -> tuple[str, ...]:
-    """Return the texts of an instance that a search looks in."""
+    """Return the texts in which a search looks for an instance."""
     return tuple(map(fold, (instance.name, instance.public_ip, instance.private_ip, instance.host_name)))

@@ -1,4 +1,4 @@
-"""The rules of instances."""
+"""The service for instances."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -27,7 +27,8 @@ from sallyport.web.paging import SHORT
 
 
 class Instances:
-    """The instances of all domains. deleted: slices that get the id of an instance and run before it is deleted."""
+    """The instances of all domains. deleted: slices of other packages that run before an instance is deleted, with its
+    id."""
 
     def __init__(self, store: Store, clock: Clock = now_us, *, deleted: Sequence[Slice[int]] = ()) -> None:
         self._store = store
@@ -61,7 +62,7 @@ class Instances:
         return instance_id
 
     def update_in(self, tx: Tx, old: Instance, new: NewInstance) -> None:
-        """Change an instance in a transaction; record nothing if nothing differs."""
+        """Change an instance in a transaction. If nothing differs, store nothing and write no audit-trail entry."""
         changes = changed(asdict(old.fields), asdict(new))
         if changes:
             repo.update(tx, old, new, self._clock())
@@ -117,9 +118,10 @@ class Instances:
             record_in(tx, f"instance.{kind}.{action}", domain_id, target, changes, at=self._clock())
 
     async def remove(self, domain_id: int, which: int | str) -> None:
-        """Delete an instance, by id or name, with its assignments. Raises NotFound.
+        """Delete an instance and its assignments. which: id or name. Raises NotFound.
 
-        A stop in the middle leaves the instance without its keys and with fewer assignments; see `in_slices`.
+        If the deletion is interrupted, the instance remains but may have lost its keys and assignments; see
+        `in_slices`.
         """
 
         def find(tx: Tx) -> Instance:

@@ -1,1 +1,1 @@
-"""Endpoint users as admins manage them: fields, secrets, lists and assignments."""
+"""The management of endpoint users by admins: fields, secrets, lists and assignments."""

@@ -1,4 +1,4 @@
-"""An endpoint user as admins manage it: its stored fields, changes of them, and lists."""
+"""An endpoint user for admins: its stored fields, changes of these fields, and lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from sallyport.base.wire import JSON
 from sallyport.store.audit import HIDDEN
 
 LOCAL, LISTED_LOCAL = "Local", "Local User"
-"""The type of a user of the service itself: as requests spell it, and as lists show it."""
+"""The type of a user that the service itself manages: in requests and the store, and in lists."""
 PASSWORD = "Password"  # noqa: S105  the name of a kind of credential
 NOT_PRIVILEGED = "false"
 DISCOVERED = "discovered"
-"""The source of a user that an agent has found on its machine, and that no admin has added or taken over yet."""
+"""The source of a user whose account an agent has discovered, and that no admin has added or taken over yet."""
 DIRECT, THROUGH_GROUP, FOUND = range(3)
-"""The reasons for an instance of a user: direct assignment, assignment of an active group, or discovery on the
-instance."""
+"""The reasons why an instance is listed for a user: direct assignment, assignment of an active group of the user, or
+discovery on the instance."""
 COLUMNS = {
     "userName": "name",
     "userId": "id",
@@ -26,12 +26,12 @@ COLUMNS = {
     "hostNames": "host",
     "credentialId": "credential",
 }
-"""The columns of a list's filter by their names in `filterBy`, which may have any case and underscores."""
+"""The columns that a list can be filtered by, by their names in `filterBy` (case-insensitive, underscores allowed)."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserChange:
-    """New values of a user's fields. None keeps the old value, empty text clears it. motp: a seed in base32."""
+    """New values of a user's fields. None keeps the old value; empty text clears it. motp: a seed in base32."""
 
     name: str | None = None
     user_type: str | None = None
@@ -59,7 +59,7 @@ class UserChange:
         return {name: HIDDEN for name in ("password", "motp") if getattr(self, name) is not None}
 
     def audited(self) -> dict[str, JSON]:
-        """Return the new values as the audit trail keeps them."""
+        """Return the new values for the audit trail, with HIDDEN in place of secrets."""
         return {**self.columns(), **self.secrets()}
 
 
@@ -69,7 +69,7 @@ def _or_default(text: str | None, default: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user as it is stored, without secrets. Times in microseconds; has_password, has_totp, assigned: 0 or 1."""
+    """A stored user without its secrets. Times in microseconds. has_password, has_totp, assigned: 0 or 1."""
 
     id: int
     domain_id: int
@@ -88,13 +88,13 @@ class Account:
 
     @property
     def listed_type(self) -> str:
-        """The user's type as lists show it."""
+        """The user's type in lists."""
         return LISTED_LOCAL if self.user_type == LOCAL else self.user_type
 
 
 @dataclass(frozen=True, slots=True)
 class UserInstance:
-    """An instance of a user. source: DIRECT, THROUGH_GROUP or FOUND; the first of these that applies."""
+    """An instance that is listed for a user. source: the first of DIRECT, THROUGH_GROUP and FOUND that applies."""
 
     user_id: int
     id: int
@@ -104,13 +104,13 @@ class UserInstance:
 
     @property
     def host(self) -> str:
-        """The instance's host name, else its name."""
+        """The instance's host name, or its name if the host name is unknown."""
         return self.host_name or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class ListedUser:
-    """A user in a list. groups: names of the groups. credential: the id of the user's credential, or empty."""
+    """A user in a list. groups: names of the groups. credential: id of the user's credential, or empty."""
 
     account: Account
     instances: Sequence[UserInstance]
@@ -125,8 +125,8 @@ class ListedUser:
 
 @dataclass(frozen=True, slots=True)
 class UserQuery:
-    """A query for users of a domain. column: one of COLUMNS' values, or empty. instance_ids: only users of these
-    instances; None: all users."""
+    """A query for users of a domain. column: one of the values in COLUMNS, or empty for no filter. instance_ids: only
+    users of these instances; None: all users."""
 
     domain_id: int
     column: str = ""
@@ -138,8 +138,8 @@ class UserQuery:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A user to delete, or to take off an instance. user_id: 0 to select by name. name: empty to select by id.
-    instance_id: 0 to delete the user."""
+    """A user to delete, or to remove from an instance. user_id: 0 to select by name. name: empty to select by id.
+    instance_id: the instance; 0 to delete the user."""
 
     user_id: int
     name: str
@@ -148,8 +148,11 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class WalletAssignment:
-    """Wallet users and credentials for endpoint users of a domain. several: add them to the present ones; otherwise
-    they replace these. issuer_id 0: any issuer."""
+    """Wallet users and credentials to assign to endpoint users of a domain.
+
+    several: add them to the present ones; otherwise replace the present ones. issuer_id: the issuer that the
+    credentials must have; 0: any.
+    """
 
     domain_id: int
     user_ids: Sequence[int]

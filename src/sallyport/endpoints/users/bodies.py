@@ -18,11 +18,11 @@ from sallyport.web.paging import IsMinimum, Paged, TotalCount
 from sallyport.web.scope import Body, DomainId, Flag, Id, Many, OfDomain, Text
 
 EXPORTED = ("userName", "userType", "credType", "privilegedUser", "sshKey", "did", "instances", "groups")
-"""The columns of an exported file, which has no secrets."""
+"""The columns of an export file. It contains no secrets."""
 FILE_COLUMNS = (*EXPORTED, "password", "motp")
 _NEXT_KEY = re.compile(r",\s*(?=(?:ssh|ecdsa|sk)-)")
 _HIDDEN = "******** for an auditor; empty if there is none."
-UserId = Annotated[Id, Field(description="Id of the endpoint user, as listAllEpmUsers gives it.")]
+UserId = Annotated[Id, Field(description="Id of the endpoint user, as listAllEpmUsers returns it.")]
 
 
 class UserFields(Body):
@@ -32,7 +32,7 @@ class UserFields(Body):
     userType: UserType | None = None
     credType: CredentialType | None = None
     password: Password | None = Field(
-        default=None, description='Password of the user; empty: no change. Also octets, as {"hex": "..."}.'
+        default=None, description='Password of the user, as text or as octets: {"hex": "..."}; empty: no change.'
     )
     privilegedUser: Privileged | None = None
     sshKey: SshKeys | None = None
@@ -41,7 +41,7 @@ class UserFields(Body):
 
     @property
     def change(self) -> UserChange:
-        """The change for the service; an empty password changes nothing."""
+        """The change for the service. An empty password does not change the password."""
         return UserChange(
             name=self.userName,
             user_type=self.userType,
@@ -55,12 +55,13 @@ class UserFields(Body):
 
 
 def in_a_cell(names: Iterable[str]) -> str:
-    """Return names as the text of a cell: separated by commas, and quoted if a name has a comma or a quotation mark."""
+    """Return names as the text of a CSV cell. They are separated by commas; a name with a comma or a quotation mark is
+    quoted."""
     return ", ".join('"{}"'.format(name.replace('"', '""')) if set(name) & set(',"') else name for name in names)
 
 
 def _names(value: object) -> object:
-    """Return a list of names; split a text that `in_a_cell` has written."""
+    """Return a list of names. A text in the form of `in_a_cell` is split."""
     if not isinstance(value, str):
         return value
     try:
@@ -70,14 +71,15 @@ def _names(value: object) -> object:
 
 
 def _keys(value: object) -> object:
-    """Return SSH keys in lines, from a list, or from a cell that separates them by commas."""
+    """Return SSH keys, one in each line. They are given as a list, or as the text of a cell, separated by commas."""
     if isinstance(value, list):
         return "\n".join(map(str, value))
     return _NEXT_KEY.sub("\n", value) if isinstance(value, str) else value
 
 
 class ImportedUser(UserFields):
-    """A row of a file. An absent value keeps the old one; instances and groups are added to those of the user."""
+    """A row of an import file. An absent value keeps the old value. The instances and groups are added to the user's
+    present ones."""
 
     userName: UserName
     sshKey: Annotated[SshKeys | None, BeforeValidator(_keys)] = None
@@ -90,12 +92,12 @@ class AddUser(UserFields, OfDomain):
 
     userName: UserName
     instanceIds: Many[Id] = Field(
-        default_factory=list, max_length=1000, description="Ids of the instances that the user is assigned to."
+        default_factory=list, max_length=1000, description="Ids of the instances to which the user is assigned."
     )
 
 
 class UpdateUser(UserFields, OfDomain):
-    """Body of updateEpmUserInfo. An absent field keeps its value, an empty one clears it."""
+    """Body of updateEpmUserInfo. An absent field keeps its value; an empty field is cleared."""
 
     userId: UserId
 
@@ -120,12 +122,14 @@ class UserDetail(Model):
     userType: str = Field(description="Type of the user, such as Local.")
     credType: str = Field(description="Type of the credential, such as Password.")
     password: str = Field(description=f"Password of the user; {_HIDDEN}")
-    privilegedUser: str = Field(description="Whether the user has root's rights on instances, as it was set.")
+    privilegedUser: str = Field(description="Whether the user has root privileges on instances, as set by an admin.")
     userName: str = Field(description="Login name of the user.")
     sshKey: str = Field(description="OpenSSH public keys, one in each line.")
     motp: str = Field(description=f"Confirmed one-time-password seed in base32; {_HIDDEN}")
     did: str = Field(description="DID of the user; empty if there is none.")
-    credentialType: str = Field(description="credentialType that updateUserWallet gave the user's newest credential.")
+    credentialType: str = Field(
+        description="credentialType of the user's newest credential, as set by updateUserWallet."
+    )
 
 
 def _as_text(value: object) -> object:
@@ -135,17 +139,21 @@ def _as_text(value: object) -> object:
 class Filter(Body):
     """The filter of listAllEpmUsers. An empty filterBy or value selects all users."""
 
-    filterBy: Text = Field(default="", description=f"Column, in any case: {', '.join(COLUMNS)}. Empty: no filter.")
+    filterBy: Text = Field(
+        default="", description=f"Column (case-insensitive): {', '.join(COLUMNS)}. Empty: no filter."
+    )
     value: Annotated[Text, BeforeValidator(_as_text)] = Field(
-        default="", description="Value of the column; of userName a part. Empty: no filter."
+        default="", description="Value of the column; for userName, a part of it. Empty: no filter."
     )
 
 
 class ListUsers(OfDomain, Paged):
     """Body of the operation `listAllEpmUsers`."""
 
-    filter: Filter | None = Field(default=None, description="Column and value that users are selected by.")
-    instanceIds: Many[Id] | None = Field(default=None, description="Ids of instances: only users of one of them.")
+    filter: Filter | None = Field(default=None, description="Column and value by which users are selected.")
+    instanceIds: Many[Id] | None = Field(
+        default=None, description="Ids of instances, to list only users of these instances."
+    )
 
 
 class UserEntry(Model):
@@ -154,11 +162,11 @@ class UserEntry(Model):
     credType: str = Field(description="Type of the credential, such as Password.")
     userId: int = Field(description="Id of the user.")
     userName: str = Field(description="Login name of the user.")
-    source: str = Field(description="Source of the user: Local, or discovered by an agent on its machine.")
+    source: str = Field(description="Source of the user: Local, or discovered (by an agent on its machine).")
     userType: str = Field(description="Type of the user, such as Local User.")
     instanceIds: list[int] = Field(
-        description="Ids of the instances that the user is assigned to, directly or through an active group, and of "
-        "those where a user whose source is discovered was found."
+        description="Ids of the instances to which the user is assigned, directly or through an active group. For a "
+        "user with the source discovered, also the instances on which its account was found."
     )
     assign: bool = Field(description="Whether the user is assigned to any instance.")
     credentialId: str = Field(description="Id of the user's credential; empty if there is none.")
@@ -166,7 +174,7 @@ class UserEntry(Model):
     groups: list[str] = Field(description="Names of the groups that the user is in.")
     hasPassword: bool = Field(description="Whether the user has a password.")
     hasTotp: bool = Field(description="Whether the user has a confirmed one-time-password seed.")
-    privilegedUser: str = Field(description="Whether the user has root's rights on instances, as it was set.")
+    privilegedUser: str = Field(description="Whether the user has root privileges on instances, as set by an admin.")
     did: str = Field(description="DID of the user; empty if there is none.")
     created: str = Field(description="Time when the user was added, ISO 8601 UTC.")
     updated: str = Field(description="Time of the last change, ISO 8601 UTC.")
@@ -193,7 +201,7 @@ class UpdateWallet(OfDomain):
     groupId: Many[Id] = Field(default_factory=list, description="Ids of groups that the users join.")
     instanceId: Many[Id] = Field(default_factory=list, description="Ids of instances that the users are assigned to.")
     assignMultiple: Flag = Field(
-        default=False, description="true: wallet users and credentials are added; false: they replace the present one."
+        default=False, description="true: add the wallet users and credentials; false: replace the present ones."
     )
     userType: UserType | None = None
     privilegedUser: Privileged | None = None
@@ -217,14 +225,17 @@ def _none_is_zero(value: object) -> object:
 
 
 class Removed(Body):
-    """An entry of epmUsers in deleteEpmUser. It selects a user by epmUserId, else by userName."""
+    """An entry of epmUsers in deleteEpmUser. It selects a user by epmUserId, or by userName if there is no
+    epmUserId."""
 
     epmUserId: Annotated[Id, BeforeValidator(_none_is_zero)] = Field(
         default=0, description="Id of the endpoint user; 0: userName selects the user."
     )
-    userName: Text = Field(default="", description="Login name; with epmUserId, both must be the same user's.")
+    userName: Text = Field(
+        default="", description="Login name; if epmUserId is given too, it must belong to the same user."
+    )
     instanceId: Annotated[Id, BeforeValidator(_none_is_zero)] = Field(
-        default=0, description="Id of the instance that the user is taken off; 0: the user is deleted."
+        default=0, description="Id of the instance from which the user is removed; 0: the user is deleted."
     )
 
     @model_validator(mode="after")
@@ -237,14 +248,14 @@ class Removed(Body):
 class DeleteUsers(OfDomain):
     """Body of the operation `deleteEpmUser`."""
 
-    key: Text = Field(default="", description="delete: all users are deleted, whatever their instanceId.")
+    key: Text = Field(default="", description="delete: delete all users in epmUsers, and ignore instanceId.")
     epmUsers: Many[Removed] = Field(
-        min_length=1, max_length=MAX_ENTRIES, description="Users to delete, or to take off instances."
+        min_length=1, max_length=MAX_ENTRIES, description="Users to delete, or to remove from instances."
     )
 
 
 class OfUser(OfDomain):
-    """A body that selects one user of a domain: by userId, else by userName."""
+    """A body that selects one user of a domain by userId, or by userName if there is no userId."""
 
     userId: Id | None = Field(default=None, description="Id of the endpoint user; absent: userName selects the user.")
     userName: Text = Field(default="", description="Login name of the user; unused if there is a userId.")
@@ -257,7 +268,7 @@ class OfUser(OfDomain):
 
     @property
     def user(self) -> UserKey:
-        """The id of the user, else the name."""
+        """The id of the user, or the name if there is no id."""
         return self.userName if self.userId is None else self.userId
 
 
@@ -272,8 +283,10 @@ class TotpEnrolled(Done):
     otpauth: str = Field(description="URI of the seed for an authenticator app (otpauth://).")
     seed: str = Field(description="One-time-password seed in base32.")
     qrCode: str = Field(description="QR code of the URI: an SVG image as a data URI.")
-    link: str = Field(description="Address of a page for the user, which shows the QR code and takes the first code.")
-    expiresAt: str = Field(description="End of the enrolment, ISO 8601 UTC; for link and seed alike.")
+    link: str = Field(
+        description="URL of a page for the user, which shows the QR code and has a field for the first code."
+    )
+    expiresAt: str = Field(description="Time when the link and the pending seed expire, ISO 8601 UTC.")
 
 
 class ConfirmTotp(OfUser):

@@ -21,11 +21,11 @@ TRIES = 5
 
 @click.group(cls=Group, first=("add", "list", "totp", "password", "import", "export"))
 def user() -> None:
-    """Endpoint users: the people whose password the service checks itself."""
+    """Endpoint users: users whose passwords are stored in the service."""
 
 
 _password = click.option(
-    "--password", metavar="-", help="- reads the first line of standard input; without the option, the command asks."
+    "--password", metavar="-", help="- reads the first line of standard input; default: prompt for the password."
 )
 
 
@@ -35,7 +35,7 @@ _password = click.option(
 @_password
 @click.pass_obj
 def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
-    """Add a user; it can log in at once."""
+    """Add a user. The user can log in at once."""
     body: Row = {"userName": name, "password": {"hex": _read(line, password).hex()}}
     line.run("/api/v1/endpointUsers/addEpmUserInfo", body, domain=domain)
     line.note(f"user {name} is added to {domain}")
@@ -47,14 +47,14 @@ def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> N
 @_password
 @click.pass_obj
 def password_(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
-    """Set a user's password for the next login; it must meet the policies of the user's machines."""
+    """Set a user's password. It must meet the password policies of the user's machines."""
     body: Row = {"userId": files.user_id(line, domain, name), "password": {"hex": _read(line, password).hex()}}
     line.run("/api/v1/endpointUsers/updateEpmUserInfo", body, domain=domain)
     line.note(f"user {name} has another password")
 
 
 def _read(line: CommandLine, password: str | None) -> bytes:
-    """Read a password from standard input, or ask for it twice."""
+    """Read a password from standard input, or prompt for it twice."""
     if password not in (None, "-"):
         raise click.UsageError("--password takes - only: all users of a machine see its command lines")
     if password is None and not sys.stdin.isatty():
@@ -81,7 +81,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 @files.domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
-    """Remove a user; the next login is refused."""
+    """Remove a user. The user cannot log in any more."""
     line.run("/api/v1/endpointUsers/deleteEpmUser", {"key": "delete", "epmUsers": [{"userName": name}]}, domain=domain)
     line.note(f"user {name} is removed from {domain}")
 
@@ -94,10 +94,10 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @files.as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
-    """Import users from CSV or JSON, as `user export` writes them; users of the same name are updated.
+    """Import users from a CSV or JSON file in the form of `user export`. Existing users are updated by name.
 
-    The columns password and motp (a one-time-password seed) are accepted too. Instances and groups are given by name,
-    and added to those of the user.
+    The file may also have the columns password and motp (a one-time-password seed). Instances and groups are given by
+    name; they are added to the present ones of the user.
     """
     rows = files.read(file, FILE_COLUMNS)
     files.import_rows(line, "user.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json)
@@ -108,7 +108,7 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
 @files.json_form
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
-    """Export the users of a domain as CSV, or as JSON: never a password, and never a seed."""
+    """Export the users of a domain as CSV or JSON, without passwords and seeds."""
     rows = _exported(line, domain)
     if form is None:
         rows = ({column: _cell(column, value) for column, value in row.items()} for row in rows)
@@ -131,15 +131,15 @@ def _cell(column: str, value: JSON) -> JSON:
 @user.command()
 @click.argument("name")
 @files.domain
-@click.option("--code", metavar="CODE", help="Confirm the seed that was made before with its first code.")
+@click.option("--code", metavar="CODE", help="First code of the pending seed, to confirm the seed.")
 @click.option("--remove", "removal", is_flag=True, help="Remove the user's seed.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON, and ask for no code.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, and do not prompt for the first code.")
 @click.pass_obj
 def totp(line: CommandLine, *, name: str, domain: str, code: str | None, removal: bool, as_json: bool) -> None:
     """Make a one-time-password seed for a user and show its QR code.
 
-    The seed becomes valid with its first right code, typed here or on the page that the link opens. Until then the
-    former seed stays valid.
+    The seed becomes valid with its first correct code, which is typed here or on the page behind the link. Until then
+    the former seed remains valid.
     """
     if removal + (code is not None) + as_json > 1:
         raise click.UsageError("--code, --remove and --json exclude each other")
@@ -187,6 +187,6 @@ def _six_digits(text: str) -> str:
 
 
 def _confirm(line: CommandLine, name: str, domain: str, code: str) -> None:
-    """Confirm a seed. Invalid: a wrong code; NotFound: no seed waits for a code."""
+    """Confirm a pending seed. Invalid: a wrong code. NotFound: no seed is pending."""
     line.run("/api/v1/endpointUsers/confirmTotp", {"userName": name, "code": code}, domain=domain)
     line.note(f"user {name} has a one-time-password seed")

@@ -1,6 +1,6 @@
 """The types of an endpoint user's fields: names, passwords, SSH keys, one-time-password seeds, DIDs.
 
-Each validator returns the value as it is stored, and raises pydantic's error, which never repeats the value.
+Each validator returns the value in its stored form. Its errors are those of pydantic and never contain the value.
 """
 
 import binascii
@@ -30,9 +30,10 @@ _KEY_TYPES = {
 _SHORTEST_RSA = 1024  # sshd_config(5), RequiredRSASize: OpenSSH refuses shorter keys
 _LONGEST_RSA = 4096
 _LARGEST_EXPONENT = 1 << 32
-_SEED = re.compile(r"[A-Z2-7]{16,128}", re.ASCII)  # some apps make 80 bits; RFC 4226 asks for 128
+_SEED = re.compile(r"[A-Z2-7]{16,128}", re.ASCII)  # some apps generate 80 bits, although RFC 4226 requires 128
 MAX_SEED = 1024
-"""Maximum length of a seed with spaces and hyphens, in characters: removing a million of them takes 0.1 s."""
+"""Maximum length of a seed in characters, including spaces and hyphens. Removing these from a very long text would take
+too long: 0.1 s for a million."""
 # DID Core, section 3.1: the method's name, then the identifier, whose parts are separated by colons.
 _ID_CHARACTER = r"(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})"
 _DID = re.compile(rf"did:[a-z0-9]+:(?:{_ID_CHARACTER}*:)*{_ID_CHARACTER}+", re.ASCII)
@@ -47,7 +48,7 @@ def user_name(value: object) -> str:
 
 
 def password(value: SecretBytes) -> SecretBytes:
-    """Return at most 128 octets without NUL, as RADIUS carries a password; empty for none."""
+    """Return a password of at most 128 octets without NUL, the limit of RADIUS; empty for no password."""
     octets = value.get_secret_value()
     if len(octets) > MAX_PASSWORD or b"\0" in octets:
         raise unfit(f"at most {MAX_PASSWORD} octets without NUL")
@@ -55,13 +56,14 @@ def password(value: SecretBytes) -> SecretBytes:
 
 
 def user_type(value: object) -> str:
-    """Return a short text; `Local User`, as lists show it, becomes `Local`."""
+    """Return a short text. `Local User`, the form in lists, becomes `Local`."""
     text = _plain(value)
     return LOCAL if text.lower() in {LOCAL.lower(), LISTED_LOCAL.lower()} else text
 
 
 def ssh_keys(value: object) -> str:
-    """Return OpenSSH public keys (RFC 4253 section 6.6, sshd(8)), one in each line, without options; empty for none."""
+    """Return OpenSSH public keys without options, one in each line (RFC 4253 section 6.6, sshd(8)); empty for no
+    keys."""
     lines = [line.strip() for line in _text(value).splitlines()]
     if sum(map(len, lines)) > MAX_KEYS or sum(map(bool, lines)) > MAX_KEY_COUNT:
         raise unfit(f"at most {MAX_KEY_COUNT} keys and {MAX_KEYS} characters")
@@ -91,7 +93,7 @@ def _is_key(line: str) -> bool:
 
 
 def seed(value: object) -> str:
-    """Return a TOTP seed in base32 (RFC 4648 section 6), 80 to 640 bits, without separators; empty for none."""
+    """Return a TOTP seed in base32 (RFC 4648 section 6), 80 to 640 bits, without separators; empty for no seed."""
     text, wanted = _text(value), "a seed in base32 of 16 to 128 characters"
     if len(text) > MAX_SEED:
         raise unfit(wanted)
@@ -108,7 +110,7 @@ def seed(value: object) -> str:
 
 
 def did(value: object) -> str:
-    """Return a DID (DID Core section 3.1); empty for none."""
+    """Return a DID (DID Core section 3.1); empty for no DID."""
     text = _plain(value)
     if text and not _DID.fullmatch(text):
         raise unfit("a DID: did:method:identifier")

@@ -44,16 +44,16 @@ def _declare_reading(users: Operations, service: Users) -> None:
     async def list_users(body: ListUsers, caller: Caller) -> Plain[UserList]:
         """List the endpoint users of a domain, ordered by id.
 
-        filterBy is one of userName (a part of it), userId, userType, credType, source, assign, instanceIds, hostNames
-        and credentialId, in any case.
+        filterBy is one of userName (matches a part of the name), userId, userType, credType, source, assign,
+        instanceIds, hostNames and credentialId. It is case-insensitive.
         """
         listed, total = await service.page(_query(body))
         return Plain({**totals(total), "epmUsers": [_entry(each) for each in listed]})
 
     @users.post("/api/v1/endpointUsers/getEpmUserDetail", "/api/v1/endpointUsers/epmUserDetail", roles=READERS)
     async def user_detail(body: OneUser, caller: Caller) -> UserDetail:
-        """Return a user with password and one-time-password seed. An auditor gets ******** in place of them. The audit
-        trail records each call."""
+        """Return a user with password and one-time-password seed. An auditor gets ******** instead of these secrets.
+        The audit trail records each call."""
         detail = await service.detail(body.domainId, body.userId, reveal=caller.role in OPERATORS)
         account = detail.account
         return UserDetail(
@@ -74,14 +74,14 @@ def _declare_reading(users: Operations, service: Users) -> None:
 def _declare_changing(users: Operations, service: Users) -> None:
     @users.post("/api/v1/endpointUsers/addEpmUserInfo", roles=OPERATORS)
     async def add_user(body: AddUser, caller: Caller) -> UserSaved:
-        """Add a user; it can log in at once. The password must meet the policies of the user's instances."""
+        """Add a user. The user can log in at once. The password must meet the policies of the user's instances."""
         user_id = await service.add(body.domainId, body.change, body.instanceIds)
         return UserSaved(message="user added", userId=str(user_id))
 
     @users.put("/api/v1/endpointUsers/updateEpmUserInfo", roles=OPERATORS)
     async def update_user(body: UpdateUser, caller: Caller) -> UserSaved:
-        """Change a user from the next login on. An absent field keeps its value, an empty one is cleared, but an empty
-        password keeps the old one."""
+        """Change a user. The change is effective for the next login. An absent field keeps its value; an empty field is
+        cleared, except that an empty password keeps the old password."""
         await service.update(body.domainId, body.userId, body.change)
         return UserSaved(message="user updated", userId=str(body.userId))
 
@@ -89,16 +89,16 @@ def _declare_changing(users: Operations, service: Users) -> None:
     async def update_wallet(body: UpdateWallet, caller: Caller) -> StatusAnswer:
         """Assign users to groups, instances, wallet users and credentials, all or none.
 
-        With assignMultiple, wallet users and credentials are added to those of the users. Without it, one wallet user
-        or credential replaces them.
+        With assignMultiple, the wallet users and credentials are added to those that the endpoint users have. Without
+        it, a single wallet user or credential replaces them.
         """
         await service.update_wallet(body.domainId, _wallet(body))
         return StatusAnswer(message="wallet updated")
 
     @users.delete("/api/v1/endpointUsers/deleteEpmUser", roles=OPERATORS)
     async def delete_users(body: DeleteUsers, caller: Caller) -> StatusAnswer:
-        """Delete users, or take them off the instance that is given with them, all or none. With the key `delete`, all
-        of the users are deleted."""
+        """Delete users, or remove users from an instance, all or none. A user with an instanceId is only removed from
+        this instance, unless `key` is `delete`."""
         wanted = [Removal(each.epmUserId, each.userName, each.instanceId) for each in body.epmUsers]
         wholly = body.key.strip().lower() == DELETE
         deleted = await service.remove(body.domainId, wanted, wholly=wholly)
@@ -112,10 +112,10 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
 
     @users.post("/api/v1/endpointUsers/enrolTotp", roles=OPERATORS)
     async def enrol_totp(body: EnrolTotp, caller: Caller) -> TotpEnrolled:
-        """Make a one-time-password seed for a user. It becomes valid with its first right code; until then the former
-        seed stays valid.
+        """Make a one-time-password seed for a user. The seed becomes valid with its first correct code; until then the
+        former seed remains valid.
 
-        The link is in this answer only. It opens a page on which the user types the first code.
+        Only this answer contains the link. It opens a page on which the user types the first code.
         """
         made, link = await seeds.enrol(body.domainId, body.user)
         return TotpEnrolled(
@@ -139,7 +139,7 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
 
 
 def _query(body: ListUsers) -> UserQuery:
-    """Return the query of a body. Invalid: `invalid filterBy`, `invalid value`."""
+    """Return the query of a body. Invalid: a wrong filterBy or value."""
     page, chosen = body.page(), body.filter or Filter()
     column, value = filter_column(chosen.filterBy), chosen.value.strip()
     if column == "assigned" and value:
@@ -159,7 +159,7 @@ def _query(body: ListUsers) -> UserQuery:
 
 
 def filter_column(filter_by: str) -> str:
-    """Return the column that a filterBy names in any case, or empty text. Invalid: no such column."""
+    """Return the column of a filterBy (case-insensitive); empty for an empty filterBy. Invalid: no such column."""
     if not filter_by:
         return ""
     wanted = filter_by.lower().replace("_", "")

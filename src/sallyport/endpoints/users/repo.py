@@ -1,4 +1,4 @@
-"""The SQL of endpoint users as admins manage them. Their secrets are sealed by `endpoints.repo`."""
+"""The SQL of endpoint users for admins. `endpoints.repo` seals and stores their secrets."""
 
 from collections.abc import Sequence
 
@@ -27,11 +27,12 @@ from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
 COUNTER = "endpoint_users"
-# Totals of the usual values are stored; users with other values are few, and are counted on request.
+# Users with the usual value of a column are counted by a counter. Users with other values are few, and are counted on
+# request.
 _USUAL = {"user_type": LOCAL, "credential_type": PASSWORD, "source": LOCAL, "assigned": "1"}
 TAKEN = "the domain has a user of that name: choose another name"
 NO_STEP = -1
-"""The last spent time step of a seed that an admin gives: none of its codes is spent."""
+"""The last accepted time step of a seed that an admin sets: no code was accepted yet."""
 _SEARCH = SearchIndex("endpoint_users_search")
 _STORED = ", ".join(each for each in Account.__dataclass_fields__ if not each.startswith("has_"))
 _SELECT = f"select {_STORED}, password is not null as has_password, motp is not null as has_totp from endpoint_users"
@@ -41,7 +42,7 @@ _GRANTING = (
     "select g.id from endpoint_groups g where g.domain_id = :d and g.active = 1 and exists "
     "(select 1 from endpoint_instance_groups i where i.group_id = g.id)"
 )
-"""SQL that selects the groups of a domain that give their users an instance."""
+"""SQL that selects those active groups of a domain that are assigned to at least one instance."""
 _GRANTED = f"select user_id as id from endpoint_group_users where group_id in ({_GRANTING})"
 _SOURCES = f"""
 select user_id, instance_id, {DIRECT} as source from endpoint_instance_users where user_id in ({{ids}})
@@ -52,13 +53,13 @@ union all
 select d.user_id, d.instance_id, {FOUND} from agent_discovered d join endpoint_users u on u.id = d.user_id
 where u.source = '{DISCOVERED}' and d.user_id in ({{ids}})
 """
-"""SQL that selects the instances of users, one row for each source."""
+"""SQL that selects the instances of users, with one row for each source (DIRECT, THROUGH_GROUP, FOUND)."""
 MAX_LISTED = 200_000
-"""Maximum number of instances, or of groups, of all users of one page."""
+"""Maximum total number of instances, and of groups, of the users on one page."""
 
 
 def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
-    """Return one page of a domain's users, ordered by id, and the number of all matches."""
+    """Return one page of a domain's users, ordered by id, and the number of matches."""
     stretch = Stretch(query.domain_id, query.offset, query.limit)
     if query.column == "name" and query.instance_ids is None:
         return _SEARCH.page(tx, Account, _SELECT, stretch, query.value)
@@ -69,7 +70,7 @@ def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
         parameters |= of_instances
     if not parts:
         return whole_page(tx, Account, _SELECT, "endpoint_users", stretch, counter=COUNTER)
-    # A union that is not nested in another query is merged in order, row by row.
+    # A single part is not nested in another query, so that the branches of its union are merged in order, row by row.
     ids = parts[0] if len(parts) == 1 else " intersect ".join(f"select id from ({part}) as part" for part in parts)
     if ":d" in ids:
         parameters["d"] = query.domain_id
@@ -84,7 +85,7 @@ def _marks(ids: Sequence[int]) -> tuple[str, dict[str, Value]]:
 
 
 def _users_where(condition: str) -> str:
-    """Return SQL that selects the ids of the users of some instances. condition: SQL condition on instance_id."""
+    """Return SQL that selects the ids of the users of instances. condition: SQL condition for the instance_id."""
     return (
         f"select user_id as id from endpoint_instance_users where {condition} union "
         "select user_id as id from endpoint_group_users where group_id in (select i.group_id from "
@@ -95,7 +96,7 @@ def _users_where(condition: str) -> str:
 
 
 def _counter(tx: Tx, query: UserQuery) -> str | None:
-    """Return the name of the stored total of the matching users, or None if there is none."""
+    """Return the name of the stored counter with the number of matches of a query, or None if there is none."""
     if query.instance_ids is not None or (query.column == "assigned" and _has_granting_groups(tx, query.domain_id)):
         return None
     usual = _USUAL.get(query.column)
@@ -105,7 +106,8 @@ def _counter(tx: Tx, query: UserQuery) -> str | None:
 
 
 def _filter(tx: Tx, query: UserQuery) -> tuple[list[str], dict[str, Value]]:
-    """Return SQL for the ids that a filter selects, and its parameters; no SQL if there is no filter."""
+    """Return (SQL, parameters) for the ids that the filter of a query selects. The list of SQL is empty without a
+    filter."""
     column, value = query.column, query.value
     if not column:
         return [], {}
@@ -130,13 +132,16 @@ def _filter(tx: Tx, query: UserQuery) -> tuple[list[str], dict[str, Value]]:
 
 
 def _has_granting_groups(tx: Tx, domain_id: int) -> bool:
-    """Return whether a group of the domain gives its users an instance."""
+    """Return whether the domain has an active group that is assigned to an instance."""
     return tx.value(int, f"{_GRANTING} limit 1", d=domain_id) is not None
 
 
 def instances(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[UserInstance]]:
-    """Return the instances of users, ordered by id: those assigned directly or through active groups, and those with
-    discovered accounts of the users. Invalid: too many for one page."""
+    """Return the instances of users by user id, ordered by instance id.
+
+    These are the instances to which a user is assigned directly or through an active group, and the instances on which
+    an account of a user with the source `discovered` was found. Invalid: more than MAX_LISTED.
+    """
     if not user_ids:
         return {}
     marks, parameters = _marks(user_ids)
@@ -154,7 +159,7 @@ def instances(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[UserInstance]]:
 
 
 def groups(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[str]]:
-    """Return the names of the groups of users, active or not, ordered by id. Invalid: too many for one page."""
+    """Return the names of all groups of users, by user id, ordered by group id. Invalid: more than MAX_LISTED."""
     if not user_ids:
         return {}
     marks, parameters = _marks(user_ids)
@@ -187,19 +192,21 @@ def several(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[Account]:
 
 
 def ids_named(tx: Tx, domain_id: int, keys: Sequence[str]) -> dict[str, int]:
-    """Return the ids of the users of a domain that have these names, each as `name_key`."""
+    """Return the ids of a domain's users by name. keys: the names as `name_key`. Unknown names are left out."""
     sql = f"select name_key, id from endpoint_users where domain_id = :d and name_key in {LISTED_TEXTS}"
     return {str(key): int(user_id or 0) for key, user_id in tx.rows(sql, d=domain_id, ids=listed(keys))}
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Account | None:
-    """Return the domain's user of that name, without case, or None."""
+    """Return the domain's user with this name (case-insensitive), or None."""
     return tx.one(Account, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=name_key(name))
 
 
 def add(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int, source: str = LOCAL) -> int:
-    """Add a user, which needs a name; return its id. A discovered user of that name becomes this user. Conflict: the
-    name is taken."""
+    """Add a user; return its id. `new` must have a name. A discovered user with this name becomes the new user.
+
+    Conflict: the name is taken.
+    """
     name = new.name or ""
     user_id = tx.value(
         int,
@@ -225,7 +232,8 @@ def add(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int, source: 
 
 
 def _adopt(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int) -> int:
-    """Turn a discovered user into one that an admin has added. Conflict: the name is another user's."""
+    """Turn a discovered user into a user that an admin has added; return its id. Conflict: the name belongs to a user
+    that is not discovered."""
     old = named(tx, domain_id, new.name or "")
     if old is None or old.source != DISCOVERED:
         raise Conflict(TAKEN)
@@ -242,7 +250,8 @@ def set_source(tx: Tx, old: Account, source: str) -> None:
 
 
 def _count(tx: Tx, domain_id: int, accounts: Sequence[Account], change: int) -> None:
-    """Add users to the totals of the usual values, or subtract them. `membership` counts the assigned users."""
+    """Update the counters of users with usual values; `membership` counts the assigned users. change: 1 to add the
+    accounts, -1 to subtract them."""
     for column, usual in _USUAL.items():
         own = sum(getattr(each, column).lower() == usual.lower() for each in accounts if column != "assigned")
         if own:
@@ -257,7 +266,7 @@ def check_free(tx: Tx, old: Account, new: UserChange) -> None:
 
 
 def update(tx: Tx, vault: Vault, old: Account, new: UserChange, at: int) -> None:
-    """Store the changes of a user. The new name must be free."""
+    """Store changes of a user. The new name must be free."""
     if new.name is not None and new.name != old.name:
         tx.execute("update endpoint_users set name_key = :key where id = :id", key=name_key(new.name), id=old.id)
         _SEARCH.remove(tx, old.domain_id, [old.id])
@@ -281,7 +290,7 @@ def _store(tx: Tx, vault: Vault, user_id: int, new: UserChange, at: int) -> None
 
 
 def delete(tx: Tx, domain_id: int, old: Sequence[Account]) -> None:
-    """Delete users of a domain that have no assignments any more, with their pending enrolments."""
+    """Delete users of a domain. They must not have assignments or pending enrolments any more."""
     ids = [account.id for account in old]
     _count(tx, domain_id, old, -1)
     _SEARCH.remove(tx, domain_id, ids)

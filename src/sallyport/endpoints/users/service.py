@@ -1,5 +1,5 @@
-"""The rules of endpoint users as admins manage them. `EndpointUsers` drops each changed user from memory, so that the
-next login sees the change."""
+"""The service for endpoint users, for admins. Each changed user is dropped from the cache `EndpointUsers`, so that the
+next login uses the new values."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,26 +46,28 @@ class Failure(Protocol):
 
     @property
     def message(self) -> str:
-        """The text of the rule, without the password."""
+        """The description of the rule. It does not contain the password."""
 
 
 class PasswordPolicies(Protocol):
-    """The password policies, and the instances that they are assigned to."""
+    """The password policies and their assignments to instances."""
 
     def check(
         self, tx: Tx, instance_ids: Sequence[int], policy_ids: Sequence[int], user_name: str, password: str
     ) -> Sequence[Failure]:
-        """Return the rules that a password does not meet: rules of the instances' policies and of these policies."""
+        """Return the rules that a password does not meet: rules of the instances' policies, and of the policies in
+        `policy_ids`."""
 
 
 class Credentials(Protocol):
-    """The wallet users, and the credentials of endpoint users."""
+    """The wallet users and credentials of endpoint users."""
 
     def assign(self, tx: Tx, wanted: WalletAssignment) -> None:
-        """Assign wallet users and credentials. NotFound: the domain does not have one of them, or the issuer."""
+        """Assign wallet users and credentials. NotFound: the domain does not have a wallet user, a credential or the
+        issuer."""
 
     def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
-        """Return the ids of the users' credentials, by user."""
+        """Return the id of each user's credential, by user id."""
 
     def type_of(self, tx: Tx, user_id: int) -> str:
         """Return the credentialType of the user's newest credential; empty without one."""
@@ -74,13 +76,13 @@ class Credentials(Protocol):
         """Return the id of the endpoint user with this credential, or None."""
 
     def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
-        """Unlink wallets and credentials from users before the users are deleted, some at a time; return the number."""
+        """Unlink some wallets and credentials from users before the users are deleted; return the number of rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A user with its secrets: the password as text, the seed in base32; empty if not set. credential_kind: the
-    credentialType of updateUserWallet."""
+    """A user with its secrets. password: the password as text; empty if not set. motp: the seed in base32; empty if not
+    set. credential_kind: the credentialType set by updateUserWallet."""
 
     account: Account
     password: str
@@ -89,7 +91,7 @@ class Detail:
 
 
 class Users:
-    """The endpoint users of all domains, as admins manage them."""
+    """The service for the endpoint users of all domains."""
 
     def __init__(
         self,
@@ -127,15 +129,17 @@ class Users:
         return await self._store.search(work)
 
     def _by_holder(self, tx: Tx, query: UserQuery) -> UserQuery:
-        """Return the query; replace a filter for a credential by one for its holder's id."""
+        """Return a query in which a filter by credential is replaced by a filter by the id of its holder."""
         if query.column != "credential":
             return query
         holder = self._credentials.holder(tx, query.domain_id, query.value)
         return replace(query, column="id", value=str(holder or 0))
 
     async def add(self, domain_id: int, change: UserChange, instance_ids: Sequence[int] = ()) -> int:
-        """Add a user; with a password it can log in at once. Return its id. Conflict: the name is taken. NotFound: no
-        such instance. Invalid: the rules that the password does not meet."""
+        """Add a user; return its id. A user with a password can log in at once.
+
+        Conflict: the name is taken. NotFound: no such instance. Invalid: the password does not meet the policies.
+        """
 
         def work(tx: Tx) -> int:
             membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
@@ -150,8 +154,8 @@ class Users:
         return self._users.add_in(tx, domain_id, change, instance_ids)
 
     async def detail(self, domain_id: int, user_id: int, *, reveal: bool) -> Detail:
-        """Return a user, and record the call in the audit trail. reveal: return the secrets; otherwise HIDDEN in their
-        place. Raises NotFound, SecretError."""
+        """Return a user, and record the call in the audit trail. reveal: return the secrets; otherwise return HIDDEN
+        instead of them. Raises NotFound, SecretError."""
 
         def work(tx: Tx) -> Detail:
             account = _found(repo.get(tx, domain_id, user_id))
@@ -166,9 +170,10 @@ class Users:
         return await self._store.write(work)
 
     async def update(self, domain_id: int, which: UserKey, change: UserChange) -> None:
-        """Change a user. NotFound, Conflict: the name is taken. Invalid: the rules that the password does not meet.
+        """Change a user. which: id or name.
 
-        A stop in the middle of a rename leaves the user with fewer accounts taken over on machines; see `in_slices`.
+        Raises NotFound. Conflict: the name is taken. Invalid: the password does not meet the policies. If a rename is
+        interrupted, the user may have lost accounts that were taken over on machines; see `in_slices`.
         """
         names: dict[str, None] = {}
 
@@ -193,11 +198,10 @@ class Users:
         return new
 
     def update_in(self, tx: Tx, old: Account, change: UserChange) -> None:
-        """Change a user in a transaction; record nothing in the audit trail if nothing differs. Raises Conflict,
-        Invalid."""
+        """Change a user in a transaction. If nothing differs, write no audit-trail entry. Raises Conflict, Invalid."""
         change = self._checked(tx, old, change)
         changes = differences(old, change)
-        if old.source == DISCOVERED:  # an admin manages the user now, so it stays when the discovered accounts are gone
+        if old.source == DISCOVERED:  # so that the user is not deleted together with its discovered accounts
             repo.set_source(tx, old, LOCAL)
             changes["source"] = [DISCOVERED, LOCAL]
         if changes:
@@ -211,8 +215,8 @@ class Users:
             self.note(tx, "user.update", old.domain_id, f"user {old.id} {change.name or old.name}", changes)
 
     def without_same_secrets(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
-        """Return the change without unchanged secrets, so that an unchanged password is not checked again, and the
-        spent codes of an unchanged seed stay spent. Raises SecretError."""
+        """Return the change without secrets that stay the same. So an unchanged password is not checked again, and the
+        used codes of an unchanged seed remain invalid. Raises SecretError."""
         if change.password is None and change.motp is None:
             return change
         password, motp = secrets.secrets(tx, self._vault, old.id)
@@ -224,7 +228,9 @@ class Users:
 
     async def update_wallet(self, domain_id: int, wanted: WalletChange) -> None:
         """Assign users to groups, instances, wallet users and credentials, and change their type; all or none.
-        NotFound, Invalid: too many assignments."""
+
+        Raises NotFound. Invalid: too many assignments.
+        """
         wallet, names = wanted.wallet, list[str]()
         held = [*wanted.group_ids, *wanted.instance_ids, *wallet.wallet_user_ids, *wallet.credential_ids]
         membership.check_size(held, wallet.user_ids)
@@ -249,10 +255,11 @@ class Users:
             await self._store.write(work)
 
     async def remove(self, domain_id: int, removals: Sequence[Removal], *, wholly: bool = False) -> int:
-        """Delete users, or take them off an instance if one is given; return the number of deleted users.
+        """Delete users, or remove them from the instance in their `Removal`; return the number of deleted users.
 
-        wholly: delete all of the users. NotFound: a user or an instance does not exist, and nothing is changed. A stop
-        in the middle leaves all users, without their passwords and seeds, and with fewer assignments; see `in_slices`.
+        wholly: delete all users, even those with an instance. NotFound: a user or an instance does not exist; then
+        nothing is changed. If the deletion is interrupted, all users remain but may have lost passwords, seeds and
+        assignments; see `in_slices`.
         """
         names: dict[str, None] = {}
         keys = await trio.to_thread.run_sync(lambda: [name_key(each.name) for each in removals])
@@ -286,8 +293,8 @@ class Users:
 
     @contextmanager
     def changing(self, domain_id: int, names: Iterable[str]) -> Iterator[None]:
-        """Drop users from memory at the end of the block, also after an error. names: may be filled within the
-        block."""
+        """Drop users from the cache at the end of the block, even after an error. names: the names; they may be added
+        within the block."""
         try:
             yield
         finally:
@@ -298,7 +305,7 @@ class Users:
         record_in(tx, action, domain_id, target, changes, at=self._clock())
 
     def check_password(self, tx: Tx, demands: Demands, name: str, change: UserChange) -> None:
-        """Raise Invalid, with the rules, if a new password does not meet the policies."""
+        """Check that a new password meets the policies. Raises Invalid, which lists the rules that it does not meet."""
         if change.password is None:
             return
         password = change.password.decode(errors="surrogateescape")
@@ -309,8 +316,8 @@ class Users:
 
 
 def differences(old: Account, new: UserChange) -> dict[str, JSON]:
-    """Return the fields that change, as the audit trail stores them. new: the change that `Users.without_same_secrets`
-    returns."""
+    """Return the fields that differ, in the form of the audit trail. new: a change from
+    `Users.without_same_secrets`."""
     change = new.columns()
     before = {column: value for column, value in asdict(old).items() if column in change}
     return changed({**before, **new.secrets()}, new.audited())
@@ -331,8 +338,10 @@ def _found(account: Account | None) -> Account:
 
 
 def _located(tx: Tx, domain_id: int, removals: Sequence[Removal], keys: Sequence[str]) -> list[Account]:
-    """Return a user for each removal. If id and name are given, both must belong to the same user. keys: the names as
-    `name_key`. Raises NotFound."""
+    """Return the user of each removal. If a removal has id and name, both must belong to the same user.
+
+    keys: the names as `name_key`. Raises NotFound.
+    """
     by_key = repo.ids_named(tx, domain_id, [key for key in keys if key])
     ids = [each.user_id or by_key.get(key, 0) for each, key in zip(removals, keys, strict=True)]
     accounts = {account.id: account for account in repo.several(tx, domain_id, ids)}
@@ -354,7 +363,8 @@ def _assigned(wanted: WalletChange) -> dict[str, JSON]:
 
 
 def _as_text(password: bytes) -> str:
-    """Return a password as text; one that is not UTF-8 is decoded as Latin-1, which has a character for each octet."""
+    """Return a password as text. A password that is not UTF-8 is decoded as Latin-1, which has a character for each
+    octet."""
     try:
         return password.decode()
     except UnicodeDecodeError:

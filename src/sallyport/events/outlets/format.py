@@ -5,7 +5,9 @@ import json
 import os
 import re
 import socket
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Final, TypeAlias, TypeVar
 
 from sallyport.audit.repo import NumberedRow
 from sallyport.base.clock import iso
@@ -27,6 +29,8 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 Fields: TypeAlias = dict[str, JSON]
+Entry: TypeAlias = DomainEvent | NumberedRow
+AnyEntry = TypeVar("AnyEntry", Entry, DomainEvent)
 
 
 def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
@@ -78,6 +82,11 @@ def audit_fields(entry: NumberedRow, domain: str, pseudonyms: Pseudonyms | None)
         "target": entry.target if pseudonyms is None else pseudonyms.of(entry.target),
         "changes": changes if pseudonyms is None else {name: [HIDDEN, HIDDEN] for name in changes},
     }
+
+
+def by_time(entries: Sequence[AnyEntry]) -> list[AnyEntry]:
+    """Return entries in the order of GetAuthLog. The ids in one transaction are not in the order of time."""
+    return sorted(entries, key=attrgetter("at", "id"))
 
 
 def as_json(fields: Fields) -> bytes:

@@ -14,13 +14,28 @@ class DomainEvent(EventRow):
 
 
 _COLUMNS = ", ".join(DomainEvent.__dataclass_fields__)
+_BETWEEN = "from events where id > :a and id <= :l"
 
 
-def after(tx: Tx, event_id: int, limit: int) -> list[DomainEvent]:
-    """Return the events of all domains that were written after an event."""
-    return tx.all(
-        DomainEvent, f"select {_COLUMNS} from events where id > :id order by id limit :limit", id=event_id, limit=limit
-    )
+def between(tx: Tx, after: int, last: int, limit: int) -> list[DomainEvent]:
+    """Return the events of all domains after an id, up to another one, at most `limit`."""
+    return tx.all(DomainEvent, f"select {_COLUMNS} {_BETWEEN} order by id limit :limit", a=after, l=last, limit=limit)
+
+
+def of_node(tx: Tx, after: int, last: int, node_id: int, limit: int) -> list[DomainEvent]:
+    """`between` for the events of one node."""
+    sql = f"select {_COLUMNS} {_BETWEEN} and node_id = :node order by id limit :limit"
+    return tx.all(DomainEvent, sql, a=after, l=last, node=node_id, limit=limit)
+
+
+def count_of_node(tx: Tx, after: int, last: int, node_id: int) -> int:
+    """Return the number of events of one node after an id, up to another one."""
+    return tx.value(int, f"select count(*) {_BETWEEN} and node_id = :node", a=after, l=last, node=node_id) or 0
+
+
+def has_up_to(tx: Tx, table: str, last: int) -> bool:
+    """Return whether a table still has rows up to an id."""
+    return bool(tx.rows(f"select 1 from {table} where id <= :id limit 1", id=last))
 
 
 def position(tx: Tx, outlet: str, kind: str) -> int | None:

@@ -28,7 +28,7 @@ def _network(value: str) -> str:
         network = parse_network(value.strip())
     except ValueError:
         network = None
-    if network is None or "%" in value:  # the look-up of a sender ignores the zone of its address
+    if network is None or "%" in value:  # the look-up of a client ignores the zone of a source address
         raise unfit("an IP address or a network such as 192.0.2.0/24")
     return str(network)
 
@@ -74,7 +74,8 @@ NetworkText = Annotated[
 Product = Annotated[
     Text, AfterValidator(_product), Field(description="Product for the inventory; empty: detected from packets.")
 ]
-"""A product name. A known product takes the spelling of `vendors`, so that the inventory has one name for it."""
+"""A product name. The name of a known product is converted to its spelling in `vendors`, so that the inventory has a
+single name for it."""
 TlsName = Annotated[
     Text,
     _or_empty(_tls_name),
@@ -117,7 +118,7 @@ class AddClient(_ClientFields):
     product: Product = ""
     requireMessageAuthenticator: AnySignatures = Field(
         default=Signatures.AUTO,
-        description="Drop requests without Message-Authenticator. auto: once a client with one address has signed.",
+        description="Drop requests without Message-Authenticator. auto: once a client with one address has signed one.",
     )
     limitProxyState: AnySignatures = Field(
         default=Signatures.AUTO,

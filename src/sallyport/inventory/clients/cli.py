@@ -257,7 +257,7 @@ def _show(line: CommandLine, steps: list[Row], found: Entries, *, applied: JSON,
 
 
 def _setting(row: Row, name: str, learned: str, word: str) -> str:
-    """Return a setting as the table shows it: `auto`, or such as `auto, required` once it is learned."""
+    """Return a setting as text for the table, such as `auto`, or `auto, required` if the client has learned it."""
     return f"auto, {word}" if row[name] == "auto" and row[learned] else str(row[name])
 
 

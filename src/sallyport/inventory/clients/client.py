@@ -15,13 +15,13 @@ from sallyport.radius.dynamic import PORT
 from sallyport.radius.packet import SharedSecret
 
 MAX_SECRET: Final = 128
-# The settings that a client learns, by the columns that store the time of learning.
+# The settings that a client learns. Each is named by the column that stores the time of learning.
 SIGNED: Final = "signed_since"
 LIMITED: Final = "proxy_state_limited_since"
 CHECK: Final = b"sallyport-check"
 """The NAS-Identifier of `sallyport check`."""
 RADSEC: Final = SharedSecret(b"radsec")
-"""The shared secret of every client over TLS, where its certificate proves its identity (RFC 6614 section 2.3)."""
+"""The shared secret of every client over TLS; there, the certificate proves the identity (RFC 6614 section 2.3)."""
 _MEMO: Final = 65_536
 
 
@@ -36,8 +36,9 @@ class Signatures(StrEnum):
 class Client:
     """A RADIUS client as the login path sees it.
 
-    signature_required and proxy_state_limited are in effect now: set by the admin, or learned (`auto`, for a client
-    with a single address). A learned setting applies in memory at once and is stored within about a second.
+    signature_required, proxy_state_limited: whether the rule applies now, since the admin has set it or the client has
+    learned it (`auto`, only with a single address). A learned setting applies in memory at once and is stored within
+    about a second.
     """
 
     __slots__ = (
@@ -168,7 +169,8 @@ class ClientTable:
         return client
 
     def certified(self, fingerprint: str, names: Iterable[str]) -> Client | None:
-        """Return the RadSec client of a certificate: by SHA-256 in hex, then by names in canonical form.
+        """Return the RadSec client of a certificate. It is found by the SHA-256 in hex, then by the names in canonical
+        form.
 
         Return None if the certificate or its names belong to several tenants, or if the client is another tenant's: a
         tenant must not receive another tenant's logins.

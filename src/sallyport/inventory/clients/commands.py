@@ -14,7 +14,7 @@ from sallyport.inventory.clients.service import Clients
 from sallyport.web.scope import Octets
 
 FindDomain = Callable[[int, str], int]
-"""A function that returns a domain's id: (tenant id, name or id of the domain) -> id. NotFound."""
+"""A function that returns a domain's id: (tenant id, name or id of the domain) -> id. It raises NotFound."""
 
 
 class UnlatchClient(Arguments):
@@ -38,8 +38,8 @@ class ImportClients(Arguments):
     """Arguments of client.import.
 
     domains: the domains of all imported clients. If they are None, an existing client keeps its domains, and a new
-    client has all domains of the tenant. apply: carry the plan out, unless a step is refused. skip_refused: carry out
-    the other steps even if a step is refused.
+    client has all domains of the tenant. apply: whether to carry out the plan; it is not carried out if a step is
+    refused. skip_refused: carry out the other steps nevertheless.
     """
 
     org: int
@@ -68,7 +68,7 @@ def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dic
             whole = wanted.skip_refused or all(step.action is not Action.REFUSED for step in steps)
             return steps, [_step(step) for step in steps], whole
 
-        # In a thread, so that logins go on: thousands of clients take half a second.
+        # In a thread, so that logins are not delayed: thousands of clients take half a second.
         steps, shown, whole = await trio.to_thread.run_sync(plan)
         if wanted.apply and whole:
             await service.carry_out(tenant_id, steps)

@@ -1,12 +1,12 @@
 """Reader of the RADIUS clients in a FreeRADIUS 3 clients.conf. It stores nothing and resolves no host names.
 
 `freeradius_syntax` reads lines and tokens. `freeradius_tree` builds sections from them. This module interprets the
-`client` sections as FreeRADIUS 3.2 does (raddb/clients.conf, and tests with the server). A file with invalid syntax is
-an error. A client that cannot be imported is listed with the reason; the other clients are imported.
+`client` sections as FreeRADIUS 3.2 does (sources: raddb/clients.conf, and tests with the server). A file with invalid
+syntax is an error. A client that cannot be imported is listed with the reason; the other clients are imported.
 
 The reader is stricter than FreeRADIUS where an admin would be surprised: FreeRADIUS reads `ipaddr = 192.0.2.1/` as all
-addresses, `netmask = 255.255.255.0` as a single address and `010.0.0.1` as 8.0.0.1. Such clients cannot be imported.
-A client without signature settings gets `auto`, the default of FreeRADIUS since 3.2.5.
+addresses, `netmask = 255.255.255.0` as a single address and `010.0.0.1` as 8.0.0.1. Such clients cannot be imported. A
+client without signature settings gets `auto`, the default of FreeRADIUS since 3.2.5.
 """
 
 import re
@@ -55,7 +55,7 @@ PRODUCTS: Final[Mapping[str, str]] = MappingProxyType(
         "versanet": "VersaNet",
     }
 )
-_ADDRESSES: Final = ("ipv6addr", "ipv4addr", "ipaddr")  # of several, FreeRADIUS takes the first in this order
+_ADDRESSES: Final = ("ipv6addr", "ipv4addr", "ipaddr")  # FreeRADIUS uses the first of these that is given
 _SIGNATURES: Final = ("require_message_authenticator", "limit_proxy_state")
 _KNOWN: Final = frozenset({*_ADDRESSES, *_SIGNATURES, "netmask", "secret", "shortname", "nas_type", "proto"})
 _IGNORED: Final = frozenset(
@@ -71,8 +71,8 @@ _PREFIX: Final = re.compile(r"(?P<address>[^/]+)(?:/(?P<length>[0-9]{1,3}))?")
 class Entry:
     """A client to import.
 
-    addresses: a single address is a /32 or /128. product: None if nas_type names no product. where: `file:line` of the
-    section. notes: ignored items, and warnings.
+    addresses: the client's network; a single address is a /32 or /128. product: None if nas_type names no product.
+    where: `file:line` of the section. notes: ignored items, and warnings.
     """
 
     name: str
@@ -127,7 +127,8 @@ def read(path: Path, *, environ: Mapping[str, str] = EMPTY) -> Entries:
 def _clients(top: Section) -> Iterator[tuple[Section, list[str]]]:
     """Yield each client section with its notes so far.
 
-    FreeRADIUS uses a client in a `clients` or `server` section only for the listeners of that section: it gets a note.
+    FreeRADIUS uses a client in a `clients` or `server` section only for the listeners of that section. Such a client
+    gets a note.
     """
     for section in top.sections:
         if section.kind == "client":
@@ -197,9 +198,9 @@ def _network(text: str, kind: str, notes: list[str]) -> Network:
 
 
 def _prefix(text: str, kind: str) -> tuple[Network, Network]:
-    """Return the address without its prefix length, and the network with it."""
+    """Return the address as a single-address network, and the network that it has with its prefix length."""
     found = _PREFIX.fullmatch(text)
-    if found is None or "%" in text:  # an IPv6 zone, which FreeRADIUS refuses too
+    if found is None or "%" in text:  # an IPv6 zone; FreeRADIUS does not accept it either
         raise _UnusableError(f"{_decoded(text)!r} is no address")
     address, length = found["address"], found["length"]
     if address == "*" and length is None:
@@ -272,7 +273,7 @@ def _note_ignored(section: Section, notes: list[str]) -> None:
 def findings(entries: Iterable[Entry]) -> list[str]:
     """Return a line for each problem that an admin should examine before the import. The lines show no secret.
 
-    Problems are weak secrets, duplicate names and networks, networks within others, ranges that can never learn
+    Problems are weak secrets, duplicate names and networks, networks within other networks, ranges that can never learn
     require_message_authenticator, and very wide ranges.
     """
     clients = list(entries)

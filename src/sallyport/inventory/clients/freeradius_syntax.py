@@ -70,11 +70,12 @@ class Line:
         self.at = len(self.text)
 
     def at_expansion(self) -> bool:
-        """Return whether an expansion (`%{` or a backquote) follows, which is a statement of its own."""
+        """Return whether an expansion (`%{` or a backquote) follows. It is a separate statement."""
         return self.text.startswith(("%{", "`"), self.at)
 
     def pull_token(self, *, name: bool) -> Token:
-        """Read the next operator, word or string. name: apply the escapes of names, not those of values.
+        """Read the next operator, word or string. name: whether to apply the escapes of names instead of those of
+        values.
 
         ClientsFileError: a quote is not closed.
         """
@@ -139,8 +140,8 @@ def _escaped(found: re.Match[str]) -> str:
 def lines(text: str, file: str) -> Iterator[Line]:
     """Yield the lines of a file, each with its continuations, without empty lines and comment lines.
 
-    A line is continued if its last octet is a backslash, except a comment line. After `"\\` the leading white space of
-    the next line is removed. ClientsFileError: a line is too long, or continued at the end of the file.
+    A line is continued if its last octet is a backslash. A comment line is never continued. After `"\\` the leading
+    white space of the next line is removed. ClientsFileError: a line is too long, or continued at the end of the file.
     """
     held, begun, tight = "", 0, False
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):

@@ -34,14 +34,15 @@ _UPDATES: Final = frozenset({"++", "+=", "-=", "^=", "!=", ">=", ">", "<=", "<",
 
 
 class _UnknownError(Exception):
-    """The reference cannot be resolved now; the message names it."""
+    """A reference cannot be resolved now; the message names it."""
 
 
 @dataclass(slots=True, eq=False)
 class Item:
     """The value of an item `name = value`; empty for an item without a value.
 
-    where: `file:line`. late: the item refers to an item below it. problem: why the value is unknown, else empty.
+    where: `file:line`. late: the item refers to an item below it. problem: the reason why the value is unknown, else
+    empty.
     """
 
     value: str
@@ -52,7 +53,8 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class Section:
-    """A section `kind label { ... }`. Of items with the same name the first counts; repeated: names of the others."""
+    """A section `kind label { ... }`. If several items have the same name, the first counts. repeated: the names of the
+    other items."""
 
     kind: str
     label: str | None
@@ -85,7 +87,7 @@ class Section:
         return self._firsts.get((kind, label))
 
     def find(self, name: str, top: "Section") -> Item | None:
-        """Return the item of a reference: `x` (in this section, else at the top), `.x`, `..x`, `kind.x`,
+        """Return the item of a reference: `x` (in this section, or else in the top section), `.x`, `..x`, `kind.x`,
         `kind[label].x`."""
         if "." not in name:
             return self.items.get(name) or top.items.get(name)
@@ -139,7 +141,7 @@ class Parser:
     def _load(self, path: Path, asked: str) -> tuple[tuple[int, int], str]:
         try:
             status = path.stat()
-            if not S_ISREG(status.st_mode):  # before open(), which blocks on a pipe
+            if not S_ISREG(status.st_mode):  # checked before open(), which would block on a pipe
                 raise ClientsFileError(f"{asked}: {path} is no file; to include a directory, end its name with /")
             with path.open("rb") as stream:
                 octets = stream.read(self._octets + 1)
@@ -166,7 +168,7 @@ class Parser:
             raise ClientsFileError(f"{what} contains a NUL octet; save it as text")
 
     def _statement(self, line: Line, here: Section, floor: Section) -> Section:
-        """Read one item, section head, section end or directive, and return the section that is open after it."""
+        """Read one item, section head, section end or directive. Return the section that is open after it."""
         self._statements -= 1
         if self._statements < 0:
             raise line.error(f"more than {self._max_statements} statements in all")
@@ -185,7 +187,7 @@ class Parser:
         return self._item_or_section(line, here, name.text)
 
     def _directive(self, line: Line, here: Section, name: str) -> None:
-        """Read $INCLUDE, $-INCLUDE or $TEMPLATE. As in FreeRADIUS, the line after the first word is ignored."""
+        """Read $INCLUDE, $-INCLUDE or $TEMPLATE. As in FreeRADIUS, the rest of the line after the name is ignored."""
         word = line.pull_word()
         line.end()
         if not word:
@@ -203,13 +205,14 @@ class Parser:
     def _include(self, line: Line, here: Section, word: str, *, optional: bool) -> None:
         """Read an included file, or the files of a directory if the name ends with a slash.
 
-        optional: a missing file is skipped; a missing directory is an error nevertheless.
+        optional: whether a missing file is skipped; a missing directory is always an error.
         """
         try:
             target = os.fsdecode(self._expanded(word, here, line.where).encode("latin-1"))
         except _UnknownError as unknown:
             raise line.error(str(unknown)) from None
-        # A path is relative to the including file; a path that begins with a reference, to the working directory.
+        # A path is relative to the including file. If it begins with a reference, it is relative to the working
+        # directory.
         path = Path(target) if word.startswith("$") else Path(line.file).parent / target
         if target.endswith("/"):
             self._directory(path, here, line)
@@ -217,7 +220,7 @@ class Parser:
             self._file(path, here, line.where)
 
     def _directory(self, path: Path, here: Section, line: Line) -> None:
-        """Read the files of a directory in the order of their names (FreeRADIUS reads them in the disk's order)."""
+        """Read the files of a directory in the order of their names (FreeRADIUS reads them in directory order)."""
         try:
             found = sorted(path.iterdir())
         except (OSError, ValueError) as error:

@@ -26,11 +26,11 @@ def operations(service: Clients, gate: Gate) -> Operations:
 
     @clients.post("/network_device/AddClient", roles=ADMINS)
     async def add_client(body: AddClient, caller: Caller) -> ClientAdded:
-        """Let an address or a range send requests to the RADIUS listeners. The secret is in this answer only.
+        """Allow an address or a range to send requests to the RADIUS listeners. Only this answer contains the secret.
 
-        An address that is in use is 409. If the installation has several tenants, a range wider than /24 (IPv6: /64)
-        is 403. So is a tlsName or tlsFingerprint of a certificate that the installation has not issued for this
-        tenant. The installation's administrator adds such clients on the command line.
+        409: the address is in use. 403: the installation has several tenants, and the range is wider than /24 (IPv6:
+        /64), or the tlsName or tlsFingerprint is not of a certificate that the installation has issued for this tenant.
+        The installation's administrator can add such clients on the command line.
         """
         client_id, secret = await service.add(
             caller.tenant_id,
@@ -71,7 +71,7 @@ def operations(service: Clients, gate: Gate) -> Operations:
         resets it.
 
         A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, requireMessageAuthenticator or
-        limitProxyState requires the role admin. Addresses and certificates are refused as AddClient refuses them.
+        limitProxyState requires the role admin. The rules of AddClient for addresses and certificates apply.
         """
         client = await service.update(
             caller.tenant_id,

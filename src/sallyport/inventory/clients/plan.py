@@ -1,7 +1,7 @@
 """The plan of an import: a step for each imported client, made before anything is changed.
 
 An imported client updates the tenant's client of the same name. A field that the import does not contain keeps its
-value: a product that the file does not name, domains that the command does not name.
+value, such as a product that the file does not name, or domains that the command does not name.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,8 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A client to import. network: with its prefix length. product, domain_ids: None if they stay unchanged."""
+    """A client to import. network: an address with its prefix length. product, domain_ids: None if they stay
+    unchanged."""
 
     name: str
     network: str
@@ -56,7 +57,7 @@ class Step:
     """The step for one imported client.
 
     client_id: the existing client of the same name. columns: new values by column. secret, domain_ids: None if they
-    stay unchanged. reason: why the client is refused.
+    stay unchanged. reason: the reason why the client cannot be imported.
     """
 
     wanted: Wanted
@@ -68,7 +69,7 @@ class Step:
     reason: str = ""
 
     def changes(self) -> list[str]:
-        """Return the names of the fields that change, as the command line shows them."""
+        """Return the names of the changed fields, in the form that the command line shows."""
         names = [name.replace("network", "address") for name in self.columns or {}]
         names += ["secret"] if self.secret is not None else []
         return names + (["domains"] if self.domain_ids is not None else [])
@@ -111,7 +112,7 @@ def _twice(wanted: Wanted, names: dict[str, Wanted], networks: dict[str, Wanted]
 
 
 def _refusal(wanted: Wanted, present: Present) -> str:
-    """Return why a client cannot be imported; empty if it can."""
+    """Return the reason why a client cannot be imported; empty if it can be imported."""
     try:
         _NAME.validate_python(wanted.name)
     except ValidationError:

@@ -58,7 +58,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The result of a change. name: the name before it. fields: [before, after] by the API's names, without secret."""
+    """The result of a change. name: the client's name before the change. fields: [before, after] of each changed field,
+    by the API's names, without the secret."""
 
     name: str
     fields: dict[str, JSON]
@@ -148,7 +149,7 @@ def _network(*, network: str) -> Network:
 def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at: int) -> list[int]:
     """Insert clients; return their ids. Conflict: a name, a network or a certificate is taken.
 
-    The function uses few statements, since no other transaction runs meanwhile. A secret is sealed under the id of its
+    The function uses few statements, since it blocks all other transactions. A secret is sealed under the id of its
     row, so a second statement writes it.
     """
     rows = [
@@ -219,7 +220,8 @@ def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row
 
 
 def _domains(tx: Tx, first: int, last: int) -> dict[int, list[int]]:
-    """Return the domain ids of clients in a range of ids, the default first; clients with all domains are absent."""
+    """Return the domain ids of the clients in a range of client ids, the default first. Clients with all domains are
+    absent."""
     domains: dict[int, list[int]] = {}
     for each in tx.all(
         _DomainOf,
@@ -247,7 +249,7 @@ def _add_domains(tx: Tx, domain_ids: Iterable[tuple[int, Sequence[int]]]) -> Non
 def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) -> list[Changed]:
     """Change a tenant's clients; return the result of each. Raises NotFound, Conflict.
 
-    The function does little for each client, since no other transaction runs meanwhile.
+    The function does little for each client, since it blocks all other transactions.
     """
     rows = _find(tx, tenant_id, [each.client_id for each in changes])
     domains = _domains(tx, min(rows, default=0), max(rows, default=0))
@@ -273,8 +275,8 @@ def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) 
 def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dict[str, JSON]:
     """Set columns of a client; return the fields of `Changed`.
 
-    A new value of a signature setting resets its learned state. A new address does not: an operator may change an
-    address, but only an admin may loosen the checks of signatures.
+    A new value of a signature setting resets its learned state. A new address does not reset it: an operator may change
+    an address, but only an admin may relax the checks of signatures.
     """
     if taken := _taken(tx, row.id, tenant_id, columns):
         raise Conflict(taken)

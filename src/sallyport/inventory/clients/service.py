@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 KEEP_S = 1.0
 LATCHES = 32
-"""Learned settings that one transaction writes, up to 0.15 ms each."""
+"""Maximum number of learned settings in one transaction; each takes up to 0.15 ms."""
 WIDEST: Final = {4: 24, 6: 64}
 """The shortest prefix that a tenant may register if the installation has several tenants."""
 CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issued.tenant_of_fingerprint}
@@ -228,12 +228,12 @@ class Clients:
     async def run(self) -> None:
         """Store learned settings once a second, until cancelled.
 
-        A batch each second is enough, and thousands of clients may learn at the same time after a start.
+        The settings are stored in batches, since thousands of clients may learn at the same time after a start.
         """
         await every(KEEP_S, self.keep_learned, failure="radius_client_latches_not_stored")
 
     async def keep_learned(self) -> None:
-        """Store learned settings, without a reload, since they apply in memory already.
+        """Store learned settings. No reload is needed, since they already apply in memory.
 
         StoreError: the settings stay in memory, and the next call stores them.
         """
@@ -241,7 +241,7 @@ class Clients:
             self._kept = []
         while self._learned:
             part, self._learned = self._learned[:LATCHES], self._learned[LATCHES:]
-            self._kept += part  # a reload that overlaps the write may miss it: `_carry_over` applies these again
+            self._kept += part  # a concurrent reload may miss this write: `_carry_over` applies these again
             try:
                 await self._configuration.store.write(partial(_keep, part=part, at=self._clock()))
             except StoreError:
@@ -262,7 +262,7 @@ class Clients:
         self._learned = [each for each in self._learned if each[0].id != client_id]
 
     async def unlatch(self, client: Client) -> None:
-        """Reset both learned settings of a client, which may learn them again. Raises NotFound."""
+        """Reset both learned settings of a client; the client may learn them again. Raises NotFound."""
         self._forget_learned(client.id)
         at = self._clock()
 

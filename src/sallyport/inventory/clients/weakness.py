@@ -1,4 +1,5 @@
-"""Weaknesses of RADIUS clients, as messages that show no secret. They are warnings: a weak client works."""
+"""Weaknesses of RADIUS clients, as messages that show no secret. They are only warnings: a client with weaknesses
+works."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from sallyport.base.addresses import Network
 
-if TYPE_CHECKING:  # not at run time: the command line uses this module for a clients.conf, without importing trio
+if TYPE_CHECKING:  # for types only: the command line uses this module for a clients.conf, without importing trio
     from sallyport.inventory.clients.client import Client
     from sallyport.inventory.clients.issued import Issued
 
@@ -29,7 +30,7 @@ def of_secret(secret: bytes) -> str:
 
 
 def of_width(network: Network) -> str:
-    """Return the weakness of a network's width; empty if there is none."""
+    """Return the weakness of a very wide network, as text; empty if there is none."""
     if network.prefixlen == 0:
         return "admits every address there is, and leaves other tenants none"
     return "a very wide range" if network.prefixlen <= WIDE[network.version] else ""
@@ -66,7 +67,7 @@ def of_certificate(client: Client, issued: Issued) -> list[str]:
 
 
 def enclosing(networks: Iterable[Network]) -> dict[Network, list[Network]]:
-    """Return each network that contains others, with the networks directly inside it, in the given order."""
+    """Return each network that contains others, with the networks directly inside it. The order is kept."""
     known = dict.fromkeys(networks)
     lengths = sorted({network.prefixlen for network in known}, reverse=True)
     found: dict[Network, list[Network]] = {}

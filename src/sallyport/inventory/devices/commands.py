@@ -4,7 +4,7 @@ from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON
 from sallyport.inventory.devices.service import Devices
 
-MOST = 10_000  # addresses that `sallyport doctor` examines
+MOST = 10_000  # maximum number of addresses that `sallyport doctor` examines
 
 
 class DomainOf(Arguments):

@@ -52,8 +52,8 @@ class Posture:
     def measure(self, known: Entry, now: float) -> None:
         """Update the measurements with a login that has waited. now: seconds of the monotonic clock.
 
-        The device has given up if it was silent for clearly longer than between its last two retransmissions. Only the
-        longest time until then is kept, since a user may also cancel earlier.
+        The device has given up if its last retransmission is clearly longer ago than its retransmission interval. Only
+        the longest time to give up is kept, since a user may also cancel earlier.
         """
         if known.gap <= 0:
             return
@@ -68,7 +68,7 @@ class Posture:
         return taken
 
     def put_back(self, taken: "Posture") -> None:
-        """Add counts that could not be written."""
+        """Add counts that `take` returned and that could not be written."""
         self.signed += taken.signed
         self.unsigned += taken.unsigned
         self.unsigned_proxied += taken.unsigned_proxied
@@ -80,8 +80,9 @@ class Posture:
 class Device:
     """A device in memory. Times are in microseconds.
 
-    id: None until its row is written. requests: number that is not in the store yet. registered: the product was
-    configured for the RADIUS client. gone: the device was deleted. tenant_id: tenant of its RADIUS client, `client`.
+    id: None until the device's row is written. requests: number of requests that are not in the store yet. registered:
+    the product was configured for the RADIUS client. gone: the device was deleted. tenant_id: tenant of its RADIUS
+    client, `client`.
     """
 
     domain_id: int
@@ -222,7 +223,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Forwarder:
-    """A source address and product of devices. devices: the number of devices with both."""
+    """A combination of source address and product. devices: the number of devices with this combination."""
 
     domain_id: int
     ip_address: str
@@ -234,7 +235,7 @@ class Forwarder:
 class DeviceQuery:
     """A selection of a domain's devices, and a page of it.
 
-    column, value: the field must equal the value, ignoring case. search: part of a name or an address.
+    column, value: the column must be equal to the value, ignoring case. search: part of a name or an address.
     """
 
     domain_id: int

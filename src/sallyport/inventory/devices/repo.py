@@ -1,7 +1,7 @@
 """SQL for devices, their posture, stations and history.
 
 The `..._key` columns hold case-folded text for comparisons. Addresses are stored in canonical form. The name of a
-device is its NAS-Identifier, else its product, so a search for a name compares both.
+device is its NAS-Identifier or, without one, its product. So a search for a name compares both columns.
 """
 
 import json
@@ -57,8 +57,8 @@ def _identity(device: Device | DeviceRow) -> dict[str, Value]:
 def register(tx: Tx, device: Device) -> bool:
     """Insert the row of a device, and return whether it was inserted.
 
-    Set `device.id`, also if the row exists already; None if the tenant has reached its limit. A device that was deleted
-    gets a new row, with `registrations` increased by one.
+    Set `device.id`, also if the row exists already. Set it to None if the tenant has reached its limit. The
+    `registrations` of the new row count the earlier deletions of the device.
     """
     device_id = tx.value(
         int,
@@ -88,7 +88,7 @@ def register(tx: Tx, device: Device) -> bool:
 
 
 def _recall(device: Device, row: DeviceRow) -> None:
-    """Copy from the row what the request did not show.
+    """Copy values from the row that the device in memory does not have yet.
 
     A product that was configured for the RADIUS client is not copied: its configuration may have changed.
     """
@@ -134,7 +134,7 @@ def flush(tx: Tx, device: Device, requests: int) -> bool:
 def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
     """Write the descriptive columns of a device.
 
-    The counts have no index and change more often, so `flush` writes them separately.
+    `flush` writes the counts separately: they have no index and change more often.
     """
     if row.device_type != device.device_type:
         _SEARCH.remove(tx, row.domain_id, [row.id])
@@ -222,15 +222,16 @@ def has_too_many_stations(tx: Tx, domain_id: int) -> bool:
 
 
 def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> None:
-    """Write many stations as `note_station` does, in two statements: the thread waits for the interpreter at each.
+    """Write many stations as `note_station` does, but in two statements: at each statement the thread waits for the
+    interpreter lock.
 
-    For a tenant near its limit, each station takes a statement of its own.
+    If a tenant is near its limit, each of its stations takes a separate statement.
     """
     ids = {f"id{number}": each for number, each in enumerate({station.device.id for station, _ in counted})}
     marks = ", ".join(f":{name}" for name in ids)
     too_many = exceeds("stations", "devices.domain_id", ":new")
     found = tx.rows(f"select id, {too_many} from devices where id in ({marks})", new=len(counted), **ids)
-    near_limit = {row[0]: bool(row[1]) for row in found}  # only devices that were not deleted meanwhile
+    near_limit = {row[0]: bool(row[1]) for row in found}  # by id, without devices that were deleted meanwhile
     merged: dict[tuple[int, int | None, str], tuple[int, Station, int]] = {}
     for station, requests in counted:
         key = (station.device.domain_id, station.device.id, station.name)
@@ -360,7 +361,7 @@ def stations(
 
 
 def _of(domain_id: int, device_id: int) -> tuple[str, dict[str, Value]]:
-    """Return the SQL condition for rows of a device, and its parameters. device_id: 0 for all of the domain."""
+    """Return the SQL condition for rows of a device, and its parameters. device_id: 0 for all devices of the domain."""
     where = "domain_id = :d and device_id = :device" if device_id else "domain_id = :d"
     return where, {"d": domain_id, "device": device_id}
 

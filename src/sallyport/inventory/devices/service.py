@@ -46,8 +46,8 @@ class Devices:
     async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
         """Return one page of a domain's devices and the number of all matches.
 
-        Unwritten counts in memory are added to the stored counts. A search or a filter compares stored values, so
-        changes in memory are written before it.
+        Unwritten counts in memory are added to the stored counts. A search or a filter compares stored values, so the
+        changes in memory are written first.
         """
         if query.search or query.column:
             await self._flush_or_log()
@@ -79,7 +79,8 @@ class Devices:
         return domain_id
 
     def _is_writing(self, rows: Sequence[DeviceRow]) -> bool:
-        """Return whether a flush is writing some of the rows, so that they may be old or new."""
+        """Return whether a flush is writing some of these rows. If so, they may already contain the flushed counts or
+        not."""
         ids = {device.id for device, _, _ in self._writing.devices}
         return bool(ids) and any(row.id in ids for row in rows)
 
@@ -149,7 +150,7 @@ class Devices:
             return {row.id for row in rows}
 
         stations = (repo.delete_stations,)
-        await in_slices(self._store, find, stations, lambda _tx, _rows: None)  # flushes may run meanwhile
+        await in_slices(self._store, find, stations, lambda _tx, _rows: None)  # meanwhile flushes may run
         async with self._changing:  # a flush between `in_slices` and `forget` would register the device again
             deleted = await in_slices(self._store, find, stations, end)
             self.sightings.forget(domain_id, deleted)
@@ -199,7 +200,7 @@ class Devices:
             log.warning("inventory_limit_reached", tenant=key[0], setting=f"limits.{refused.limit}")
 
     async def run(self) -> None:
-        """Flush once a second until cancelled, and once more then."""
+        """Flush once a second until cancelled, and then once more."""
         try:
             while True:
                 await trio.sleep(FLUSH_S)

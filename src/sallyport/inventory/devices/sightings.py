@@ -1,8 +1,8 @@
 """Active devices and stations in memory, and the functions that write their rows.
 
-The look-up of a known device takes one dictionary access. The product of a device is determined when it is new, when
-its RADIUS client changes, and once a minute. The next flush writes the counts to the store. The memory is bounded, with
-a share for each tenant; an evicted device is read from the store again.
+The look-up of a known device takes one dictionary access. The product of a device is determined when the device is new,
+when its RADIUS client changes, and once a minute. The next flush writes the counts to the store. The number of devices
+in memory is limited, with a share for each tenant. If a device is evicted, its row is read from the store again.
 """
 
 import json
@@ -25,7 +25,7 @@ LOOK_AGAIN_US = 60 * SECOND
 MAX_DEVICES = 65_536
 MAX_STATIONS = 131_072
 DEVICES, STATIONS = 16, 64
-"""Maximum rows in one transaction, so that decisions can use the store between two transactions."""
+"""Maximum rows in one transaction, so that decisions can be written between two transactions."""
 
 DeviceKey = tuple[int, str, bytes | None, bytes | None, bytes | None]
 Identity = tuple[int, str, str, str]
@@ -34,7 +34,11 @@ Identity = tuple[int, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Unwritten counts of devices and stations: requests and postures."""
+    """Counts that are not in the store yet.
+
+    devices: each device with its number of requests and its posture. stations: each station with its number of
+    requests.
+    """
 
     devices: list[tuple[Device, int, Posture]]
     stations: list[tuple[Station, int]]
@@ -67,7 +71,8 @@ class Sightings:
         self._changed_stations: dict[Station, None] = {}
 
     def device(self, request: Request, source: str, client: Client, domain_id: int, at: int) -> Device:
-        """Count an authentic request, and return its device; a new device has no id yet. at: microseconds."""
+        """Count an authentic request, and return the device that sent it; a new device has no id yet. at:
+        microseconds."""
         first = request.first
         key = (domain_id, source, first.get(NAS_IP_ADDRESS), first.get(NAS_IPV6_ADDRESS), first.get(NAS_IDENTIFIER))
         device = self._devices.get(key)
@@ -113,7 +118,7 @@ class Sightings:
         return self._changed_devices.get(identity, ())
 
     def take_changes(self) -> Iterator[Changes]:
-        """Yield the changes up to the call, in parts that take about the same time to write.
+        """Yield the changes that exist at the call, in parts that take about the same time to write.
 
         The counts of a part are reset when it is yielded. Devices without a row, and the stations behind them, keep
         their counts until the device has a row.
@@ -125,7 +130,7 @@ class Sightings:
         for at in range(0, len(stations), STATIONS):
             changes = Changes([], [])
             for station in stations[at : at + STATIONS]:
-                if station in self._changed_stations:  # unless `forget` has removed it meanwhile
+                if station in self._changed_stations:  # else `forget` has removed it meanwhile
                     del self._changed_stations[station]
                     changes.stations.append((station, station.requests))
                     station.requests = 0
@@ -160,7 +165,7 @@ class Sightings:
             station.requests += requests
 
     def set_aside(self, device: Device, station: Station | None) -> None:
-        """Drop the counts of a device that got no row, and of the station behind it."""
+        """Drop the counts of a device that got no row, and the counts of the station behind it."""
         self._drop(device)
         device.requests = 0
         if station is not None:
@@ -201,7 +206,7 @@ def _identity(device: Device) -> Identity:
 
 
 def new_device(request: Request, source: str, domain_id: int, at: int) -> Device:
-    """Return a new device from its first request. at: microseconds.
+    """Return a new device with the values of its first request. at: microseconds.
 
     For a request that is not authentic, the device is used in its event only.
     """
@@ -211,7 +216,8 @@ def new_device(request: Request, source: str, domain_id: int, at: int) -> Device
 
 
 def find_product(device: Device, request: Request, client: Client, at: int) -> None:
-    """Set the product of a device: the product of its RADIUS client, else by evidence, else the former product.
+    """Set the product of a device: the configured product of its RADIUS client, else the product that the request
+    shows, else the former product.
 
     A former product that was configured for the RADIUS client is not kept.
     """
@@ -250,7 +256,7 @@ def _evidence(finding: Finding | None) -> object:
 def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
     """Add counts to the rows of devices and stations.
 
-    A device that another node deleted registers again. Return these devices, registered or refused.
+    A device that another node deleted registers again. Return the results for these devices.
     """
     back: list[Registered | Refused] = []
     for device, requests, taken in changes.devices:
@@ -271,7 +277,7 @@ def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
 def write_first_sighting(tx: Tx, device: Device, station: Station | None) -> list[Registered | Refused]:
     """Write the missing rows of a device and its station in the transaction of a decision.
 
-    Return registrations and refusals. A station that got no row is tried again with each flush.
+    Return registrations and refusals. If a station got no row, each later flush tries again.
     """
     sightings: list[Registered | Refused] = []
     if device.id is None and repo.register(tx, device):

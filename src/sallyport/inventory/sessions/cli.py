@@ -108,11 +108,11 @@ def change(line: CommandLine, *, session_id: int, pairs: tuple[str, ...], form: 
 
 
 def _print_results(line: CommandLine, asked: Row, form: Form | None) -> None:
-    """Print the results. StartError: a device refused or did not answer."""
+    """Print the results. StartError: a device refused a request or did not answer."""
     results = entries(asked["results"])
     line.print_rows(results, RESULTS, form)
     if asked["more"]:
-        line.note("further sessions are live: ask again")
+        line.note("more sessions are live: run the command again")
     failed = sum(each["outcome"] != "ack" for each in results)
     if failed:
         raise StartError(f"{failed} of {counted(len(results), 'session')} not done")
@@ -123,7 +123,7 @@ def _domain_of(line: CommandLine, session_id: int | None) -> str:
 
 
 def _sessions(line: CommandLine, domain: Row, *, live: bool, user: str) -> Iterator[Row]:
-    """Yield the sessions of a domain, each once: a new session shifts the pages, which then repeat an entry."""
+    """Yield each session of a domain once. A new session shifts the pages, so an entry may occur on two pages."""
     body: Row = {"live": live or None, "userName": user}
     last: int | None = None
     for each in line.listed("/network_device/ListSessions", "sessions", body, domain=str(domain["domainId"])):

@@ -1,10 +1,11 @@
 """SQL for sessions.
 
-A transaction reads the sessions of its records and writes them back, 64 in a statement. Of the indexed columns, an
-update contains only those that have changed, since SQLite rewrites the index of each column in an update. So new
-counters of a live session write no index.
+A transaction reads the sessions of its records and writes them back, up to 64 in a statement. An update contains an
+indexed column only if its value has changed, since SQLite rewrites the index of each column in an update. So an update
+of the counters of a live session writes no index.
 
-A page is selected by ids, newest first. The indexes separate live, stopped and lost sessions; the query merges them.
+A query for a page selects ids first, newest first. The indexes separate live, stopped and lost sessions, so the query
+merges the three.
 """
 
 from collections import Counter
@@ -21,13 +22,13 @@ from sallyport.store.model import Tx, Value, without_case
 T = TypeVar("T")
 
 COUNTER = "sessions."
-"""Prefix of the counter names; a name is the prefix and a state."""
+"""Prefix of the counter names. The rest of a name is a state."""
 Key = tuple[int, bytes]
-"""A device's id and an Acct-Session-Id."""
+"""The id of a device, and an Acct-Session-Id."""
 FOREVER = 2**63 - 1
 DAY_US = 86_400_000_000
 LONGEST = 64  # maximum sessions in a statement
-AT_ONCE = 32  # sessions that end in the transaction of an Accounting-On or -Off record; others end later
+AT_ONCE = 32  # maximum sessions that end in the transaction of an Accounting-On or -Off; the rest end later
 
 _PLAIN = ("started", "first_seen", "updated", "stopped", "state", "terminate_cause", "records", "recent", "follows")
 _COLUMNS = ("domain_id", "device_id", "acct_session_id", "newest", *FACTS, *COUNTS, *_PLAIN)
@@ -50,7 +51,7 @@ def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
 
 
 def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split items into parts of few different sizes.
+    """Split items into parts, using only a few different sizes.
 
     Few sizes mean few different statements, which stay prepared: preparing a statement takes as long as running it.
     """
@@ -111,7 +112,8 @@ def _update(moved: tuple[str, ...]) -> str:
 
 
 def put(tx: Tx, sessions: Iterable[Session]) -> None:
-    """Write sessions, each the newest with its Acct-Session-Id, and update the counters."""
+    """Write sessions, and update the counters. Each session must be the newest one of its device with its
+    Acct-Session-Id."""
     groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
     totals: Counter[tuple[int, SessionState]] = Counter()
     for session in sessions:
@@ -132,7 +134,7 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
 
 
 def supersede(tx: Tx, session: Session) -> None:
-    """Write a session, and mark that another session has its Acct-Session-Id from now on."""
+    """Write a session, and mark it as no longer the newest: a new session has the same Acct-Session-Id."""
     put(tx, [session])
     tx.execute(
         "update sessions set newest = 0 where device_id = :device and acct_session_id = :session and newest = 1",
@@ -170,7 +172,7 @@ def restart(tx: Tx, begun: Restart) -> None:
 
 
 def restarts(tx: Tx) -> list[Restart]:
-    """Return the stored restarts, whose remaining sessions have not ended yet."""
+    """Return the stored restarts: those for which not all sessions were examined yet."""
     return tx.all(Restart, "select device_id, domain_id, at, after from device_restarts order by device_id limit 1000")
 
 
@@ -210,7 +212,8 @@ _SILENT = (
     "state = 'live' and updated < :now - :day "
     "and updated < :now - 3 * (updated - first_seen) / (case when records > 2 then records - 1 else 1 end)"
 )
-"""SQL condition for silent sessions: no record for a day, and for three times the interval of the records."""
+"""SQL condition for silent sessions: no record for a day, and for three times the average interval of the session's
+records."""
 
 
 def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
@@ -226,7 +229,8 @@ def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
 
 
 def end_silent(tx: Tx, domain_id: int, ids: list[int], now: int) -> int:
-    """End the sessions that are still silent, and return their number. A session ends at its last record."""
+    """End the sessions that are still silent, and return their number. The end of such a session is the time of its
+    last record."""
     sql = f"update sessions set state = 'lost', stopped = updated where id = :id and {_SILENT}"
     count = sum(tx.execute(sql, id=each, now=now, day=DAY_US) for each in ids)
     _lost(tx, domain_id, count)
@@ -300,7 +304,7 @@ class SessionQuery:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the query selects by state alone, so that counters give the number of matches."""
+        """Whether the query selects by state alone. Then the counters have the number of matches."""
         return not any((self.device_id, self.user_name, self.since, self.until != FOREVER, self.search))
 
     @property
@@ -325,7 +329,7 @@ def domain_of(tx: Tx, session_id: int) -> int | None:
 def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
     """Return one page of sessions, newest first, and the number of all matches.
 
-    The device fields of a deleted device come from its history.
+    If the device was deleted, its fields are taken from the device history.
     """
     ids, parameters = _ids(query)
     past = "select {} from device_history where domain_id = sessions.domain_id and device_id = sessions.device_id"
@@ -362,7 +366,7 @@ def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
     if query.since or query.until != FOREVER:
         where = f"{where} and started >= :since and started < :until"
         parameters |= {"since": query.since, "until": query.until}
-    if narrow:  # coalesce() hides the index of the state: the index of the user or the time is better
+    if narrow:  # coalesce() prevents the use of the index on states: those on users and times are faster
         if query.live is not None:
             where = f"{where} and coalesce(state, '') {'=' if query.live else '<>'} '{SessionState.LIVE}'"
         return f"select id from sessions where {where}", parameters

@@ -58,8 +58,8 @@ START, STOP, INTERIM, ON, OFF = Status
 OF_SESSION: Final = frozenset({START, STOP, INTERIM})
 OF_DEVICE: Final = frozenset({ON, OFF})
 LONGEST_DELAY_S: Final = 7 * 86_400
-EARLIEST_US: Final = 86_400 * SECOND  # an Event-Timestamp may be this much earlier than the time of sending
-LATEST_US: Final = 300 * SECOND  # and this much later, since clocks differ
+EARLIEST_US: Final = 86_400 * SECOND  # maximum time by which an Event-Timestamp may precede the sending
+LATEST_US: Final = 300 * SECOND  # maximum time by which it may follow the sending, since clocks differ
 MOST: Final = 2**63 - 1
 PASSING: Final = frozenset({ACCT_DELAY_TIME, EVENT_TIMESTAMP, PROXY_STATE, MESSAGE_AUTHENTICATOR})
 """Attributes that may change when a record is sent again or through another proxy; the digest ignores them."""
@@ -83,8 +83,8 @@ class Report:
     """The values of one accounting record. Times are in microseconds.
 
     status: 0 if absent or malformed. at: time of the event. begun: latest possible begin of the session. session_id:
-    empty for a record without a session. tells_time: the record has an Acct-Session-Time. user, station: empty if
-    absent. cause: Acct-Terminate-Cause. digest: the same if the record is sent again.
+    empty for a record without a session. tells_time: whether the record has an Acct-Session-Time. user, station: empty
+    if absent. cause: Acct-Terminate-Cause. digest: equal for copies of a record that is sent again.
     """
 
     __slots__ = (

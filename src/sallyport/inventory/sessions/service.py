@@ -21,7 +21,7 @@ from sallyport.store.model import Store, Tx
 COUNT_S = 5.0
 SILENT_S = 600.0
 SHORT_READ = 100  # maximum rows of a page that is read on the event loop
-CHUNK = 500  # sessions that end in one transaction
+CHUNK = 500  # maximum sessions that end in one transaction
 _LABELS: Final[dict[int, str]] = {
     Status.START: "start",
     Status.STOP: "stop",
@@ -59,7 +59,7 @@ class Record(NamedTuple):
 def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
     """Update sessions in the transaction of the accounting records.
 
-    Return for each record whether to store it: False for a retransmission, which its session has counted before.
+    Return for each record whether to store it: False for a retransmission of a record that its session has counted.
     """
     fresh: list[bool] = []
     for ends_all, group in groupby(records, key=lambda record: record.ends_all):
@@ -145,12 +145,13 @@ class Sessions:
                 await self._store.write(partial(repo.end_more, begun=each, limit=CHUNK))
 
     async def run(self) -> None:
-        """Count live sessions for the metrics, and end sessions that are silent or of restarted devices.
+        """Count live sessions for the metrics, until cancelled."""
+        await every(COUNT_S, self._count, failure="session_count_failed")
 
-        It runs until cancelled.
-        """
+    async def end(self) -> None:
+        """End sessions that are silent or of restarted devices, until cancelled. Two nodes that do it at the same time
+        end each session once."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(partial(every, COUNT_S, self._count, failure="session_count_failed"))
             nursery.start_soon(partial(every, COUNT_S, self.end_restarted, failure="restarted_sessions_not_ended"))
             nursery.start_soon(partial(every, SILENT_S, self._end_silent, failure="silent_sessions_not_ended"))
 

@@ -1,4 +1,4 @@
-"""A session, and its update by a record, with the same result in any order of arrival."""
+"""A session, and its update by a record. The result does not depend on the order of arrival."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -55,7 +55,7 @@ class Session:
     def __init__(
         self, domain_id: int, device_id: int, acct_session_id: bytes, *, started: int, follows: bool = False
     ) -> None:
-        """Make a session without a record."""
+        """Create a session without a record."""
         self.domain_id = domain_id
         self.device_id = device_id
         self.acct_session_id = acct_session_id
@@ -97,7 +97,7 @@ class Session:
                 self.updated = max(self.updated, report.at)
             return False
         if self.follows and report.at < self.started - SECOND:
-            return True  # a late record of the previous session
+            return True  # a late record of the former session with this id
         self.recent = self.recent[-DIGEST * (REMEMBERED - 1) :] + report.digest
         self.records += 1
         newer, older = (report.facts, self.facts) if report.at >= self.updated else (self.facts, report.facts)
@@ -121,7 +121,8 @@ class Session:
             self.state, self.stopped = LOST, self.updated
 
     def _stop(self, report: Report) -> None:
-        """Apply a reported end. The latest of several counts; a reported end replaces the end of a lost session."""
+        """Apply a reported end. If several ends are reported, the latest counts. A reported end replaces the end of a
+        lost session."""
         if self.state is not STOPPED or self.stopped is None or report.at >= self.stopped:
             self.state, self.stopped, self.cause = STOPPED, report.at, report.cause
 
@@ -133,6 +134,6 @@ class Session:
         return at >= 0
 
     def _differs(self, report: Report, fact: int) -> bool:
-        """Return whether session and report have different values of a fact; False if one lacks it."""
+        """Return whether session and report have different values of a fact; False if one of them has no value."""
         known, reported = self.facts[fact], report.facts[fact]
         return known is not None and reported is not None and known != reported

@@ -19,15 +19,16 @@ from sallyport.radius.eap.model import Check
 from sallyport.radius.packet import as_text
 
 LOG_INTERVAL_S: Final = 1.0
-"""Seconds between two log lines, so that thousands of abandoned conversations do not fill the log."""
+"""Minimum time between two log lines in seconds, so that thousands of abandoned conversations do not flood the log."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class InnerSecondFactor:
-    """The result of a second factor inside EAP. reason: None if none was asked for. refusal: the decision, if it is
-    refused. session: of the challenge that asks for a code with `prompt`."""
+    """The result of a second factor inside EAP. reason: the result; None if no second factor was asked for. refusal:
+    the decision, if the login is refused. session: the challenge that asks for a code, with the text `prompt`; None if
+    there is none."""
 
     reason: Reason | None = None
     refusal: Decision | None = None
@@ -37,11 +38,11 @@ class InnerSecondFactor:
 
 @dataclass(frozen=True, slots=True)
 class EapResult:
-    """The end of a login by EAP.
+    """The result of a login by EAP.
 
-    first: the first factor's result. second: that of the second factor, if it was asked for inside. refusal: the
-    decision, if the second factor refused the login. by_address: whether a station has shown its address. stamp: of the
-    right password.
+    first: the result of the first factor. second: the result of the second factor, if it was asked for inside EAP, else
+    None. refusal: the decision, if the second factor refused the login. by_address: whether it is a station that is
+    admitted by its MAC address. stamp: see `verifiers.Finding`.
     """
 
     first: Reason
@@ -55,10 +56,11 @@ class EapResult:
 class EapLogin:
     """A conversation and the state of its login.
 
-    scope: the domain and first factor of its users. client: the RADIUS client that forwards it. refused: the result of
-    a refused login. decided: whether its decision was made; the rounds until EAP-Failure then add nothing. named_by:
-    see `Login`. found, code, stamp: of the first factor. session: of the challenge that the user answers next. second:
-    the result of the second factor.
+    scope: the domain and first factor of its users. client: the name of the RADIUS client. user: the inner name without
+    its realm; empty if it is not known yet. refused: the result of a refused login. decided: whether the refusal was
+    returned; the further rounds until EAP-Failure are not recorded. named_by: see `Login`. found, code, stamp: from the
+    first factor, see `verifiers.Finding`. session: the challenge that the user answers next. second: the result of the
+    second factor.
     """
 
     conversation: Conversation
@@ -78,7 +80,7 @@ class EapLogin:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question whose answer needs a look-up. state: names the conversation."""
+    """A question whose answer needs a look-up. state: the State of the conversation."""
 
     eap: EapLogin
     state: bytes
@@ -86,7 +88,7 @@ class OpenQuestion:
 
 
 class Unfinished:
-    """Logs abandoned conversations. now: seconds of a monotonic clock."""
+    """The log of abandoned conversations. now: returns seconds of a monotonic clock."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -94,7 +96,7 @@ class Unfinished:
         self._suppressed = 0
 
     def note(self, eap: EapLogin) -> None:
-        """Log a conversation whose client has stopped answering, unless it was decided before."""
+        """Log a conversation whose client has stopped answering, unless the login was refused before."""
         conversation = eap.conversation
         if not conversation.waits_for_client or eap.refused is not None:
             return

@@ -1,10 +1,10 @@
-"""The method by which a station logged in last.
+"""The methods by which stations logged in last.
 
-The station is offered that method first. This saves the round in which it asks for another method (RFC 3748 section
-5.3.1), a fourth of a login that resumes a session.
+A station is offered its last method first. This saves the round in which it asks for another method (RFC 3748 section
+5.3.1), which is one of four rounds if a session is resumed.
 
-Only methods in TLS are remembered. Otherwise an attacker that knows a station's address could log in as another user by
-a weaker method, and the station would then be asked for its own user's password by that method.
+Only methods in TLS are stored. Otherwise an attacker that knows a station's address could log in as another user by a
+weaker method. The station would then be offered that method first, and would use it for its own user's password.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ _ORDERS: Final[Mapping[int, tuple[int, ...]]] = {
 
 
 class PreferredMethods:
-    """The methods of stations that do not use the first one of `ORDER`. most: the number of stations that are kept, a
-    share of them for each tenant; the station whose login is oldest is removed first."""
+    """The methods of stations that use another method than the first in `ORDER`. most: the maximum number of stations;
+    each tenant has a share. The station with the oldest login is removed first."""
 
     def __init__(self, most: int = MOST) -> None:
         self._kinds = BoundedMap[tuple[str, bytes], int](most)
@@ -31,13 +31,13 @@ class PreferredMethods:
         return len(self._kinds)
 
     def order(self, scope: str, station: bytes) -> tuple[int, ...]:
-        """Return the order in which methods are offered to a station. scope: the scope of the users. station: its
+        """Return the order in which methods are offered to a station. scope: the scope of the user names. station: the
         Calling-Station-Id; empty if unknown."""
         kind = self._kinds.get((scope, station))
         return ORDER if kind is None else _ORDERS[kind]
 
     def note(self, scope: str, station: bytes, kind: int, tenant_id: int) -> None:
-        """Remember the method by which a station has logged in. kind: the method's Type."""
+        """Store the method by which a station has logged in. kind: the EAP Type of the method."""
         key = scope, station
         if station and kind in _ORDERS:
             self._kinds.put(key, kind, tenant_id)

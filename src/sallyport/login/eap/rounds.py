@@ -1,4 +1,4 @@
-"""Rounds of EAP on their way through the steps of a login: the decision at the end of a conversation."""
+"""Rounds of EAP, and the decision at the end of a conversation by the steps of the pipeline."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 
 class Rounds:
-    """The logins whose EAP ends here. steps: the steps of every login."""
+    """The logins whose EAP terminates in this service. steps: the pipeline."""
 
     def __init__(self, steps: Pipeline) -> None:
         self._steps = steps
         self._eap = Eap(steps, self._ask_inside)
 
     def converse(self, login: Login) -> Decision | None:
-        """Continue with a round of EAP that `begin` has left, if it needs no wait. None: call `check`. Raises
+        """Continue with a round of EAP that `begin` did not decide. None: it needs to wait, so call `check`. Raises
         PacketError."""
         domain = login.domain
         if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
             return None
-        station = None if STATE in login.request.first else self.station(login, domain)  # how it began is known
+        station = None if STATE in login.request.first else self.station(login, domain)  # the first round decided it
         result = self._eap.receive(login, domain, station)
         if isinstance(result, OpenQuestion):
             login.continuation = partial(self._answer, login, domain, result)
@@ -55,7 +55,7 @@ class Rounds:
         return self._come_to(login, domain, result, user)
 
     def station(self, login: Login, domain: Domain) -> Station | None:
-        """Return the station of a login by EAP that the domain accepts by its address."""
+        """Return the station of a login by EAP that may be admitted by its MAC address; None for other logins."""
         bypass = self._steps.bypass
         key = bypass.admits_by_eap(login, domain.id) if login.method == Method.EAP else ""
         if not key:
@@ -64,7 +64,7 @@ class Rounds:
         return Station(written, partial(bypass.has, domain.id, key))
 
     def serves(self, login: Login, domain: Domain) -> bool:
-        """Return whether a login is a conversation that ends here."""
+        """Return whether a login uses EAP that terminates in this service."""
         return login.method == Method.EAP and (
             self._eap.serves(domain) or bool(self._steps.bypass.admits_by_eap(login, domain.id))
         )
@@ -75,7 +75,7 @@ class Rounds:
         return ROUND if result is None else await self._conclude(login, domain, result)
 
     async def _conclude(self, login: Login, domain: Domain, result: EapResult) -> Decision | None:
-        """Decide at the end of a conversation. Look up the user, unless it is in memory."""
+        """Decide at the end of a conversation, after looking up the user."""
         await self._steps.recall(login, domain)
         if result.second is not None and result.refusal is None:
             fresh = self._steps.fresh(domain)
@@ -89,7 +89,8 @@ class Rounds:
         return self._come_to(login, domain, result, user)
 
     def _come_to(self, login: Login, domain: Domain, result: EapResult, user: User | None) -> Decision | None:
-        """Decide at the end of a conversation. user: the present state, since the conversation took a while."""
+        """Decide at the end of a conversation. user: the present state of the user, which may have changed during the
+        conversation."""
         fresh = self._steps.fresh(domain)
         if result.by_address:
             return self._steps.admit_station(login, fresh)
@@ -104,8 +105,8 @@ class Rounds:
     async def _ask_inside(
         self, login: Login, domain: Domain, session: Session | None, code: Code
     ) -> InnerSecondFactor | None:
-        """Ask for the second factor of a login that has passed the first one inside EAP, if it needs one. session: of
-        the answered challenge, if any. None: a newer request of the same login replaced it."""
+        """Ask for the second factor inside EAP, if the login needs one. The login has passed its first factor. session:
+        the challenge that the code answers, if any. None: a newer request of the same login replaced this one."""
         fresh = self._steps.fresh(domain)
         await self._steps.recall(login, fresh)
         if session is not None:
@@ -119,7 +120,7 @@ class Rounds:
             return None
         if result.session is not None and not result.wrong_code:
             return InnerSecondFactor(session=result.session, prompt=result.text)
-        # A wrong code ends the login: another try is another login, which counts.
+        # A wrong code ends the login, so that each further try is a login that lock-outs count.
         reason = Reason.WRONG_CODE if result.wrong_code else result.reason
         decision = decide(PASSED, Action.MFA_REQUIRED, reason, fresh.mode, fresh.fallback)
         return InnerSecondFactor(reason, None if decision.applied is Verdict.ACCEPT else decision)

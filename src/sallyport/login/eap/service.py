@@ -1,4 +1,4 @@
-"""Access-Requests that carry EAP: from the octets of a request to the result of the login."""
+"""The service for Access-Requests with EAP: it continues a login's conversation, and returns the login's result."""
 
 from __future__ import annotations
 
@@ -53,10 +53,11 @@ if TYPE_CHECKING:
 
 SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
 MOST_OFFERS: Final = 1024
-"""Offers in memory: one for each domain and Framed-MTU."""
+"""Maximum number of cached offers. There is one for each domain and Framed-MTU."""
 LARGEST: Final = 1300
-"""Most octets of an EAP packet for a NAS that sends Framed-MTU. With the headers of RADIUS, UDP and IP it has less than
-1400 octets, which pass through most tunnels. A chain of two certificates with 2048-bit keys then takes two packets."""
+"""Maximum length of an EAP packet in octets for a NAS that sends Framed-MTU. With the headers of RADIUS, UDP and IP it
+has less than 1400 octets, which most tunnels can carry. A chain of two certificates with 2048-bit keys then takes two
+packets."""
 _UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
 _REASONS: Final[Mapping[Failure | None, Reason]] = {
     Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
@@ -66,9 +67,8 @@ log = structlog.get_logger()
 
 
 class Eap:
-    """EAP for all domains. steps: of every login. ask: the second factor of a login that has passed the first one,
-    given the challenge that is answered, if any, and the code; None: a newer request of the same login took its place.
-    now: seconds of a monotonic clock.
+    """EAP for all domains. steps: the pipeline. ask: asks for the second factor, see `Rounds._ask_inside`. now: returns
+    seconds of a monotonic clock.
     """
 
     def __init__(
@@ -88,17 +88,17 @@ class Eap:
         self._offers = BoundedMap[Terms, Offers](MOST_OFFERS)
 
     def serves(self, domain: Domain) -> bool:
-        """Return whether a domain's EAP ends here."""
+        """Return whether a domain's EAP terminates in this service."""
         return domain.first_factor in SERVED
 
     def receive(self, login: Login, domain: Domain, station: Station | None = None) -> EapResult | OpenQuestion | None:
-        """Continue the conversation that a request is part of, or begin one, without waiting. station: begin it with a
-        station that is admitted by its address.
+        """Continue the conversation of a request, or begin one, without waiting. station: the station for a new
+        conversation, if it may be admitted by its MAC address.
 
-        Returns an EapResult when the login is decided; if it is refused, `login.found` may still have a challenge, with
-        which EAP ends in its own way. Returns None when nothing is decided: `login.found` has a challenge, or the
-        refusal that was decided before. Returns an OpenQuestion for `answer`. Raises PacketError if the request does
-        not answer the last challenge.
+        Returns an EapResult if this round decides the login. If the login is refused, `login.found` may still contain a
+        challenge, since EAP ends with further rounds. Returns None if this round decides nothing: `login.found`
+        contains a challenge, or the attributes of an earlier refusal. Returns an OpenQuestion if `answer` must be
+        called. PacketError: the request does not answer the last challenge.
         """
         eap, state = self._conversation(login, domain, station)
         if isinstance(eap, Reason):
@@ -119,8 +119,8 @@ class Eap:
         )
 
     async def answer(self, login: Login, domain: Domain, question: OpenQuestion) -> EapResult | None:
-        """Look up the answer to a question, and continue. The result is as in `receive`. Raises StoreError,
-        SecretError."""
+        """Look up the answer to a question, and continue. Returns an EapResult or None, see `receive`. Raises
+        StoreError, SecretError."""
         eap = question.eap
         outcome: Outcome = question.check
         with self._answering(login, question.state):
@@ -131,7 +131,7 @@ class Eap:
 
     @contextmanager
     def _answering(self, login: Login, state: bytes) -> Iterator[None]:
-        """End a conversation whose question has failed, since no answer will follow."""
+        """Remove the conversation if the block fails, since the question will get no answer."""
         try:
             yield
         except BaseException:
@@ -153,7 +153,7 @@ class Eap:
         return eap, self._logins.add(login.client.tenant_id, login.client.id, eap, now=now)
 
     def _offered(self, terms: Terms) -> Offers:
-        """Return the offered methods; they are computed once for each set of conditions."""
+        """Return the offered methods; they are cached by their conditions."""
         found = self._offers.get(terms)
         if found is None:
             found = offers(terms)
@@ -176,7 +176,8 @@ class Eap:
         )
 
     def _tls(self) -> TlsServer | None:
-        """Return the server with the present certificate. If it cannot be used, the former one stays."""
+        """Return the TLS server with the present certificate. If that cannot be used, the previous server remains in
+        use."""
         credentials = self._steps.credentials()
         if credentials is not self._loaded:
             self._loaded = credentials
@@ -188,7 +189,7 @@ class Eap:
         return self._server
 
     def _verdict_at_once(self, login: Login, eap: EapLogin, check: Check, domain: Domain) -> Verdict | None:
-        """Return the answer to a question if it needs no wait."""
+        """Return the verdict on a question; None if it needs to wait."""
         question = check.question
         if isinstance(question, Password) and (question.step or question.prompts):
             return None
@@ -215,7 +216,7 @@ class Eap:
         return verdict
 
     def _name(self, login: Login, domain: Domain, eap: EapLogin, question: Question) -> str:
-        """Return the user of a question; empty if the user is not one of the domain's."""
+        """Return the user's name in a question without its realm; empty if the realm is not one of the domain's."""
         login.method = f"eap-{eap.conversation.method}"
         eap.named_by = question.by if isinstance(question, Certificate) else None
         name = principal(login, domain, self._steps.domains.value, question.user, eap.named_by)
@@ -226,7 +227,7 @@ class Eap:
     def _refused(
         self, login: Login, domain: Domain, verifier: Verifier, name: str, question: Question
     ) -> Finding | None:
-        """Return the refusal of a login whose question needs no answer, or None."""
+        """Return the refusal of a login without a check of the credentials, or None if they must be checked."""
         if isinstance(question, Certificate):
             owner = self._steps.certificate_tenant(question.fingerprint)
             if owner not in {None, domain.tenant_id}:
@@ -243,7 +244,7 @@ class Eap:
 
     def _judge(self, login: Login, eap: EapLogin, question: Question, finding: Finding) -> Verdict:
         if isinstance(question, Resumed) and (finding.reason is not Reason.NONE or finding.stamp != question.stamp):
-            eap.user = ""  # the client of the session logs in from the start, as any user
+            eap.user = ""  # the client does a full login, possibly as another user
             return Verdict(False)
         if finding.reason is not Reason.NONE:
             eap.refused = EapResult(finding.reason)
@@ -253,7 +254,7 @@ class Eap:
         return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed, stamp=eap.stamp)
 
     async def _second_factor(self, login: Login, domain: Domain, eap: EapLogin, code: Code) -> Verdict:
-        """Ask for the second factor inside EAP. Return the verdict with which the EAP method continues."""
+        """Ask for the second factor inside EAP, and return the verdict for the EAP method."""
         second = await self._ask(login, domain, eap.session, code)
         if second is None:
             raise PacketError("a newer request of the same login", "duplicate")
@@ -285,7 +286,7 @@ class Eap:
             login.code = eap.code
             accept = _accept(login, outcome) + eap.found.accept
             login.found = Found(accept=accept, groups=eap.found.groups, ous=eap.found.ous)
-            if eap.second is not None:  # one approval is one Accept: a repeated last response gets none
+            if eap.second is not None:  # each approval admits one login: a repeated last response gets no Access-Accept
                 self._logins.end(state)
             by_address = isinstance(eap.verifier, Station)
             return EapResult(Reason.NONE, eap.second, by_address=by_address, stamp=eap.stamp)
@@ -314,8 +315,8 @@ def _server(credentials: Credentials) -> TlsServer:
 
 
 def _scope(domain: Domain) -> str:
-    """Return the scope of the users of a conversation or a resumed session. With another first factor, the same name is
-    another person."""
+    """Return the scope of user names in a conversation or a resumed session. With another first factor, the same name
+    may belong to another person."""
     return f"{domain.id}/{domain.factor}"
 
 
@@ -328,15 +329,15 @@ def _realms(domain: Domain) -> frozenset[str]:
 
 
 def _fragment_size(login: Login) -> int:
-    """Return the octets that the link behind the NAS carries (RFC 3579 section 2.4), at most `LARGEST`."""
+    """Return the maximum length of an EAP packet by Framed-MTU (RFC 3579 section 2.4), at most `LARGEST` octets."""
     octets = login.request.first.get(FRAMED_MTU)
     mtu = int.from_bytes(octets) if octets and len(octets) == 4 else FRAGMENT_SIZE
     return max(SMALLEST, min(mtu, LARGEST))
 
 
 def _accept(login: Login, done: Done) -> bytes:
-    """Return EAP-Success, the keys, and the user's name. The name is left out if another server has forwarded the
-    login, since the user has shown that server only the outer identity."""
+    """Return the attributes of an Access-Accept: EAP-Success, the keys, and the user's name. The name is left out if a
+    proxy forwarded the login, since the user has disclosed only the outer identity to the proxy."""
     attributes = push_eap_message(done.octets)
     if done.msk:
         half = len(done.msk) // 2

@@ -1,4 +1,4 @@
-"""Verifiers answer the questions of a conversation: for `local` from the passwords in memory, for `ldap` by asking the
+"""Verifiers, which answer the questions of a conversation: for `local` by the passwords in memory, for `ldap` by the
 directory and winbind."""
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from sallyport.radius.password import chap_holds
 class Finding:
     """The answer to a question.
 
-    reason: NONE if the credentials are right. code: the code behind the password. hash_hash, hashed: of a right
-    MS-CHAPv2 response, see `radius.eap.model.Verdict`. stamp: changes with each change of the password, or, for a
-    directory, of its configuration; empty for a station.
+    reason: the result; NONE if the credentials are correct. found: the findings about the user. code: the code appended
+    to the password; None if there is none. hash_hash, hashed: values for the answer to a correct MS-CHAPv2 response,
+    see `radius.eap.model.Verdict`. stamp: a value that changes with each change of the user's password, or for a
+    directory with each change of its configuration; empty for a station.
     """
 
     reason: Reason
@@ -40,22 +41,22 @@ class Finding:
 
 
 class Verifier(Protocol):
-    """Answers questions about the users of one domain. checkable: the kinds of questions that it answers."""
+    """The verifier of one domain's users."""
 
     @property
     def checkable(self) -> frozenset[type[Question]]:
-        """Return the kinds of questions that it can answer, in addition to those about users alone."""
+        """Return the kinds of credentials that it can check. Each verifier also answers `Certificate` and `Resumed`."""
 
     def at_once(self, user: str, question: Question) -> Finding | None:
-        """Return the answer if it needs no wait. user: the name without its realm."""
+        """Return the answer to a question; None if `verify` must be called. user: the name without its realm."""
 
     async def verify(self, user: str, question: Question) -> Finding:
-        """Answer a question. user: the name without its realm. Raises StoreError, SecretError."""
+        """Return the answer to a question. user: the name without its realm. Raises StoreError, SecretError."""
 
 
 class Local:
-    """Passwords in memory. cached: returns a user in memory; load: finds any user. takes_codes: whether a code may
-    follow a user's password."""
+    """The verifier of endpoint users. cached: returns a user from memory. load: returns a user from memory or from the
+    store. takes_codes: whether a code may follow a user's password."""
 
     checkable: Final = frozenset({Password, Chap, MsChap})
 
@@ -100,8 +101,8 @@ class Local:
 
 
 class Station:
-    """A station that is admitted by its MAC address, which is also its password. passwords: the address in all
-    spellings. listed: whether it is on the list of the domain."""
+    """The verifier of a station that is admitted by its MAC address, which is also its password. passwords: the address
+    in all notations. listed: whether the station is on the domain's list."""
 
     checkable: Final = frozenset({Chap})
 
@@ -125,7 +126,7 @@ class Station:
 
 @runtime_checkable
 class Binds(Protocol):
-    """The calls of a directory: `login.first.ldap.checker.Ldap`."""
+    """The methods of `login.first.ldap.checker.Ldap` that a verifier calls."""
 
     @property
     def checks_mschap(self) -> bool:
@@ -133,7 +134,7 @@ class Binds(Protocol):
 
     @property
     def code_digits(self) -> int:
-        """Return the number of digits of a code behind a password."""
+        """Return the number of digits of a code that is appended to a password."""
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
         """Check a user's password."""
@@ -141,15 +142,17 @@ class Binds(Protocol):
     async def ask_winbind(
         self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
     ) -> tuple[bytes | Reason, Found]:
-        """Return the hash of the NT hash of the password that made a response, or the reason why there is none."""
+        """Check an MS-CHAP response. Return the hash of the password's NT hash, or the reason for a refusal, and the
+        findings."""
 
     async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
         """Check whether a user may log in."""
 
 
 class Directory:
-    """Answers by a directory. has_codes: whether a user is known to have codes, which may follow the password. stamp:
-    of its configuration: in another directory the same name is another person. realms: of the domain, without case."""
+    """The verifier of a directory's users. has_codes: whether a user is known to have codes, which may follow the
+    password. stamp: the stamp of the directory's configuration, since in another directory the same name may belong to
+    another person. realms: the domain's name and realms, case-folded."""
 
     def __init__(
         self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]], stamp: str, realms: Collection[str]
@@ -165,10 +168,10 @@ class Directory:
         return frozenset({Password, MsChap} if self._directory.checks_mschap else {Password})
 
     def at_once(self, user: str, question: Question) -> None:
-        """See `Verifier`: a directory always needs a wait."""
+        """Return None, since each question must wait for the directory."""
 
     async def verify(self, user: str, question: Question) -> Finding:
-        """See `Verifier`. One question is one bind: see `Ldap.check`."""
+        """See `Verifier`. Each question takes at most one bind, see `Ldap.check`."""
         return replace(await self._examined(user, question), stamp=self._stamp)
 
     async def _examined(self, user: str, question: Question) -> Finding:
@@ -186,8 +189,8 @@ class Directory:
         return Finding(reason, found)
 
     def _may_be_computer(self, user: str, question: Question) -> bool:
-        """Return whether a certificate's host name belongs to a computer of the domain. Windows computers use such
-        names; their directory does not."""
+        """Return whether a certificate's DNS name may be the host name of a computer in the domain. Certificates of
+        Windows computers contain the host name, while the directory has the account under another name."""
         by_host = isinstance(question, Certificate) and question.by is NamedBy.DNS
         return by_host and fold(host_realm(user)) in self._realms
 

@@ -1,9 +1,12 @@
-"""The first factor: the check of a login's password.
+"""The first factor: the check of a login's password or other credentials.
 
-    local, none   `password`: an endpoint user's password, in memory; or the forwarding server has checked it
-    ldap, radius  `ldap/`, with `winbind/` for MS-CHAP, and `upstream/`: a `Checker` (`checker`) asks another server
+    local   `password`: checks an endpoint user's password in memory
+    none    `password`: the forwarding server has checked the password
+    ldap    `ldap/`: asks a directory; for MS-CHAP `winbind/` asks a domain controller
+    radius  `upstream/`: asks another RADIUS server
 
-`service` runs each domain's checker, by the domain's stored configuration. A checker returns a Reason, and stores its
-findings in the login: attributes of the answer, groups. `settings` and `fields` are the admin's side: they check and
-store a configuration, and make the checker from it. `trial` tries a first factor.
+The last two are `Checker`s (`checker`). `service` runs the checker of each domain by the domain's stored configuration.
+A checker returns a Reason, and stores its findings in the login: groups, and attributes of the answer. `settings` and
+`fields` validate and store the configuration that an admin sets, and create the checker from it. `trial` tests a first
+factor for an admin.
 """

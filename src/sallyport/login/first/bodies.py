@@ -1,4 +1,4 @@
-"""The bodies and answers of /ad/GetFirstFactor, /ad/SetFirstFactor and /ad/CheckFirstFactor."""
+"""Request and response bodies of /ad/GetFirstFactor, /ad/SetFirstFactor and /ad/CheckFirstFactor."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ class GetFirstFactor(InDomain):
 
 
 class SetFirstFactor(InDomain):
-    """Body of SetFirstFactor. A configuration that is left out stays as it was set before."""
+    """Body of SetFirstFactor. A configuration that is absent remains unchanged."""
 
     firstFactor: AnyFirstFactor
     ldap: Members | None = Field(default=None, description="Configuration of the directory, for `ldap`.")
@@ -43,10 +43,10 @@ class CheckFirstFactor(InDomain):
     """Body of CheckFirstFactor: a name and a password as a user types them at a device."""
 
     userName: Annotated[PlainText, Field(min_length=1, max_length=253)] = Field(
-        description="User-Name, with its realm if the domain is not found without."
+        description="User-Name, with a realm if the domain cannot be found without it."
     )
     password: Octets = Field(description="Password of the user.")
-    mschap: Flag = Field(default=False, description="Send the password by MS-CHAPv2 in place of PAP.")
+    mschap: Flag = Field(default=False, description="Send the password by MS-CHAPv2 instead of PAP.")
 
 
 class FirstFactorChecked(Success):

@@ -1,4 +1,4 @@
-"""The protocol of a first factor that asks another server, and the parts of the service that it may use."""
+"""The protocol of first factors that ask another server, and the parts of the service that they may use."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 Tell: TypeAlias = Callable[[str], None]
-"""Called with each step of a check, for an admin."""
+"""A function that is called with the text of each step of a check, for an admin."""
 
 
 CODE_LENGTHS: Final = (6, 8)
-"""Digits of a code that may stand behind a password."""
+"""The possible numbers of digits of a code that is appended to the password."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
     """The parts of the service that a first factor may use.
 
-    domain: the name of the domain that it serves. hidden: (vendor, type) of the attributes that are hidden in answers
-    (`radius.salted`). ntlm_auth: asks winbind; None if the domain's organization may not.
+    domain: the name of the domain. hidden: the encrypted attributes in answers, by (vendor, type), see `radius.salted`.
+    ntlm_auth: the processes that ask winbind; None if the domain's organization may not use it.
     """
 
     domain_id: int
@@ -45,24 +45,24 @@ class Checker(Protocol):
     name: ClassVar[str]
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Check the credentials: Reason.NONE if they are right. Sets `login.found`.
+        """Check the credentials, and set `login.found`. Returns Reason.NONE if they are correct.
 
-        takes_code: whether a code may follow a PAP password; the code is then set as `login.code`. tell: called with
-        each step, without secrets, for an admin's trial. A failure of the other server is a reason too, never an
-        exception. May be cancelled. PacketError: the password field is malformed.
+        takes_code: returns whether a code may follow a PAP password; the check then sets `login.code`. tell: called
+        with each step, without secrets, for an admin's trial. A failure of the other server is returned as a reason,
+        not raised. The call may be cancelled. PacketError: the password field is malformed.
         """
 
     async def run(self) -> None:
-        """Run the background work, such as probes and pools, until cancelled. `check` may be called before."""
+        """Run the background work, such as probes and pools, until cancelled. `check` may be called before `run`."""
 
 
 @runtime_checkable
 class AtOnce(Checker, Protocol):
-    """A checker that needs no task for a login."""
+    """A checker that needs no task for each login."""
 
     def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
-        """Start a check; `done` is called later with the result of `check`. False: call `check`; `done` is not called.
-        PacketError as `check`."""
+        """Start a check; `done` is called later with its result. False: the check was not started, and `done` is not
+        called: call `check`. PacketError: see `check`."""
 
 
 def silent(_step: str) -> None:

@@ -1,4 +1,4 @@
-"""The configuration of the first factors `ldap` and `radius`, checked before it is stored."""
+"""The configuration fields of the first factors `ldap` and `radius`, and their validation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sallyport.web.scope import Flag
 DEFAULT_FILTER: Final = "(|(sAMAccountName={user})(uid={user})(userPrincipalName={user}))"
 RADSEC_PORT: Final = 2083
 RADSEC_SECRET: Final = "radsec"  # noqa: S105  no secret: the RFC prints it
-"""The shared secret of both sides over TLS, where certificates identify the peers (RFC 6614 section 2.3)."""
+"""The fixed shared secret of RADIUS over TLS, in which certificates identify the peers (RFC 6614 section 2.3)."""
 
 
 def _digits(value: int) -> int:
@@ -38,26 +38,26 @@ def _digits(value: int) -> int:
 
 
 CodeDigits = Annotated[int, AfterValidator(_digits), Field(json_schema_extra={"enum": list(CODE_LENGTHS)})]
-CODE_DIGITS: Final = "Digits of a code that is typed behind the password."
+CODE_DIGITS: Final = "Digits of a code that is appended to the password."
 _TRUSTED: Final = "caCertificate (--ca-certificate FILE)"
 
 
 class _Strict(Model):
-    """Fields of which an unknown one is refused, so that a misspelled one is noticed."""
+    """A model that refuses unknown fields, so that a misspelled field is noticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class Fields(_Strict):
-    """The configuration of a kind of first factor, in the interface's spelling. A secret is a SecretStr, and never
-    returned."""
+    """The configuration of one kind of first factor, with the field names of the API. A secret is a SecretStr, and is
+    never returned."""
 
     @abstractmethod
     def checker(self, host: Host) -> Checker:
-        """Make a checker. It does not connect yet."""
+        """Return a new checker, without connecting."""
 
     def refused(self, host: Host) -> FieldError | None:
-        """Return the field that needs a service which the domain has not; None if there is none."""
+        """Return the error of a field that the domain cannot use; None if all fields can be used."""
         return None
 
 
@@ -81,7 +81,8 @@ def _filter(value: str) -> str:
 
 
 class LdapFields(Fields):
-    """A directory. An entry's one name is that of the first attribute beside {user} in `userFilter` that it has."""
+    """The fields of a directory. The canonical name of an entry is the value of the first attribute with {user} in
+    `userFilter` that the entry has."""
 
     servers: Annotated[tuple[LdapUrl, ...], Field(min_length=1, max_length=8)] = Field(
         description="URLs of the directory's servers, in the order in which they are asked."
@@ -92,14 +93,14 @@ class LdapFields(Fields):
     )
     bindPassword: SharedKey | None = Field(default=None, description="Password of bindDN; never returned.")  # noqa: N815
     userFilter: Annotated[str, Field(max_length=2048), AfterValidator(_filter)] = Field(  # noqa: N815
-        default=DEFAULT_FILTER, description="Filter that finds a user, whose name takes the place of {user}."
+        default=DEFAULT_FILTER, description="Filter that finds a user; {user} is replaced by the name."
     )
     startTls: Flag = Field(default=False, description="Encrypt ldap:// connections by StartTLS.")  # noqa: N815
     caCertificate: Certificates | None = Field(  # noqa: N815
         default=None, description="Trusted certificates in PEM, in place of the system's store."
     )
     cacheSeconds: Annotated[int, Between(0, 300)] = Field(  # noqa: N815
-        default=0, description="Time for which a right password is remembered, in seconds."
+        default=0, description="Time for which a correct password is cached, in seconds."
     )
     winbind: Flag = Field(default=False, description="Check MS-CHAP through the winbind of the host.")
     winbindDomain: Annotated[str, Field(max_length=255, pattern="^[A-Za-z0-9._-]*$")] = Field(  # noqa: N815
@@ -111,13 +112,13 @@ class LdapFields(Fields):
     )
 
     def refused(self, host: Host) -> FieldError | None:
-        """Refuse winbind, which is the host's, for an organization that may not use it."""
+        """Return an error if the organization may not use the host's winbind; else None."""
         if self.winbind and host.ntlm_auth is None:
             return FieldError("winbind", "the setting winbind_orgs leaves out this organization", is_sentence=True)
         return None
 
     def checker(self, host: Host) -> Ldap:
-        """Make a checker. It does not connect yet."""
+        """Return a new checker, without connecting."""
         service = None
         if self.bindDN is not None and self.bindPassword is not None:
             service = Account(self.bindDN, self.bindPassword.get_secret_value())
@@ -150,31 +151,31 @@ class LdapFields(Fields):
 
 
 class TlsFields(_Strict):
-    """RADIUS over TLS (RFC 6614)."""
+    """The fields of RADIUS over TLS (RFC 6614)."""
 
-    clientCertificate: Certificates = Field(description="Client certificate in PEM, shown to the server.")  # noqa: N815
+    clientCertificate: Certificates = Field(description="Client certificate in PEM, sent to the server.")  # noqa: N815
     clientKey: KeyText = Field(description="Key of the client certificate in PEM; never returned.")  # noqa: N815
     caCertificate: Certificates | None = Field(  # noqa: N815
         default=None, description="Trusted certificates in PEM, in place of the system's store."
     )
     serverName: HostName | None = Field(  # noqa: N815
-        default=None, description="Name in the server's certificate, if it is not its host."
+        default=None, description="Name in the server's certificate, if it is not the host name."
     )
 
     @model_validator(mode="after")
     def _has_no_key_in_the_certificate(self) -> Self:
-        if "PRIVATE KEY" in self.clientCertificate:  # GetFirstFactor returns the certificate
+        if "PRIVATE KEY" in self.clientCertificate:  # GetFirstFactor returns this field
             raise unfit("a certificate, and its key as clientKey", "clientCertificate")
         return self
 
     @property
     def settings(self) -> TlsSettings:
-        """Return the values for the link."""
+        """Return the fields as settings of the link."""
         key = self.clientKey.get_secret_value()
         return TlsSettings(self.clientCertificate, key, self.caCertificate, self.serverName or "")
 
     def why_unusable(self) -> FieldError | None:
-        """Return the field that makes a TLS context impossible."""
+        """Return the error of a field that prevents a TLS context; None if there is none."""
         try:
             self.settings.context()
         except ssl.SSLError:
@@ -188,9 +189,11 @@ class HomeServerFields(_Strict):
     """One RADIUS server."""
 
     host: HostName = Field(description="Name or IP address.")
-    port: Annotated[int, Between(1, 65535)] = Field(default=1812, description="UDP port; with `tls` TCP, default 2083.")
-    secret: SharedKey = Field(description="RADIUS secret; with `tls` by default radsec. Never returned.")
-    tls: TlsFields | None = Field(default=None, description="TLS (RadSec) in place of UDP.")
+    port: Annotated[int, Between(1, 65535)] = Field(
+        default=1812, description="UDP port. With `tls`: TCP port, 2083 by default."
+    )
+    secret: SharedKey = Field(description="Shared secret. With `tls`: radsec by default. Never returned.")
+    tls: TlsFields | None = Field(default=None, description="TLS (RadSec) instead of UDP.")
 
     @model_validator(mode="before")
     @classmethod
@@ -201,19 +204,19 @@ class HomeServerFields(_Strict):
 
     @property
     def settings(self) -> HomeServerSettings:
-        """Return the values for the checker."""
+        """Return the fields as settings of the checker."""
         secret = SharedSecret(self.secret.get_secret_value().encode())
         return HomeServerSettings(self.host, self.port, secret, None if self.tls is None else self.tls.settings)
 
 
 class UpstreamFields(Fields):
-    """The servers that a domain's logins go to."""
+    """The fields of the RADIUS servers to which a domain's logins are forwarded."""
 
     servers: Annotated[list[HomeServerFields], Field(min_length=1, max_length=8)] = Field(
         description="RADIUS servers, in the order in which they are asked."
     )
     responseWindowSeconds: Annotated[float, Between(1, 60)] = Field(  # noqa: N815
-        default=20.0, description="Time that a server has for its answer, in seconds."
+        default=20.0, description="Response window of a server, in seconds."
     )
     loadBalance: Flag = Field(  # noqa: N815
         default=False, description="Share the logins among all servers that are alive."
@@ -224,11 +227,11 @@ class UpstreamFields(Fields):
     requireMessageAuthenticator: Flag = Field(  # noqa: N815
         default=True, description="Drop answers without Message-Authenticator, which can be forged (CVE-2024-3596)."
     )
-    stripRealm: Flag = Field(default=False, description="Take the realm off User-Name.")  # noqa: N815
+    stripRealm: Flag = Field(default=False, description="Remove the realm from User-Name.")  # noqa: N815
     codeDigits: CodeDigits = Field(default=6, description=CODE_DIGITS)  # noqa: N815
 
     def refused(self, host: Host) -> FieldError | None:
-        """Return the first field of a server's TLS that cannot be used."""
+        """Return the first error in the TLS fields of a server; None if there is none."""
         for number, server in enumerate(self.servers):
             wrong = None if server.tls is None else server.tls.why_unusable()
             if wrong is not None:
@@ -236,7 +239,7 @@ class UpstreamFields(Fields):
         return None
 
     def checker(self, host: Host) -> Upstream:
-        """Make a checker. It does not connect yet."""
+        """Return a new checker, without connecting."""
         settings = UpstreamSettings(
             servers=tuple(each.settings for each in self.servers),
             window_s=self.responseWindowSeconds,

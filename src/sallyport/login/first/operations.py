@@ -16,7 +16,7 @@ from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
 def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Declare the operations of first factors."""
     factors = Operations("First factors", gate)
 
     @factors.post("/ad/GetFirstFactor", roles=READERS)
@@ -31,10 +31,10 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
 
         local: the domain's endpoint users. ldap {servers: [url], baseDN, bindDN?, bindPassword?, userFilter?,
         startTls?, caCertificate?, cacheSeconds?, timeoutSeconds?, codeDigits?, winbind?, winbindDomain?}: a bind to the
-        directory, and for MS-CHAP the host's winbind. radius {servers: [{host, port?, secret}],
-        responseWindowSeconds?, loadBalance?, statusCheck?, requireMessageAuthenticator?, stripRealm?, codeDigits?}:
-        other RADIUS servers, which get every request. none: the forwarding server has checked the password; only for
-        clients with `passwordVerified`. An `ldap` or `radius` configuration that was set before may be left out.
+        directory, and for MS-CHAP the host's winbind. radius {servers: [{host, port?, secret}], responseWindowSeconds?,
+        loadBalance?, statusCheck?, requireMessageAuthenticator?, stripRealm?, codeDigits?}: other RADIUS servers, to
+        which every request is forwarded. none: the forwarding server has checked the password; only for clients with
+        `passwordVerified`. An `ldap` or `radius` configuration that was set before may be absent.
         """
         await service.set(domains.table.present(body.domainId), body.firstFactor, body.given())
         return Done(message=f"the first factor is {body.firstFactor}")
@@ -43,8 +43,8 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
     async def check_first_factor(body: CheckFirstFactor, caller: Caller) -> FirstFactorChecked:
         """Check a name and a password as a device would send them, and list each step.
 
-        No login is recorded and no second factor is asked for, but a directory counts a wrong password as usual. At
-        most five a minute in a domain: 429.
+        No login is recorded and no second factor is asked for, but a directory counts a wrong password as usual. 429:
+        the limit is five checks a minute for each domain.
         """
         domain = domains.table.present(body.domainId)
         if not caller.is_installation:

@@ -1,7 +1,7 @@
 """The first factors that ask no other server.
 
-local  an endpoint user's password, by PAP or CHAP (RFC 2865 sections 5.2 and 5.3)
-none   the forwarding server has checked it, as NPS with an extension or FreeRADIUS in post-auth does
+local  checks an endpoint user's password by PAP, CHAP or MS-CHAP
+none   accepts that the forwarding server has checked it, such as NPS with an extension, or FreeRADIUS in post-auth
 """
 
 from collections.abc import Callable, Mapping
@@ -33,10 +33,10 @@ SHORTEST_CHAP_CHALLENGE: Final = 5  # RFC 2865 section 5.40
 
 
 def check_password(login: Login, user: User | None, takes_code: Callable[[], bool]) -> Reason:
-    """Check the password of a user.
+    """Check the credentials of an endpoint user. user: None if there is no such user.
 
-    takes_code: whether a code of 6 or 8 digits may follow a PAP password; then `login.code` is that code. Raises
-    PacketError: the password field is malformed.
+    takes_code: returns whether a code of 6 or 8 digits may follow a PAP password; `login.code` is then set to that
+    code. PacketError: the password field is malformed.
     """
     login.code = None
     if login.method == Method.PAP:
@@ -51,7 +51,7 @@ def check_password(login: Login, user: User | None, takes_code: Callable[[], boo
 
 
 def check_chap(login: Login, user: User | None) -> Reason:
-    """Return whether a user's password made the CHAP response (RFC 2865 section 5.3)."""
+    """Check a CHAP response against the user's password (RFC 2865 section 5.3)."""
     if user is None:
         return Reason.UNKNOWN_USER
     value, challenge = sent_chap(login.request)
@@ -62,7 +62,7 @@ def check_chap(login: Login, user: User | None) -> Reason:
 
 
 def attempt_of(login: Login) -> MsChap1 | MsChap2 | Reason:
-    """Return the response of a login by MS-CHAP, or the reason why there is none that can be checked."""
+    """Return the MS-CHAP attempt of a login, or the reason why it cannot be checked."""
     offer: Offer | None = recognise(login.request.vendor_values())
     if isinstance(offer, PasswordChange):
         return Reason.CHANGES_PASSWORD
@@ -70,8 +70,8 @@ def attempt_of(login: Login) -> MsChap1 | MsChap2 | Reason:
 
 
 def check_mschap(login: Login, user: User | None) -> Reason:
-    """Return whether a user's password made the response; if so, `login.found` has the proof and the keys for the
-    answer."""
+    """Check an MS-CHAP response against the user's password. If it is correct, set the attributes of the answer in
+    `login.found`."""
     attempt = attempt_of(login)
     if isinstance(attempt, Reason):
         return attempt
@@ -85,8 +85,8 @@ def check_mschap(login: Login, user: User | None) -> Reason:
 
 
 def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKey | None, bytes]:
-    """Return the user's key and the name that the client hashed, if they made the response; else None. sent: the name
-    as the client sent it."""
+    """Return the user's key and the name that the client has hashed, if the response is correct; else None and an empty
+    name. sent: the name as the client sent it."""
     key = user.nt_key
     for name in peer_names(sent):
         if key is not None and key.made(attempt, name):
@@ -95,10 +95,10 @@ def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKe
 
 
 def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, found: Found | None = None) -> None:
-    """Store the attributes of the answer to a valid attempt.
+    """Set the attributes of the answer to a correct MS-CHAP response in `login.found`.
 
-    hash_hash: of the password, 16 octets. name: the octets that the client hashed as its name. found: other findings
-    about the user.
+    hash_hash: the hash of the password's NT hash, 16 octets. name: the octets that the client has hashed as its name.
+    found: other findings about the user.
     """
     hiding = Hiding(login.client.secret, login.request.authenticator)
     accept = push_success(attempt, hash_hash, name, hiding)
@@ -116,36 +116,37 @@ _CHECKS: Final[Mapping[str, Callable[[Login, User | None], Reason]]] = {
 
 
 def check_vouched(login: Login) -> Reason:
-    """Return PASSED if the login's client may vouch for its users' passwords: it was added with `passwordVerified`, and
-    the request is signed."""
+    """Return PASSED if the RADIUS client was added with `passwordVerified`, so that it may vouch for passwords, and the
+    request is signed; else the reason for a refusal."""
     if not login.client.password_verified:
         return Reason.MAY_NOT_VOUCH
     return PASSED if login.request.signed else Reason.VOUCHES_UNSIGNED
 
 
 def known(user: User, accept: bytes = b"") -> Found:
-    """Return the groups of an endpoint user after the check, for the rules, and the session's time limit. accept:
-    attributes of the answer so far."""
+    """Return the findings about an endpoint user: groups for the login rules, and the maximum duration of the session.
+    accept: the attributes for an Access-Accept, in octets."""
     return Found(accept=accept, groups=user.groups, session_s=user.session_s)
 
 
 def known_as(login: Login, user: User | None, first: Reason) -> Reason:
-    """Set the groups of an endpoint user after the check, for the rules, and the session's time limit."""
+    """Set the findings about an endpoint user if the first factor has passed, see `known`. Return `first`."""
     if first is PASSED and user is not None and (user.groups or login.found is not NOTHING):
         login.found = known(user, login.found.accept)
     return first
 
 
 def still(login: Login, user: User | None, stamp: str) -> Reason:
-    """Return whether the user of a login by EAP still exists with the right password; the credentials that were checked
-    are gone."""
+    """Check whether the user of a login by EAP still exists with the same password, after the credentials were checked.
+    stamp: the user's stamp at that check."""
     if user is None:
         return Reason.UNKNOWN_USER
     return known_as(login, user, PASSED if user.stamp == stamp else Reason.WRONG_PASSWORD)
 
 
 def ends_in_code(login: Login) -> bool:
-    """Return whether a PAP password ends in so many digits that they may be a code. PacketError: it is malformed."""
+    """Return whether a login has a PAP password that ends in enough digits for a code. PacketError: the password field
+    is malformed."""
     return (
         login.method == Method.PAP
         and split_digits(sent_password(login.request, login.client.secret), CODE_LENGTHS[0]) is not None
@@ -153,9 +154,9 @@ def ends_in_code(login: Login) -> bool:
 
 
 def typed_code(login: Login) -> Code:
-    """Return the text that was typed in answer to a challenge. A malformed CHAP response is an empty text: another
-    server that drops it would seem to be unreachable, and the domain's fallbackAction may then admit the login.
-    PacketError: the field is malformed."""
+    """Return the code that was typed in answer to a challenge. A malformed CHAP response counts as an empty code. If it
+    were sent to another server, that server might drop it and so appear unreachable, and the domain's fallbackAction
+    might then admit the login. PacketError: the password field is malformed."""
     if login.method == Method.PAP:
         return Code(as_text(sent_password(login.request, login.client.secret)))
     if login.method != Method.CHAP:
@@ -166,14 +167,15 @@ def typed_code(login: Login) -> Code:
 
 
 def split_digits(given: bytes, length: int) -> tuple[bytes, bytes] | None:
-    """Return a password and the code of this many digits behind it, from the right end and without a separator, so that
-    any password may precede it; None if there is no code."""
+    """Split the last `length` characters off a password, as a code. Return password and code; None if these characters
+    are not digits, or nothing precedes them. No separator is needed."""
     password, digits = given[:-length], given[-length:]
     return (password, digits) if password and digits.isdigit() else None
 
 
 def is_password(given: bytes, user: User) -> bool:
-    """Return whether these octets are the user's password, in constant time for each spelling."""
+    """Return whether the octets are the user's password. Each comparison with an accepted encoding takes constant
+    time."""
     for password in user.passwords:  # noqa: SIM110  a generator costs half a microsecond, for every login
         if compare_digest(given, password):
             return True

@@ -1,4 +1,4 @@
-"""The SQL of first factors. All fields of a kind are sealed together under `first_factors/DOMAIN/KIND`."""
+"""SQL for first factors. All fields of a kind are sealed together, bound to `first_factors/DOMAIN/KIND`."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ from sallyport.store.erasure import PRESENT
 from sallyport.store.model import Tx
 
 Key = tuple[int, str]
-"""A domain's id and a kind."""
+"""A domain's id and the kind of first factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactorRow:
-    """The configuration of a domain's first factor of one kind. fields: sealed JSON. changed_at: microseconds."""
+    """A domain's configuration for one kind of first factor. fields: sealed JSON. changed_at: microseconds."""
 
     domain_id: int
     kind: str
@@ -20,12 +20,12 @@ class FactorRow:
 
     @property
     def identity(self) -> str:
-        """What the fields are sealed for."""
+        """The identity to which the sealed fields are bound."""
         return identity(self.domain_id, self.kind)
 
 
 def identity(domain_id: int, kind: str) -> str:
-    """What the fields of a kind are sealed for."""
+    """Return the identity to which the sealed fields of a kind are bound."""
     return f"first_factors/{domain_id}/{kind}"
 
 
@@ -37,7 +37,7 @@ def load(tx: Tx) -> dict[Key, FactorRow]:
 
 
 def save(tx: Tx, row: FactorRow) -> None:
-    """Set a domain's configuration of one kind. It replaces the former one."""
+    """Store a domain's configuration for one kind; it replaces the previous one."""
     tx.execute(
         "insert into first_factors (domain_id, kind, fields, changed_at) values (:domain_id, :kind, :fields, :at) "
         "on conflict (domain_id, kind) do update set fields = excluded.fields, changed_at = excluded.changed_at",

@@ -1,4 +1,4 @@
-"""The first factors of all domains: one running checker for each domain, by its stored configuration."""
+"""The first factors of all domains: for each domain one running checker with its stored configuration."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,14 +16,15 @@ from sallyport.store.snapshot import Configuration
 
 RESTART_S = 1.0
 RETIRE_S = 90.0
-"""How long a checker that was replaced goes on with the logins that began with it."""
+"""The seconds for which a replaced checker continues to run, for the logins that began with it."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A running checker; None if its configuration cannot be read. at_once: the same checker, if it needs no task."""
+    """A running checker. checker: None if the configuration cannot be read. at_once: the same checker, if it needs no
+    task for each login."""
 
     row: FactorRow
     checker: Checker | None
@@ -32,9 +33,10 @@ class _Ready:
 
 
 class FirstFactors:
-    """The first factors of all domains. `run` must run for the factors that ask another server.
+    """The first factors of all domains. `run` must be active while logins ask another server.
 
-    make: makes the checker of a stored configuration; SecretError, ValueError, KeyError: it cannot be read.
+    make: returns the checker for a stored configuration; it raises SecretError, ValueError or KeyError if the
+    configuration cannot be read.
     """
 
     def __init__(self, configuration: Configuration, make: Callable[[FactorRow], Checker]) -> None:
@@ -56,7 +58,8 @@ class FirstFactors:
                 self._ready.clear()
 
     async def check(self, login: Login, domain: Domain, takes_code: Callable[[], bool], tell: Tell = silent) -> Reason:
-        """Ask a domain's first factor that is neither `local` nor `none`. PacketError: the password is malformed."""
+        """Check a login by a domain's first factor that is neither `local` nor `none`. PacketError: the password field
+        is malformed."""
         checker = self.checker(domain, tell)
         return checker if isinstance(checker, Reason) else await checker.check(login, takes_code, tell)
 
@@ -80,7 +83,7 @@ class FirstFactors:
     def begin(
         self, login: Login, domain: Domain, takes_code: Callable[[], bool], done: Callable[[Reason], None]
     ) -> bool:
-        """Ask a first factor that needs no task; `done` gets the result of `check`. False: call `check`."""
+        """Check a login by a first factor that needs no task, see `AtOnce.begin`. False: call `check`."""
         row = self.rows.value.get((domain.id, domain.first_factor.value))
         at_once = None if row is None else self._at_work(row).at_once
         return at_once is not None and at_once.begin(login, takes_code, done)
@@ -98,16 +101,15 @@ class FirstFactors:
         return ready
 
     def retire(self, domain_id: int, row: FactorRow | None) -> None:
-        """End the checker of a domain soon, unless its configuration is `row`, so that its servers are not probed for
-        ever."""
+        """End a domain's checker after RETIRE_S, unless its configuration is `row`, so that its servers are not probed
+        forever."""
         ready = self._ready.get(domain_id)
         if ready is not None and ready.row != row:
             del self._ready[domain_id]
             self._nursery.start_soon(_retire, ready)
 
     async def _carry(self, ready: _Ready, checker: Checker) -> None:
-        """Run a checker's background work. If it fails, the log has the error, and the next login gets a new
-        checker."""
+        """Run a checker's background work. If it fails, log the error; the next login starts a new checker."""
         with ready.scope:
             try:
                 await checker.run()

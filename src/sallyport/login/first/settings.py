@@ -1,4 +1,4 @@
-"""The first factor of each domain as an admin configures it: set, and shown without its secrets."""
+"""The configuration of the domains' first factors, which admins set, and which is shown without secrets."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -26,14 +26,14 @@ from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 
 KINDS: Final[Mapping[FirstFactor, type[Fields]]] = {FirstFactor.LDAP: LdapFields, FirstFactor.RADIUS: UpstreamFields}
-"""The first factors that ask another server."""
+"""The first factors that ask another server, with their fields."""
 
 log = structlog.get_logger()
 
 
 class FirstFactorSettings:
-    """The configurations of all domains, and `factors`, which work by them. host: the parts of the service that the
-    checker of a domain may use."""
+    """The configurations of all domains. factors: the first factors with these configurations. host: returns the parts
+    of the service that the checker of a domain may use."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class FirstFactorSettings:
         self.factors = FirstFactors(configuration, self._checker)
 
     def _checker(self, row: FactorRow) -> Checker:
-        """SecretError, ValueError, KeyError: the configuration cannot be read."""
+        """Return the checker for a stored configuration. SecretError, ValueError, KeyError: it cannot be read."""
         return self._open(row).checker(self._host(row.domain_id))
 
     def _open(self, row: FactorRow) -> Fields:
@@ -59,9 +59,9 @@ class FirstFactorSettings:
         return kind.model_validate(json.loads(self._vault.open(row.fields, row.identity)))
 
     async def set(self, domain: Domain, factor: FirstFactor, given: Mapping[str, Mapping[str, object]]) -> None:
-        """Choose a domain's first factor; it holds for the next login.
+        """Set a domain's first factor, from the next login on.
 
-        given: the fields of some kinds by name; a kind that was configured before may be left out. Invalid, naming the
+        given: the fields by kind; a kind that was configured before may be absent. Invalid: the message names the
         fields.
         """
         at = self._clock()
@@ -100,7 +100,7 @@ class FirstFactorSettings:
         return FactorRow(domain_id, name, sealed, at)
 
     def shown(self, domain_id: int) -> dict[str, dict[str, object]]:
-        """Return a domain's configurations by kind, without secrets; empty for one that cannot be read."""
+        """Return a domain's configurations by kind, without secrets. A configuration that cannot be read is empty."""
         found: dict[str, dict[str, object]] = {}
         for (owner, kind), row in self.factors.rows.value.items():
             if owner == domain_id:
@@ -111,10 +111,12 @@ class FirstFactorSettings:
         return found
 
     def check_key(self, tx: Tx) -> None:
-        """Open the sealed configurations of a store that will replace this one. Raises SecretError."""
+        """Check that the sealed configurations of a store that will replace this one can be opened. Raises
+        SecretError."""
         for row in repo.load(tx).values():
             self._vault.open(row.fields, row.identity)
 
     def egress_advice(self, domain: Domain) -> list[str]:
-        """Return how to allow the hosts that the domain's tenant was denied lately. For the installation only."""
+        """Return advice on how to allow hosts to which the domain's tenant was recently denied connections. Only admins
+        of the installation may see it."""
         return self._host(domain.id).egress.advice()

@@ -1,4 +1,4 @@
-"""The trial of a domain's first factor: one login as a device would send it, with each of its steps, for an admin.
+"""The trial of a domain's first factor: a login as a device would send it, with a report of each step for an admin.
 
 It records no login, asks for no second factor, and does not change the inventory.
 """
@@ -35,7 +35,7 @@ SOURCE: Final = ("127.0.0.1", 0)
 DEVICE: Final = b"sallyport"
 MAX_NAME: Final = 253
 PER_MINUTE: Final = 5
-"""The limit of trials a minute for a domain, over HTTP: a caller must not be able to guess passwords."""
+"""Maximum number of trials a minute for a domain over HTTP, so that a caller cannot guess passwords."""
 
 _NOTICE: Final = "trial"
 
@@ -44,23 +44,23 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """The result of a trial. reason: NONE if the password is right. steps: in words, in order."""
+    """The result of a trial. reason: the result; NONE if the password is correct. steps: the steps in words, in
+    order."""
 
     reason: Reason
     steps: tuple[str, ...]
 
     @property
     def message(self) -> str:
-        """The result in words."""
+        """Return the result in words."""
         return self.steps[-1]
 
 
 class Trials:
-    """Tries out first factors.
+    """Trials of first factors.
 
-    has_codes: returns whether a user has codes, which may follow the password. locked_out: returns whether a login
-    would be refused after failures, whatever its password is. notices: those of the nodes, over which the limit of
-    trials counts.
+    has_codes: returns whether a user has codes, which may follow the password. locked_out: returns whether a login's
+    user is locked out. notices: those of the nodes, over which the limit of trials counts.
     """
 
     def __init__(
@@ -83,19 +83,19 @@ class Trials:
         notices.receive(_NOTICE, lambda values, age_us: self._admitted.count(int(str(values[0])), clock() - age_us))
 
     def admit(self, domain: Domain) -> None:
-        """Count a trial. TooMany: the domain has reached the limit of trials a minute."""
+        """Count a trial. TooMany: the domain has reached its limit of trials a minute."""
         self._admitted.admit(domain.id)
 
     async def run(self, domain: Domain, user: str, password: bytes, *, mschap: bool = False) -> TrialResult:
-        """Check a name and a password. mschap: send it by MS-CHAPv2, else by PAP. Conflict: the domain has no first
-        factor to ask. Raises Invalid, StoreError, SecretError."""
+        """Check a name and a password. mschap: use MS-CHAPv2 instead of PAP. Conflict: the domain's first factor is
+        `none`, which checks no passwords. Raises Invalid, StoreError, SecretError."""
         if domain.first_factor is FirstFactor.NONE:
             raise Conflict("the domain's first factor is none: the forwarding server checks the passwords")
         login = self._login(domain, user, password, mschap)
         steps: list[str] = []
         if self._first.is_running:
             reason = await self._reason(login, domain, steps)
-        else:  # a command without a service
+        else:  # in a command, while no service runs
             async with trio.open_nursery() as nursery:
                 await nursery.start(self._first.run)
                 reason = await self._reason(login, domain, steps)
@@ -122,7 +122,8 @@ class Trials:
         return await self._first.check(login, domain, takes_code, steps.append)
 
     def _login(self, domain: Domain, user: str, password: bytes, mschap: bool) -> Login:
-        """Return a login as a device of this domain alone would send it. Invalid: RADIUS cannot carry it."""
+        """Return a login as a RADIUS client of only this domain would send it. Invalid: name or password is too long
+        for RADIUS."""
         name = user.encode()
         if not 1 <= len(name) <= MAX_NAME:
             raise invalid_field("userName", f"text of 1 to {MAX_NAME} octets")

@@ -1,10 +1,11 @@
-"""The second factor: one login, one prompt, one Accept.
+"""The second factor: each login has one prompt and one Access-Accept.
 
-A `conversation` with a provider is a task of its own, one for each login. A request of the same login (see
-`session.same_login`) joins it and is answered in the place of the request before; any other request has a conversation
-of its own. If the device cannot wait, or the user must type a code, the request is answered with an Access-Challenge.
-Its State names a `session`, of which `challenges` keeps the last step with the event, so that the next request
-continues it, after a restart too. `calls` asks the provider, again and again where it must. `prompts` limits how often
-a user is asked. `enrolment` knows which users have a second factor, without prompting them, and `forecast` the result
-that asking would have, for monitoring and the preview. `service` ties them together.
+Each login has a `conversation` with the provider, which runs in its own task. A further request of the same login (see
+`session.same_login`) joins it, and gets the answer instead of the previous request. If the device cannot wait, or the
+user must type a code, the request is answered with an Access-Challenge. Its State identifies a `session`, of which
+`challenges` stores the last step with the event, so that the next request can continue it, even after a restart.
+
+`calls` calls the provider, repeatedly if necessary. `prompts` limits the number of prompts for a user. `enrolment`
+determines which users have a second factor, without prompting them. `forecast` determines the result that asking would
+have, for monitoring and the preview. `service` combines these parts.
 """

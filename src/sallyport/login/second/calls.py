@@ -1,8 +1,8 @@
-"""Calls of providers during a login: in turns, again if a provider is busy, and once more if a poll has failed.
+"""Calls of providers during logins: in turns, with retries if a provider is busy or a poll fails.
 
-A thousand logins whose provider asks for a poll each second are a thousand requests a second. That is more than one
-interpreter and most hooks can do, and other logins would wait. So the polls of a domain start at a limited rate: if
-there are more, each login is polled less often.
+A thousand logins whose provider asks for a poll each second are a thousand requests a second. This exceeds the capacity
+of one interpreter and of most hooks, and other logins would wait. Therefore the polls of a domain start at a limited
+rate: if more logins wait, each is polled less often.
 """
 
 import math
@@ -25,42 +25,44 @@ POLLS_A_SECOND: Final = 500
 
 
 class Pace:
-    """Limits the rate at which calls start, first come first served. Unused turns are not saved up."""
+    """A rate limit for the start of calls, first come first served. Unused capacity does not accumulate. most: calls a
+    second."""
 
     def __init__(self, most: float) -> None:
         self._between_s = 1 / most
         self._next_at = 0.0
 
     async def keep(self) -> None:
-        """Return when the caller may start."""
+        """Wait until the caller may start."""
         at = max(self._next_at, trio.current_time())
         self._next_at = at + self._between_s
         await trio.sleep_until(at)
 
 
 class Calls:
-    """Asks providers. One call starts in each pass of the event loop: otherwise a thousand logins that begin or end
-    together would delay all others for the time of all their calls. Tenants take turns."""
+    """The calls of providers. In each pass of the event loop only one call starts, and tenants take turns. Otherwise a
+    thousand logins that begin or end together would delay all others until all their calls have started."""
 
     def __init__(self) -> None:
         self._turns: defaultdict[int, LoopTurns] = defaultdict(LoopTurns(1).for_tenant)  # by tenant
         self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
 
     async def outcome(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Return the result of a conversation that starts with this call; never WAITING. Raises ProviderError."""
+        """Start a conversation by the call `begin`, poll while the answer is WAITING, and return the final answer.
+        Raises ProviderError."""
         await self._turns[conversation.tenant_id].take()
         answer = await _when_free(conversation, begin)
         while answer.outcome is Outcome.WAITING:
             conversation.handle, conversation.text = answer.handle, answer.text
             if not 0 <= answer.again_s < math.inf:
-                raise ProviderError("the provider gives an answer that makes no sense")
+                raise ProviderError("the provider's answer is not valid")
             await trio.sleep(answer.again_s)
             answer = await self._poll(conversation)
         return answer
 
     async def _poll(self, conversation: Conversation) -> Answer:
-        """Return the state of the user's prompt. One failed call is no outage: the user may be reaching for the
-        phone."""
+        """Return the state of the user's prompt. A failed poll is tried again, since the user may be about to
+        answer."""
         provider, pace = conversation.attached.provider, self._paces[conversation.session.question.domain_id]
         poll = partial(provider.poll, conversation.handle, deadline_s=POLL_S)
         for _ in range(POLLS - 1):
@@ -76,8 +78,8 @@ class Calls:
 
 
 async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Return the answer of a provider that may be busy (HTTP 429): it is asked again at its time, as long as the login
-    lasts. Raises ProviderError."""
+    """Return the provider's answer. A busy provider (HTTP 429) is asked again after its Retry-After, until the login
+    times out. Raises ProviderError."""
     until = min(conversation.deadline, trio.current_time() + conversation.attached.timeout_s)
     while True:
         try:
@@ -90,7 +92,7 @@ async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Ans
 
 
 async def withdraw(conversation: Conversation) -> None:
-    """Withdraw the prompt, if there is one: its answer would no longer count."""
+    """Withdraw the prompt, if there is one, since its answer would no longer count."""
     if conversation.handle:
         with trio.CancelScope(shield=True):
             await conversation.attached.provider.cancel(conversation.handle, deadline_s=CANCEL_S)

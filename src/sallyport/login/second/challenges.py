@@ -1,8 +1,9 @@
-"""Challenges that wait for their answer: the last step of each, in memory and in the store.
+"""Pending challenges: the last step of each, in memory and in the store.
 
-A step is written in one transaction with the event of its login, and deleted in one with the event of the login that
-ends it. So a State is valid after a restart, and never a second time. The copy in memory saves a read of the store for
-each answer, and keeps the ended challenges until their State expires.
+A step is stored in the same transaction as the event of its login, and deleted in the same transaction as the event of
+the login that ends the challenge. Therefore a State remains valid after a restart, but cannot be used twice. The copy
+in memory avoids a read of the store for each answer. Memory also contains the ended challenges until their State
+expires.
 """
 
 from collections.abc import Callable
@@ -25,8 +26,8 @@ MAX_REMEMBERED: Final = 32_768
 
 
 class Challenges:
-    """The challenges of all domains. max_remembered: the pending and ended ones that memory holds; each tenant has a
-    share. The store has the others."""
+    """The challenges of all domains. max_remembered: the maximum number of pending challenges in memory, and of ended
+    ones; each tenant has a share. All pending challenges are in the store."""
 
     def __init__(self, store: Store, vault: Vault, clock: Clock, *, max_remembered: int = MAX_REMEMBERED) -> None:
         self._store = store
@@ -36,19 +37,19 @@ class Challenges:
         self._over = BoundedMap[str, int](max_remembered)  # expiry of the State of an ended challenge
 
     def __len__(self) -> int:
-        """How many are remembered."""
+        """Return the number of challenges in memory."""
         return len(self._sessions) + len(self._over)
 
     # --- to be sent -------------------------------------------------------------------------------------------
 
     def next_step(self, before: Session, kind: Kind, handle: str, text: str) -> SecondFactorResult:
-        """Return the challenge after the last one that was sent."""
+        """Return the result with the next challenge after the last sent one."""
         expires_at = self._clock() + LIFETIME_US
         session = replace(before, kind=kind, handle=handle, step=before.step + 1, expires_at=expires_at)
         return SecondFactorResult(Reason.ASKED, text, session, asked=session.asked)
 
     def sent(self, session: Session, tenant_id: int) -> None:
-        """Remember a sent step: the next request continues it."""
+        """Keep a sent step in memory, for the next request."""
         self._sessions.put(session.id, session, tenant_id)
 
     def attributes(self, result: SecondFactorResult) -> bytes:
@@ -59,7 +60,7 @@ class Challenges:
         return push_attribute(REPLY_MESSAGE, text) + push_attribute(STATE, state)
 
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], None] | None:
-        """Return the write that must be on disk before the answer leaves."""
+        """Return the write that must be committed before the answer is sent; None if there is none."""
         if result.session is not None:
             return partial(sessions.write, session=result.session)
         return partial(sessions.delete, challenge_id=result.over) if result.over else None
@@ -67,11 +68,11 @@ class Challenges:
     # --- answered ---------------------------------------------------------------------------------------------
 
     def named(self, domain_id: int, state: bytes) -> tuple[str, int] | None:
-        """Return the challenge and step of a domain that one of our States names."""
+        """Return the challenge id and step in a State of this service; None if it is another State."""
         return sessions.open_state(self._vault, state, domain_id)
 
     async def find(self, challenge_id: str) -> Session | None:
-        """Return the last step of a challenge, which another process may have sent; None: it has ended, or does not
+        """Return the last step of a challenge, which another process may have sent; None if it has ended or does not
         exist. Raises StoreError."""
         known = self._sessions.get(challenge_id)
         if known is None and challenge_id not in self._over:
@@ -87,7 +88,7 @@ class Challenges:
     # --- over time --------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Clear the memory: the store was replaced."""
+        """Clear the memory, since the store was replaced."""
         self._sessions.clear()
 
     async def purge(self, now: int) -> None:

@@ -1,4 +1,4 @@
-"""A conversation with a provider about one login, and the requests that wait for its end."""
+"""A conversation with a provider about one login, and the requests that wait for its result."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,9 @@ from sallyport.radius.password import TYPED, Method
 class SecondFactorResult:
     """The result of a second factor.
 
-    reason: NONE for approved. text, session: of the challenge to send, for ASKED. over: the challenge that this ends.
-    asked: the user. found: by the first factor, if an earlier request checked it. wrong_code: the code was wrong, and
-    the user is asked once more.
+    reason: the result; NONE: approved. text, session: the text and the session of the challenge to send, for ASKED.
+    over: the id of the challenge that the result ends. asked: the user that was asked. found: the findings of the first
+    factor, if an earlier request checked it. wrong_code: whether the code was wrong, and the user is asked once more.
     """
 
     reason: Reason
@@ -29,7 +29,7 @@ class SecondFactorResult:
 
 
 class Waiter:
-    """One request that waits for a conversation's end. superseded: a newer request of the same login replaced it."""
+    """One request that waits for a conversation's result. superseded: a newer request of the same login replaced it."""
 
     __slots__ = ("done", "login", "superseded")
 
@@ -42,10 +42,11 @@ class Waiter:
 class Conversation:
     """One login's second factor. Only the newest request waits for its result, which is taken once.
 
-    session: binds it to client and user, and counts the challenges that were sent (step 0: none). key: a request with
-    the same key joins; None: no other request joins. deadline: of trio's clock. takes_codes: whether the user can type
-    a code by this kind of login; checks_code: whether it begins with a typed code. handle, text: of the provider's last
-    WAITING answer. error: a failure of the store or of the service, after which no request is answered.
+    session: the RADIUS client, the user and the number of sent challenges (step 0: none). key: a request with the same
+    key joins; None: no request can join. deadline: the end, by trio's clock. takes_codes: whether the user can type a
+    code with this authentication method. checks_code: whether the conversation begins with a typed code. handle, text:
+    the handle and the text in the provider's last WAITING answer. error: a failure of the store or of the service,
+    after which no request is answered.
     """
 
     def __init__(
@@ -66,12 +67,12 @@ class Conversation:
         self._newest: Waiter | None = None
 
     def admits(self, login: Login) -> bool:
-        """Return whether a request may replace the newest one: an unsigned request replaces no signed one."""
+        """Return whether a request may replace the newest one. An unsigned request must not replace a signed one."""
         newest = self._newest
         return login.request.signed or newest is None or not newest.login.request.signed
 
     def attach(self, login: Login) -> Waiter:
-        """Wait in place of the newest request."""
+        """Replace the newest request by this one, and return its waiter."""
         before = self._newest
         if before is not None:
             login.known.follows(before.login.known)
@@ -83,8 +84,8 @@ class Conversation:
         return waiter
 
     def outlives(self, login: Login) -> bool:
-        """Return whether a challenge could be answered after the next start: the provider knows the prompt, the device
-        shows challenges, and the login is no conversation in memory, as EAP is."""
+        """Return whether a challenge could be answered after a restart of the service. This requires a handle from the
+        provider, a device that shows challenges, and PAP or CHAP, since EAP conversations are only in memory."""
         shows = self.session.step > 0 or login.device.posture.takes_challenges
         return bool(self.handle) and shows and login.method in (Method.PAP, Method.CHAP)
 

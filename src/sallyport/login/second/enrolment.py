@@ -1,5 +1,5 @@
-"""The users that have a second factor, for monitoring and the impact preview: looked up without prompting users, off
-the login path, and cached."""
+"""The cache of users' enrolments, for monitoring and the impact preview. Look-ups prompt no users, and run in their own
+tasks."""
 
 import math
 from collections import Counter, defaultdict
@@ -20,12 +20,13 @@ from sallyport.mfa.provider import Enrolment, ProviderError
 ENROLLED_S: Final = 600.0
 OTHERWISE_S: Final = 60.0  # a user may enrol soon
 WAITING: Final = 1000
-"""Look-ups of one tenant that wait or run."""
+"""Maximum number of pending look-ups of one tenant, waiting or running."""
 AT_ONCE: Final = 4
-"""Look-ups of one tenant that run: a slow provider delays no other tenant's."""
+"""Maximum number of running look-ups of one tenant, so that a slow provider does not delay other tenants."""
 LOOK_UP_S: Final = 15.0
 SURVEYED_S: Final = 3600.0
-"""A survey of all users takes long, and its first answers must hold to its end."""
+"""Lifetime of a survey's results in seconds. A survey of all users takes long, and its first results must be valid
+until its end."""
 LEARN_S: Final = 3.0
 MAX_KNOWN: Final = 65_536
 
@@ -58,8 +59,8 @@ class _Known:
 
 
 class Enrolments:
-    """The cache of users' enrolments. `run` must run for look-ups to be made. clock: monotonic seconds. max_known: the
-    users in the cache; each tenant has a share."""
+    """The cache of users' enrolments. `run` makes the look-ups. clock: returns monotonic seconds. max_known: the
+    maximum number of users in the cache; each tenant has a share."""
 
     def __init__(self, clock: Callable[[], float], *, max_known: int = MAX_KNOWN) -> None:
         self._clock = clock
@@ -71,8 +72,8 @@ class Enrolments:
         self._send, self._receive = trio.open_memory_channel[_LookUp](math.inf)
 
     def look_up(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """Return what asking a user would result in: ASKED, NOT_ENROLLED, UNREACHABLE, RATE_LIMITED or
-        ENROLMENT_UNKNOWN. Never waits; an unknown or expired entry is looked up for the next time."""
+        """Return the result that asking a user would have: ASKED, NOT_ENROLLED, UNREACHABLE, RATE_LIMITED or
+        ENROLMENT_UNKNOWN. It never waits: for an unknown or expired entry it only starts a look-up."""
         known = self._known.get(user)
         if known is not None and known.stamp != attached.stamp:
             known = None
@@ -84,8 +85,8 @@ class Enrolments:
         return Reason.ENROLMENT_UNKNOWN if known is None else known.reason
 
     async def learn(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """Do `look_up`, and wait a little for an unknown user. Look-ups are few at a time and one for each user, so
-        that a client that sends random names cannot ask the provider about all of them at once."""
+        """Do `look_up`, and wait up to LEARN_S for an unknown user. The number of simultaneous look-ups is limited, so
+        that a client that sends random names cannot flood the provider."""
         reason = self.look_up(attached, tenant_id, user, name)
         found_out = self._asked.get(user)
         if reason is Reason.ENROLMENT_UNKNOWN and found_out is not None:
@@ -101,7 +102,7 @@ class Enrolments:
         return known.reason if known is not None and fresh else None
 
     async def find_out(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """Return the reason for which a user has no second factor, from memory or from the provider."""
+        """Return the result that asking a user would have, from the cache or from the provider."""
         known = self._known.get(user)
         if known is not None and known.stamp == attached.stamp and known.until > self._clock():
             return known.reason
@@ -117,8 +118,8 @@ class Enrolments:
         return reason
 
     async def survey(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> bool:
-        """Ask the provider about a user for as long as it takes: a rate limit is waited for. False: it cannot be
-        asked."""
+        """Ask the provider about a user, and cache the result. After a rate limit it waits and tries again, without a
+        time limit. False: the provider cannot be asked."""
         while True:
             changes = self._changes
             try:
@@ -135,7 +136,7 @@ class Enrolments:
             return True
 
     def forget(self, domain_id: int, name: str | None) -> None:
-        """Forget the enrolment of a changed local user; without a name, of all users of the domain."""
+        """Remove the cached enrolment of a changed local user; without a name, those of all users of the domain."""
         self._changes += 1
         if name is not None:
             self._known.pop((domain_id, fold(name)))

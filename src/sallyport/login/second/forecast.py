@@ -1,5 +1,5 @@
-"""The result that asking for a second factor would have, without asking. Monitoring and the impact preview share it, so
-that they cannot disagree."""
+"""The forecast of the result that asking for a second factor would have, without asking. Monitoring and the impact
+preview share it, so that their results agree."""
 
 from dataclasses import dataclass
 from math import inf
@@ -14,20 +14,22 @@ LEAST_S = 1.0
 
 
 def patience_s(give_up_ms: int | None) -> float:
-    """Return the seconds that a device waits: a little less than its time-out; infinity if that is not known."""
+    """Return the seconds for which a device waits for an answer: a little less than its timeout; infinity if the
+    timeout is not known."""
     return inf if give_up_ms is None else max(LEAST_S, give_up_ms / 1000 * NEARLY)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A domain's second factor at this moment. attached: None if there is no provider to ask. away: the reason."""
+    """The present state of a domain's second factor. attached: the provider; None if there is none to ask. away: the
+    reason why the provider cannot be asked; NONE if it can."""
 
     attached: Attached | None
     away: Reason
 
     def gives_up(self, give_up_ms: int | None, *, takes_challenges: bool) -> bool:
-        """Return whether a device waits for less time than nearly all users take, and has never answered a challenge.
-        If codes are typed, no device waits."""
+        """Return whether a device has a shorter timeout than nearly all users need to answer, and has never answered a
+        challenge. For a provider with typed codes the result is False, since no device waits for them."""
         if self.attached is None or give_up_ms is None or takes_challenges or self.attached.provider.asks_for_codes:
             return False
         p95_s = self.attached.provider.p95_s()
@@ -38,7 +40,8 @@ class Standing:
         return method not in TYPED and self.attached is not None and self.attached.provider.only_codes
 
     def comes_to(self, enrolment: Reason, *, gives_up: bool, method: str) -> Reason:
-        """Return the result of asking a user through a device. enrolment: of the user. method: of the login."""
+        """Return the result of asking a user. enrolment: the user's enrolment. gives_up: whether the device gives up.
+        method: the authentication method of the login."""
         if self.takes_no_code(method):
             return Reason.TAKES_NO_CODE
         if self.away is not Reason.NONE:
@@ -47,7 +50,7 @@ class Standing:
 
 
 def standing(attached: Attached | Unavailable) -> Standing:
-    """Return a domain's present second factor. attached: of its provider."""
+    """Return the present state of a domain's second factor. attached: the domain's provider, or why there is none."""
     if isinstance(attached, Unavailable):
         return Standing(None, UNAVAILABLE[attached])
     return Standing(attached, Reason.CIRCUIT_OPEN if attached.provider.is_open else Reason.NONE)

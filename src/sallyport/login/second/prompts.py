@@ -1,5 +1,5 @@
-"""The limit of prompts for a user, 5 open and 10 a minute, so that repeated prompts cannot wear a user down into
-approving."""
+"""The limit of prompts for a user: at most 5 pending and 10 a minute. It prevents an attacker from sending prompts
+until the user approves one (MFA fatigue)."""
 
 from collections import deque
 from collections.abc import Callable
@@ -12,12 +12,12 @@ MINUTE_S = 60.0
 MAX_USERS = 65_536
 
 UserKey = tuple[int, str]
-"""Domain and name without case."""
+"""The id of the domain and the user's case-folded name."""
 
 
 class Prompts:
-    """The prompts of the last minute and the open ones, by user. clock: monotonic seconds. max_users: the users with
-    prompts of the last minute that are kept; each tenant has a share."""
+    """The pending prompts and those of the last minute, by user. clock: returns monotonic seconds. max_users: the
+    maximum number of users with prompts in the last minute; each tenant has a share."""
 
     def __init__(self, clock: Callable[[], float], *, max_users: int = MAX_USERS) -> None:
         self._clock = clock
@@ -29,7 +29,8 @@ class Prompts:
         return len(self._begun)
 
     def begin(self, user: UserKey, tenant_id: int) -> bool:
-        """Count a new prompt of a user; `end` must follow. False: the user has reached the limit."""
+        """Count a new prompt for a user; `end` must follow. False: the user has reached the limit, and nothing is
+        counted."""
         now = self._clock()
         self._begun.pop_oldest_while(lambda begun: begun[-1] <= now - MINUTE_S)
         begun = self._begun.get(user) or deque()

@@ -1,5 +1,5 @@
-"""Asks for second factors: joins requests of the same login, sends a challenge if a device cannot wait, and continues
-answered challenges."""
+"""The service that asks for second factors. It joins the requests of a login, sends a challenge if a device cannot
+wait, and continues answered challenges."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
@@ -36,8 +36,8 @@ from sallyport.store.vault import Vault
 PURGE_S: Final = 30.0
 CHALLENGE_ID_OCTETS: Final = 16
 MAX_STEPS: Final = 20
-MOST_CHALLENGES: Final = 200  # a step is one octet of the State; after the last one a device has to wait
-CALL_S: Final = 15.0  # for one call of a provider; a provider that takes longer counts as unreachable
+MOST_CHALLENGES: Final = 200  # the step is one octet of the State; after the last challenge a device has to wait
+CALL_S: Final = 15.0  # time limit of one call; a provider that takes longer counts as unreachable
 ENTER_CODE: Final = "Enter your code"
 WRONG_CODE: Final = "Wrong code. Enter your code"
 APPROVE: Final = "Approve on your phone, then press Enter"
@@ -57,17 +57,17 @@ STOPPED: Final = SecondFactorResult(Reason.STOPPED)
 
 
 def device_patience(login: Login, attached: Attached) -> float:
-    """Return the seconds that the device of a login waits for an answer: infinity, unless its time-out is known to be
-    shorter than nearly all users take."""
+    """Return the seconds for which a login may wait before it gets a challenge. It is infinity, unless the device's
+    timeout is known to be shorter than nearly all users need to answer."""
     limit_s = patience_s(login.device.posture.give_up_ms)
     p95_s = attached.provider.p95_s() if limit_s < math.inf else None
     return limit_s if p95_s is not None and limit_s < p95_s else math.inf
 
 
 def _reason(conversation: Conversation, error: ProviderError) -> Reason:
-    """Return why a provider could not be asked. A rate limit (HTTP 429) before a prompt leaves the login to the
-    fallback. After a prompt, and for codes that a user types, it refuses: a user who exceeds the limit would otherwise
-    get in by the fallback."""
+    """Return the reason why a provider could not be asked. For a rate limit (HTTP 429) before a prompt, the fallback
+    decides. After a prompt, and for typed codes, a rate limit refuses the login; otherwise a user could exceed the
+    limit in order to be admitted by the fallback."""
     if error.limited and conversation.checks_code:
         return Reason.TOO_MANY_CODES
     if error.limited:
@@ -76,10 +76,10 @@ def _reason(conversation: Conversation, error: ProviderError) -> Reason:
 
 
 class SecondFactor:
-    """The second factor of all domains. `run` must run for anybody to be asked.
+    """The second factor of all domains. `run` must be active while users are asked.
 
-    challenges: those that were sent. patience: how long the device of a login is made to wait for a provider's answer,
-    in seconds. hidden: (vendor, type) of the attributes that are hidden in answers (`radius.salted`).
+    challenges: the sent challenges. patience: returns the seconds for which a login may wait for the provider's answer
+    before it gets a challenge. hidden: the encrypted attributes in answers, by (vendor, type), see `radius.salted`.
     """
 
     def __init__(
@@ -115,8 +115,8 @@ class SecondFactor:
             task_status.started()
 
     def stop_waiting(self) -> None:
-        """Answer all waiting logins now, since the service ends. A device that has answered challenges before gets one,
-        with which the same prompt continues after the next start; any other gets the result of the fallback."""
+        """Answer all waiting logins now, since the service stops. A device that has answered challenges before gets a
+        challenge, which continues the same prompt after the next start. For other devices the fallback decides."""
         self._stopping = True
         for conversation in tuple(self._by_challenge.values()):
             conversation.wake()
@@ -124,12 +124,13 @@ class SecondFactor:
     # --- without waiting --------------------------------------------------------------------------------------
 
     def at_once(self, domain: Domain) -> Reason | None:
-        """Return the result of asking if it is known: there is no provider, or its configuration cannot be read."""
+        """Return the result of asking if no provider can be asked: there is none, or its configuration cannot be read.
+        Otherwise return None."""
         attached = self._providers.of(domain.id)
         return UNAVAILABLE[attached] if isinstance(attached, Unavailable) else None
 
     def forecast(self, login: Login, domain: Domain) -> Reason:
-        """Return the result that asking for a login's second factor would have. Prompts no user and never waits."""
+        """Return the result that asking for a login's second factor would have. It prompts no user and never waits."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable):
             return UNAVAILABLE[attached]
@@ -137,7 +138,7 @@ class SecondFactor:
         method = login.method if login.code is None else Method.PAP  # a code follows the password already
         if now.takes_no_code(method):
             return Reason.TAKES_NO_CODE
-        # Also while the circuit is open: the look-up tries it again.
+        # This is done also while the circuit is open, since the look-up tries the provider again.
         enrolment = self.enrolments.look_up(
             attached, domain.tenant_id, (domain.id, fold(login.principal)), login.principal
         )
@@ -146,7 +147,8 @@ class SecondFactor:
         return now.comes_to(enrolment, gives_up=gives_up, method=method)
 
     def takes_codes(self, domain: Domain, name: str) -> bool:
-        """Return whether a code may follow a user's password: not if the user is known to have none."""
+        """Return whether a code may follow a user's password. The result is False if the user is known not to have
+        codes."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
             return False
@@ -170,7 +172,7 @@ class SecondFactor:
     # --- a login asks -----------------------------------------------------------------------------------------
 
     async def ask(self, login: Login, domain: Domain, asked: Asked) -> SecondFactorResult | None:
-        """Ask for a login's second factor. None: a newer request of the same login took its place."""
+        """Ask for a login's second factor. None: a newer request of the same login replaced this one."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable):
             return SecondFactorResult(UNAVAILABLE[attached])
@@ -226,14 +228,15 @@ class SecondFactor:
         )
 
     def _send(self, conversation: Conversation, result: SecondFactorResult) -> SecondFactorResult:
-        """Remember a sent challenge: the next request continues it."""
+        """Record a challenge that is sent, for the next request."""
         assert result.session is not None  # noqa: S101  a challenge has one
         conversation.session = result.session
         self.challenges.sent(result.session, conversation.tenant_id)
         return result
 
     def _forget(self, conversation: Conversation) -> None:
-        """Forget a conversation whose result was sent: no request joins it, and its last challenge is answered."""
+        """Remove a conversation whose result was taken, so that no request joins it, and record that its last challenge
+        has ended."""
         session = conversation.session
         if self._by_challenge.get(session.id) is conversation:
             del self._by_challenge[session.id]
@@ -245,7 +248,8 @@ class SecondFactor:
         return await self._wait(login, conversation)
 
     async def _wait(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
-        """Wait for a conversation's end as long as the device waits; then let the user continue by a challenge."""
+        """Wait for a conversation's result, or until the device's patience is over; then return a challenge by which
+        the user can continue."""
         waiter = conversation.attach(login)
         may_challenge = conversation.takes_codes and conversation.session.step < MOST_CHALLENGES
         limit_s = self._patience(login, conversation.attached) if may_challenge else math.inf
@@ -275,7 +279,8 @@ class SecondFactor:
     # --- a login answers a challenge --------------------------------------------------------------------------
 
     async def resume(self, login: Login, challenge_id: str, step: int, code: Code) -> SecondFactorResult | None:
-        """Continue a challenge. code: the text that was typed. None: a newer request of the login took its place."""
+        """Continue a challenge. code: the text that was typed. None: a newer request of the same login replaced this
+        one."""
         known = await self.challenges.find(challenge_id)
         attached = None if login.domain is None else self._providers.of(login.domain.id)
         if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
@@ -296,7 +301,7 @@ class SecondFactor:
         return await self._join(login, conversation)
 
     def _continue(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:
-        question, provider, left = known.question, attached.provider, math.inf  # one call, which has a limit of its own
+        question, provider, left = known.question, attached.provider, math.inf  # a single call has its own time limit
         begin: Callable[[], Awaitable[Answer]] = partial(
             provider.verify, question, code, known.handle, deadline_s=CALL_S
         )
@@ -326,7 +331,12 @@ class SecondFactor:
                 result = await self._converse(conversation, begin)
         except ProviderError as error:
             result = SecondFactorResult(_reason(conversation, error))
-            log.warning("mfa_provider_unreachable", provider=conversation.attached.name, error=str(error))
+            log.warning(
+                "mfa_provider_unreachable",
+                domain=conversation.session.question.domain,
+                provider=conversation.attached.name,
+                error=str(error),
+            )
         except trio.Cancelled:  # the service ends; a sent challenge can be answered after the next start
             if conversation.session.step == 0:
                 await withdraw(conversation)
@@ -335,7 +345,7 @@ class SecondFactor:
             conversation.error = error
         finally:
             self._leave(conversation, user)
-        if result is None:  # the time of the user is over, or that of a provider that has not even started
+        if result is None:  # the user, or a provider without a first answer, has reached the time limit
             result = SecondFactorResult(
                 Reason.NOT_ANSWERED if conversation.handle or conversation.session.step else Reason.UNREACHABLE
             )
@@ -349,8 +359,8 @@ class SecondFactor:
             await withdraw(conversation)
 
     def _leave(self, conversation: Conversation, user: UserKey | None) -> None:
-        """End the conversation's task: no new request joins it, and after an error of ours its challenge is as
-        before."""
+        """Clean up after the conversation's task, so that no new request joins it. After an internal error the
+        challenge can be answered again."""
         if user is not None:
             self._prompts.end(user)
         if conversation.key is not None and self._same.get(conversation.key) is conversation:

@@ -1,7 +1,7 @@
-"""Challenges that wait for their answer, and the State that names one (RFC 2865 section 5.24).
+"""Pending challenges, and the State that identifies one (RFC 2865 section 5.24).
 
-State is sealed under the master key, so it is authenticated and secret. It has the session's id and step. Each step is
-answered once. The session is bound to the RADIUS client, the user and the calling station.
+State is sealed with the master key, so it is authenticated and secret. It contains the session's id and step. Each step
+can be answered once. The session is bound to the RADIUS client, the user and the calling station.
 """
 
 import json
@@ -34,16 +34,17 @@ LoginKey = tuple[object, ...]
 
 
 class Kind(StrEnum):
-    """The content of the next request of a session."""
+    """The kind of answer that a challenge expects."""
 
     CODE = "code"
-    APPROVAL = "approval"  # no text: the user has approved on another device
+    APPROVAL = "approval"  # no text, since the user approves on another device
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The user of a second factor. user_id: of an endpoint user; 0 if another server knows the users. stamp: of the
-    right password, or of the first factor's configuration. factor: the domain's first factor, which checked it."""
+    """The user that is asked for a second factor. user_id: the id of the endpoint user; 0 if another server checks the
+    passwords. stamp: the stamp of the checked password, or of the first factor's configuration. factor: the first
+    factor that checked the login."""
 
     user_id: int
     stamp: str = ""
@@ -57,10 +58,10 @@ NOBODY = Asked(0)
 class Session:
     """A sent challenge. Times in microseconds.
 
-    provider: the configuration of the domain's provider at its start. station: Calling-Station-Id in hexadecimal, empty
-    if none. step: the number of sent challenges. wrong: the number of wrong codes. accept, groups, ous: the findings of
-    the first factor; accept in hexadecimal and without keys, which belong to one answer. user_stamp: of `Asked`.
-    factor: the first factor.
+    provider: the stamp of the provider's configuration at the start. station: Calling-Station-Id in hexadecimal; empty
+    if there is none. step: the number of sent challenges. wrong: the number of wrong codes. accept, groups, ous: the
+    findings of the first factor; accept is in hexadecimal, without keys, which are valid in one answer only.
+    user_stamp, factor: see `Asked`.
     """
 
     question: Question
@@ -81,7 +82,7 @@ class Session:
 
     @property
     def asked(self) -> Asked:
-        """The user it was sent to."""
+        """The user to which the challenge was sent."""
         return Asked(self.user_id, self.user_stamp, self.factor)
 
     @property
@@ -90,7 +91,7 @@ class Session:
         return Found(accept=bytes.fromhex(self.accept), groups=frozenset(self.groups), ous=frozenset(self.ous))
 
     def is_of(self, login: Login) -> bool:
-        """Return whether a request may answer it: same client, same user, same station."""
+        """Return whether a request may answer the challenge: it has the same RADIUS client, user and station."""
         asked = self.question
         return (
             login.client.id == self.client_id
@@ -106,7 +107,7 @@ class Session:
 
 
 def station_of(login: Login) -> str:
-    """Return the values that a session is bound to besides client and user."""
+    """Return the station to which a session is bound, in addition to client and user."""
     return login.request.first.get(CALLING_STATION_ID, b"").hex()
 
 
@@ -115,11 +116,12 @@ _DEVICE_ATTRIBUTES = (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_IDENTIFIER)
 
 
 def same_login(login: Login, asked: Asked) -> LoginKey | None:
-    """Return the values that are equal in all requests of one login; None if the device does not tell logins apart.
+    """Return the values that identify a login, equal in all its requests; None if the device sends none by which logins
+    can be distinguished.
 
-    These are the client and the device (a client may be a range, or a proxy in front of many devices that all have a
-    port 1), the verified user, the text typed behind the password, and every attribute present that names a session or
-    a port. Packets and credentials are not compared: a CHAP response differs each time.
+    These are the RADIUS client, the device, the verified user, the code appended to the password, and every attribute
+    that identifies a session or a port. The client alone is not sufficient, since it may be a range or a proxy of many
+    devices, which all have a port 1. Packets and credentials are not compared, since a CHAP response differs each time.
     A signed and an unsigned request are never one login: a spoofed copy without the signature would take the answer.
     """
     request, first = login.request, login.request.first
@@ -132,8 +134,9 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
 
 
 def _identifies_login(login: Login) -> bool:
-    """Return whether the device names this session, or its origin. A port 0, and a station that is the device itself,
-    are the same for all logins of a device: by them alone a stranger's login would be the victim's."""
+    """Return whether the request identifies its session, or the port or station from which it comes. Port 0, and a
+    station that is the device itself, are equal in all logins of a device. If only these were compared, an attacker's
+    login could join that of another person."""
     first = login.request.first
     if first.get(ACCT_SESSION_ID) or first.get(NAS_PORT_ID) or any(first.get(NAS_PORT, b"")):
         return True
@@ -145,14 +148,14 @@ def _identity(domain_id: int) -> str:
 
 
 def seal_state(vault: Vault, session: Session) -> bytes:
-    """Return the State that names a session's present step: `_STATE_OCTETS`."""
+    """Return the State that identifies the present step of a session, `_STATE_OCTETS` long."""
     return vault.seal(bytes.fromhex(session.id) + bytes((session.step,)), _identity(session.question.domain_id))
 
 
 def open_state(vault: Vault, state: bytes, domain_id: int) -> tuple[str, int] | None:
-    """Return the challenge id and step that a State names; None if it is none of this domain's. A login may pass this
-    service twice, on its way from one domain to the server of another."""
-    # Another length is that of a round of EAP: to open it would cost more than the rest of the round.
+    """Return the challenge id and step in a State; None if the State does not belong to this domain. If a domain
+    forwards logins to this service itself, as another domain, the requests contain a State of that other domain."""
+    # A State of another length belongs to EAP; an attempt to open it would cost more than the rest of the round.
     if len(state) != _STATE_OCTETS:
         return None
     try:
@@ -163,7 +166,7 @@ def open_state(vault: Vault, state: bytes, domain_id: int) -> tuple[str, int] | 
 
 
 def write(tx: Tx, session: Session) -> None:
-    """Store a session. It replaces the session's former step."""
+    """Store a session. It replaces the previous step of the session."""
     tx.execute(
         "insert into challenges (id, domain_id, expires_at, session) values (:id, :domain_id, :expires_at, :session) "
         "on conflict (id) do update set expires_at = excluded.expires_at, session = excluded.session",
@@ -175,12 +178,12 @@ def write(tx: Tx, session: Session) -> None:
 
 
 def delete(tx: Tx, challenge_id: str) -> None:
-    """Delete a session: its State is no longer valid."""
+    """Delete a session, so that its State is no longer valid."""
     tx.execute("delete from challenges where id = :id", id=challenge_id)
 
 
 def read(tx: Tx, challenge_id: str) -> Session | None:
-    """Return a stored session, of this process or another."""
+    """Return a session from the store, where another process may have stored it; None if there is none."""
     return tx.one(_session, "select session from challenges where id = :id", id=challenge_id)
 
 
@@ -195,6 +198,6 @@ def _session(*, session: str) -> Session:
 
 
 def void(tx: Tx) -> None:
-    """End every pending challenge after a restore: challenges that were answered since the backup would be pending
-    again."""
+    """Delete all pending challenges after a restore. Otherwise challenges that were answered after the backup would be
+    pending again."""
     tx.execute("delete from challenges")

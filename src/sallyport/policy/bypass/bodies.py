@@ -27,16 +27,14 @@ Stations = Annotated[Many[Annotated[Text, AfterValidator(_mac)]], Field(min_leng
 class AddBypassStation(InDomain):
     """Body of AddBypassStation."""
 
-    station: Stations = Field(description="MAC address of a station, or of several, in any notation.")
+    station: Stations = Field(description="One MAC address or several, in any notation.")
     name: Text = Field(default="", description="Name of the stations. Empty: a station that is listed keeps its name.")
 
 
 class DeleteBypassStation(InDomain):
     """Body of DeleteBypassStation."""
 
-    station: Stations = Field(
-        description="MAC address of a station, or of several, which are removed all or none; in any notation."
-    )
+    station: Stations = Field(description="One MAC address or several, in any notation. All are removed, or none.")
 
 
 class ListBypassStations(InDomain, Paged):

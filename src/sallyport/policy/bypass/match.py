@@ -1,9 +1,9 @@
 """Detection of requests for MAC authentication bypass, and the notations of a MAC address.
 
 If a NAS finds no supplicant, it sends a request in the station's name: User-Name and Calling-Station-Id are the same
-address, and the password is that address too, or absent. Products differ in the notation and in Service-Type: Cisco
-sends Call-Check (RFC 2865 section 5.6), others Framed or none. Some use EAP-MD5, with the address as identity and
-password.
+address, and the password is that address too, or absent. The notation and the Service-Type depend on the product: Cisco
+sends Call-Check (RFC 2865 section 5.6), others send Framed or no Service-Type. Some use EAP-MD5, with the address as
+identity and password.
 """
 
 from typing import Final

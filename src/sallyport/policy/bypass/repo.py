@@ -1,7 +1,8 @@
 """SQL for the stations of MAC authentication bypass. station: 12 hex digits in lower case.
 
-One statement writes all stations of a request. The store's thread releases the interpreter lock at each statement:
-while other threads computed, 1,000 statements took 0.6 s, and the logins of all tenants waited for the transaction.
+All stations of a request are written by one statement. The store's thread releases the interpreter lock at each
+statement, so with other threads active, 1,000 statements took 0.6 s, in which the logins of all tenants waited for the
+transaction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from sallyport.base.text import fold
 from sallyport.store.model import LISTED_TEXTS, Tx, listed
 
 MAX_STATIONS: Final = 100_000
-"""Maximum stations of a domain, since all of them are in memory."""
+"""Maximum number of stations in a domain, since all stations are in memory."""
 Lists = Mapping[int, frozenset[str]]
 """The stations on the list of each domain; a domain without stations is absent."""
 
@@ -29,7 +30,8 @@ class StationRow:
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """The number of rows and the highest id. Ids are not reused, so the rows are unchanged if both are the same."""
+    """The number of rows and the highest id. If both are unchanged, the rows are unchanged, since ids are not
+    reused."""
 
     count: int
     last: int
@@ -95,7 +97,8 @@ def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
 def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
     """Return one page of a domain's list, ordered by id, and the number of all matches.
 
-    search: part of the name, ignoring case, or of the address. key: that part of the address in hex digits.
+    search: a part of the name, ignoring case, or of the address. key: `search` as hex digits, for the comparison with
+    addresses.
     """
     where = "from bypass_stations where domain_id = :domain"
     if search:

@@ -17,7 +17,7 @@ from sallyport.store.snapshot import Configuration
 
 
 class Bypass:
-    """The lists of all domains, in memory. A change applies when its call returns.
+    """The lists of all domains, in memory. A change is effective when its call returns.
 
     revocations: ends the sessions of stations that are removed from a list. some: whether any list has a station; if it
     is false, the login path skips its checks.

@@ -27,7 +27,7 @@ from sallyport.web.scope import DomainId, Flag, Id, InDomain, Many, Name, PlainT
 
 MAX_ENTRIES: Final = 1000
 MAX_DELETED: Final = 200
-"""Maximum number of rules in one delete request. Logins wait for its transaction, up to 0.1 ms for each rule."""
+"""Maximum number of rules in one delete request, since logins wait for its transaction: up to 0.1 ms for each rule."""
 _CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-4]):([0-5][0-9])")
 _FULL: Final[Mapping[str, str]] = dict(
     zip(DAYS, ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"), strict=True)
@@ -110,7 +110,7 @@ WINDOW_ZONE: Final = "Time zone, a name of the IANA database such as Europe/Berl
 
 
 class GivenWindow(Model):
-    """A time of day on certain days. A time that covers the whole week is no condition."""
+    """A time of day on certain days. A time that covers the whole week is ignored."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, hide_input_in_errors=True, coerce_numbers_to_str=True)
 
@@ -231,7 +231,7 @@ class DeleteLoginRule(InDomain):
     """Body of DeleteLoginRule."""
 
     ruleId: Annotated[Many[Id], Field(min_length=1, max_length=MAX_DELETED)] = Field(
-        description="Id of a rule, or of several, which are deleted all or none."
+        description="One rule id or several. All rules are deleted, or none."
     )
 
 

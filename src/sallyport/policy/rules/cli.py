@@ -150,7 +150,7 @@ def _run(line: CommandLine, path: str, body: Row, domain: str) -> Row:
         if body.get("everyone"):
             raise Invalid("--everyone: the rule has a scope; leave out --everyone, or clear the scope") from None
         raise Invalid(
-            "the rule would let everyone in without a second factor: give a scope such as --user, --group or --client, "
+            "the rule would admit everyone without a second factor: give a scope such as --user, --group or --client, "
             "or confirm it with --everyone"
         ) from None
 

@@ -4,8 +4,9 @@ The values of a scope are prepared once, as sets of case-folded names, and of st
 condition is a function of the facts that returns True, False, or None if it cannot be evaluated; the docstring of the
 package describes the effect of None.
 
-A domain may have 1,000 rules with 1,000 entries each, and a user may have 1,000 groups. Therefore each login looks up
-its groups, OUs and addresses once: an index has the rules that contain each of them, as the bits of an integer.
+A domain may have 1,000 rules with 1,000 entries each, and a user may have 1,000 groups. Therefore the groups, OUs and
+addresses of a login are looked up only once. For each of them, an index contains the rules that name it, as the bits of
+an integer.
 """
 
 import re
@@ -166,7 +167,7 @@ def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
 
 
 class _Seen:
-    """The facts of a login in the form for comparisons, each computed on first use.
+    """The facts of a login, in the form that is compared; each is computed on first use.
 
     groups, ous, sender, nas: the rules that contain them, as bits.
     """

@@ -1,4 +1,4 @@
-"""Warnings about users, groups and RADIUS clients in a rule that are not known.
+"""Warnings about unknown users, groups and RADIUS clients in a rule.
 
 They are no errors, since the next import may add a group. The known users and groups of a domain are its endpoint users
 and their groups, and the users and groups of imported directories. If another server checks the passwords of a domain
@@ -29,7 +29,7 @@ CLOSE: Final = 0.7
 MOST_SUGGESTED: Final = 5
 
 Suggest = Callable[[str], Iterable[str]]
-"""A function that returns known names that may be similar to a case-folded name."""
+"""A function that returns the known names that are possibly similar to a case-folded name."""
 
 
 class Names:
@@ -44,7 +44,7 @@ class Names:
         self._clients = clients
 
     async def unknown(self, domain_id: int, fields: Given) -> list[str]:
-        """Return a warning for each user, group and client in the fields that is not known. Raises StoreError."""
+        """Return a warning for each unknown user, group and client in the fields. Raises StoreError."""
         domain, given = self._domain(domain_id), fields.given()
         users, groups, clients = (_texts(given.get(name)) for name in ("users", "groups", "clients"))
         odd = _odd_stations(_texts(given.get("stations")))
@@ -139,7 +139,7 @@ def _has_user(tx: Tx, domain: Domain, key: str) -> bool:
 
 
 def _users(tx: Tx, domain: Domain) -> Suggest:
-    """Return a function that suggests users of a domain who share a long prefix with a name."""
+    """Return a function that suggests users of a domain whose names share a long prefix with a name."""
 
     def suggest(key: str) -> Iterator[str]:
         for length in dict.fromkeys((len(key) - 1, len(key) // 2, 1)):

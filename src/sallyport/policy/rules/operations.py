@@ -38,8 +38,8 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
 
         Of each scope that is given, one entry must match the login. A login without a needed fact, such as a
         Calling-Station-Id, is not exempt. An `allow` rule without a scope exempts all logins of the domain from the
-        second factor, and needs `everyone`. `warnings` has the users, groups and clients that are not known. They are
-        no errors, since an import may add them.
+        second factor, and needs `everyone`. `warnings` lists unknown users, groups and clients. They are not errors,
+        since an import may add them.
         """
         warnings = await names.unknown(body.domainId, body)
         return RuleAdded(message="rule added", ruleId=await service.add(body.domainId, body), warnings=warnings)

@@ -87,7 +87,7 @@ def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
 
 
 def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: int) -> int:
-    """Insert a rule, and return its id. Conflict: the domain has too many rules, or they are too long in total."""
+    """Insert a rule, and return its id. Conflict: the domain has too many rules, or their total length is too great."""
     count = tx.value(int, "select count(*) from login_rules where domain_id = :domain", domain=domain_id) or 0
     if count >= MAX_RULES:
         raise Conflict(f"a domain has at most {MAX_RULES} login rules: remove some first")
@@ -120,7 +120,7 @@ def _must_fit(tx: Tx, domain_id: int) -> None:
 
 
 def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attributes: bytes, at: int) -> None:
-    """Update a domain's rule. Conflict: the domain's rules are too long in total."""
+    """Update a domain's rule. Conflict: the total length of the domain's rules is too great."""
     tx.execute(
         "update login_rules set name = :name, priority = :priority, enabled = :enabled, action = :action, "
         "definition = :definition, attributes = :attributes, updated_at = :at where id = :id",

@@ -103,14 +103,14 @@ def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) 
     """
     if everyone and now.scopes:
         raise Invalid.about(
-            f"everyone is for a rule without a scope, and this one has: {', '.join(now.scopes)}; leave everyone out, "
+            f"everyone is for a rule without a scope, and this one has: {', '.join(now.scopes)}; omit everyone, "
             "or clear these",
             "everyone",
         )
     stays = before is not None and before.exempts_all and before.enabled >= now.enabled
     if now.exempts_all and not everyone and not stays:
         raise Invalid.about(
-            "the rule would let everyone in without a second factor: give a scope such as users, groups or clients, or "
+            "the rule would admit everyone without a second factor: give a scope such as users, groups or clients, or "
             "confirm it with everyone: true",
             "everyone",
         )

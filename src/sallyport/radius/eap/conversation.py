@@ -1,7 +1,8 @@
-"""One EAP conversation (RFC 3748): the client's identity, the choice of a method, the method, the end. TTLS and PEAP
-run another one inside.
+"""One EAP conversation (RFC 3748): the client's identity, the negotiation of a method, the method, and the end. TTLS
+and PEAP run another conversation in their tunnel.
 
-`Conversations` holds the pending ones by their State. It is bounded, and fair among tenants and their RADIUS clients.
+`Conversations` is the bounded table of pending conversations by State. Tenants share it, and so do the RADIUS clients
+of a tenant.
 """
 
 from collections.abc import Callable
@@ -40,7 +41,7 @@ from sallyport.radius.eap.packet import (
 )
 
 MAX_ROUNDS: Final = 100
-"""Responses of a client: a chain of certificates in fragments of 100 octets takes some seventy."""
+"""Maximum number of a client's responses. A certificate chain in fragments of 100 octets takes about seventy."""
 MAX_NAME: Final = 253
 
 
@@ -51,11 +52,11 @@ class Conversation:
         self._offers = offers
         self._now = now
         self._left: list[Offer] = list(offers.methods)
-        self._method: Method | None = None  # kept until the end, and no longer: TLS takes much memory
+        self._method: Method | None = None  # None again after the end, since TLS takes much memory
         self._name = ""
         self.kind = 0
-        """The Type of the method that was started last."""
-        self._can_choose = False  # the client may still ask for another method
+        """The EAP Type of the method that was started last."""
+        self._can_choose = False  # the client may still ask for another method by a Nak
         self._identifier: int | None = None
         self._response = b""
         self._outcome: Outcome | None = None
@@ -63,11 +64,11 @@ class Conversation:
         self.identity = b""
         """The outer identity that the client sent; it may be `anonymous`."""
         self.user = b""
-        """The name of the user, empty until it is known."""
+        """The user's name: first the outer identity, then the name inside the tunnel or in the certificate."""
 
     @property
     def method(self) -> str:
-        """Return the method, such as `peap-mschapv2`, as far as it is known."""
+        """Return the method's name, such as `peap-mschapv2`; while the inner method is not known, only `peap`."""
         return self._name if self._method is None else self._method.name
 
     @property
@@ -81,16 +82,16 @@ class Conversation:
         return self._identifier or 0
 
     def begin(self) -> Outcome:
-        """Ask for the identity. A RADIUS client has mostly done so itself. PacketError: the conversation has begun, and
-        the identity must not change."""
+        """Request the client's identity. Most RADIUS clients have already done this. PacketError: the conversation has
+        begun, and the identity must not change."""
         if self._outcome is not None:
             raise PacketError("a start inside a conversation")
         return self._request(IDENTITY, b"")
 
     def receive(self, octets: bytes) -> Outcome:
-        """Process an EAP packet. A repeated packet has the same outcome.
+        """Process an EAP packet. A retransmitted packet has the same outcome.
 
-        PacketError: it does not answer the last request; the conversation has not changed.
+        PacketError: the packet does not answer the last request, and the conversation is unchanged.
         """
         if octets == self._response and self._outcome is not None:
             return Waiting() if isinstance(self._outcome, Check) else self._outcome
@@ -100,7 +101,7 @@ class Conversation:
         return self._respond(packet, octets)
 
     def answer(self, verdict: Verdict) -> Outcome:
-        """Continue with the answer to the question."""
+        """Continue with the verdict on the method's question."""
         assert self._method is not None  # noqa: S101  it put the question
         self._outcome = self._become(self._method.answer(verdict))
         return self._outcome
@@ -141,7 +142,7 @@ class Conversation:
         return self._start(self._left[0])
 
     def _choose(self, wanted: bytes) -> Outcome:
-        """Switch to another method that the client wants (RFC 3748 section 5.3.1): the first offered one that was not
+        """Switch to a method from the client's Nak (RFC 3748 section 5.3.1): the first one that is offered and was not
         tried."""
         for kind in wanted:
             for offer in self._left:
@@ -186,7 +187,7 @@ class Conversation:
 
 
 def failed(inner: Outcome) -> Failed:
-    """Return the outcome of a tunnel whose inner conversation has not succeeded."""
+    """Return the failure of a tunnelled method whose inner conversation has not succeeded."""
     if isinstance(inner, Done) and inner.failure is not None:
         return Failed(inner.reason, inner.failure)
     return Failed("a response without a request inside the tunnel")
@@ -200,12 +201,12 @@ _Talk = TypeVar("_Talk")
 
 
 class Conversations(Generic[_Talk]):
-    """Pending conversations, or the values that a caller keeps of each, by State. If the table is full, the oldest one
-    of the busiest client of the busiest tenant is removed: a client that starts thousands of conversations displaces
-    its own.
+    """The pending conversations by State, or values that the caller keeps for them. If the table is full, the oldest
+    conversation of the busiest client of the busiest tenant is removed. So a client that starts thousands of
+    conversations removes only its own.
 
-    most: the number of pending ones. age_s: seconds that one waits for its client. left: called with each that has
-    waited longer. now: seconds of a monotonic clock.
+    most: the maximum number of pending conversations. age_s: the seconds that a conversation waits for its client.
+    left: called with each conversation that has waited longer. now: seconds of a monotonic clock.
     """
 
     def __init__(
@@ -218,14 +219,15 @@ class Conversations(Generic[_Talk]):
         return len(self._talks)
 
     def add(self, tenant_id: int, client_id: int, talk: _Talk, *, now: float) -> bytes:
-        """Keep a conversation of a RADIUS client. Return its State, 16 random octets."""
+        """Store a conversation of a RADIUS client, and return its State, 16 random octets."""
         self.purge(now=now)
         state = token_bytes(STATE_OCTETS)
         self._talks.put(state, (tenant_id, client_id, talk), tenant_id, client_id, now=now)
         return state
 
     def find(self, client_id: int, state: bytes, *, now: float) -> _Talk | None:
-        """Return the conversation of a State; None: the State is unknown, finished, too old or another client's."""
+        """Return the conversation of a State; None if the State is unknown or belongs to another client, or the
+        conversation has ended or expired."""
         self.purge(now=now)
         known = self._talks.get(state, now=now)
         if known is None or known[1] != client_id:
@@ -234,10 +236,10 @@ class Conversations(Generic[_Talk]):
         return known[2]
 
     def end(self, state: bytes) -> None:
-        """Forget a conversation that has ended."""
+        """Remove a conversation that has ended."""
         self._talks.pop(state)
 
     def purge(self, *, now: float) -> None:
-        """Remove the conversations that are too old."""
+        """Remove expired conversations."""
         for _, _, talk in self._talks.expire(now=now):
             self._left(talk)

@@ -1,6 +1,6 @@
-"""The values that methods, their conversation and its caller exchange.
+"""The values that methods, conversations and their callers exchange.
 
-`user` is a name in octets, as the client sent it. Only the caller knows the users.
+`user` is a name in octets, as the client sent it. Only the caller can find the user of that name.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ from sallyport.radius.mschap_reply import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """The question whether a password is the user's.
+    """The question whether a password is the user's password.
 
-    step: the number of earlier prompts. After a prompt, the text answers the prompt of the verdict before. prompts:
-    whether a verdict can ask for more.
+    step: the number of earlier prompts. If it is not 0, `password` is the answer to the prompt in the last verdict.
+    prompts: whether the verdict may contain a prompt.
     """
 
     user: bytes
@@ -35,7 +35,8 @@ class Password:
 
 @dataclass(frozen=True, slots=True)
 class Chap:
-    """The question whether the user's password made a CHAP response: `radius.password.chap_holds`. value: 17 octets."""
+    """The question whether a CHAP response was computed from the user's password, as in `radius.password.chap_holds`.
+    value: identifier and response, 17 octets."""
 
     user: bytes
     value: bytes
@@ -44,8 +45,9 @@ class Chap:
 
 @dataclass(frozen=True, slots=True)
 class MsChap:
-    """The question whether the user's password made an MS-CHAPv2 response: `radius.mschap.NtKey.made`. hashed: the name
-    that the client sent; the name in the hash is one of its `peer_names`."""
+    """The question whether an MS-CHAPv2 response was computed from the user's password, as in
+    `radius.mschap.NtKey.made`. hashed: the name that the client sent with the response; the client has hashed one of
+    its `peer_names`."""
 
     user: bytes
     attempt: MsChap2
@@ -54,8 +56,8 @@ class MsChap:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The question whether the user of a verified client certificate may log in. user: the name in the certificate;
-    by: its place there. fingerprint: SHA-256 in hex."""
+    """The question whether the user of a verified client certificate may log in. user: the user's name in the
+    certificate. by: the field that contains the name. fingerprint: SHA-256 in hex."""
 
     user: bytes
     subject: str
@@ -65,9 +67,9 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The question whether a user that logged in within the last hours may resume the session; if not, a full login
-    follows. The client has sent its ClientHello, and has not yet proved that the session is its own. stamp: of the
-    verdict of that login."""
+    """The question whether the user of an earlier login may resume its TLS session; if not, a full login follows. The
+    client has sent only its ClientHello, and has not yet proved that the session is its own. stamp: the stamp in the
+    verdict on the earlier login."""
 
     user: bytes
     stamp: str = ""
@@ -80,10 +82,10 @@ Question: TypeAlias = Password | Chap | MsChap | Certificate | Resumed
 class Verdict:
     """The answer to a question.
 
-    right: whether the answer is yes. prompt: asks the user for more, if the question allows it; right is ignored then.
-    hash_hash, hashed: for a right MS-CHAPv2 response: the hash of the password's NT hash, 16 octets, and the name in
-    the response. error: for a wrong MS-CHAPv2 response: the cause. reason: the cause for people, if the answer is no.
-    stamp: kept with the session, for the question that resumes it.
+    right: whether the answer is yes. prompt: a further prompt for the user, if the question allows one; `right` is
+    ignored then. hash_hash, hashed: for a correct MS-CHAPv2 response, the hash of the password's NT hash (16 octets)
+    and the name that the client has hashed. error: for a wrong MS-CHAPv2 response, its error code. reason: for the
+    answer no, the cause in words. stamp: stored with the TLS session, and returned in `Resumed`.
     """
 
     right: bool
@@ -100,22 +102,22 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """Another request. data: its Type-Data; inside TLS the octets in clear, which may be empty."""
+    """The method's next request. data: its Type-Data; inside TLS, the octets before encryption, which may be empty."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A question: the conversation waits for its verdict."""
+    """A question to the caller: the conversation waits for the verdict."""
 
     question: Question
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The user has logged in. msk: the keys (RFC 3748 section 7.10), half of them for each direction; empty if the
-    method makes none."""
+    """The method has succeeded. msk: the Master Session Key (RFC 3748 section 7.10), one half for each direction; empty
+    if the method derives no keys."""
 
     user: bytes
     msk: bytes = b""
@@ -125,7 +127,7 @@ class Passed:
 
 
 class Failure(Enum):
-    """The kinds of failure of a conversation."""
+    """The kinds of failures of a conversation."""
 
     REFUSED = "refused"  # by the verdict
     NOT_OFFERED = "not offered"  # the client wants a method that is not offered
@@ -136,7 +138,7 @@ class Failure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The method has failed. reason: for people."""
+    """The method has failed. reason: the cause in words."""
 
     reason: str
     failure: Failure = Failure.BROKEN
@@ -146,8 +148,8 @@ Step: TypeAlias = Next | Check | Passed | Failed
 
 
 class Method(Protocol):
-    """One method of one conversation. Each call may raise PacketError: the message is malformed, and the method has
-    failed."""
+    """One method of one conversation. Each call may raise PacketError: the message is malformed. The method has failed
+    then."""
 
     @property
     def kind(self) -> int:
@@ -155,16 +157,16 @@ class Method(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the method's name, such as `peap-mschapv2`, as far as it is known."""
+        """Return the method's name, such as `peap-mschapv2`; while the inner method is not known, only `peap`."""
 
     def begin(self) -> Step:
         """Return the method's first request."""
 
     def respond(self, packet: Packet) -> Step:
-        """Process a response of the method's Type."""
+        """Process a response of the method's EAP Type."""
 
     def answer(self, verdict: Verdict) -> Step:
-        """Continue with the answer to the question."""
+        """Continue with the verdict on the method's question."""
 
 
 # --- results of a conversation --------------------------------------------------------------------------------
@@ -179,16 +181,16 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The earlier question is not answered yet: the client has sent its response again."""
+    """The outcome of a retransmitted response whose question the caller has not answered yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
     """The end of the conversation.
 
-    octets: EAP-Success or EAP-Failure, for the Access-Accept or Access-Reject. user: the name that has logged in, from
-    inside the tunnel if there is one. method: such as `eap-ttls-pap`; of a failed one, as far as it is known. msk: see
-    `Passed`. reason, failure: the cause of a failure, for people and for programs.
+    octets: EAP-Success or EAP-Failure, for the Access-Accept or Access-Reject. user: the name of the user, from inside
+    the tunnel if there is one. method: the methods, such as `eap-ttls-pap`; after a failure perhaps only the outer one.
+    msk: see `Passed`. reason, failure: the cause of a failure, in words and as a code.
     """
 
     success: bool
@@ -214,7 +216,7 @@ OTHER: Final = "not among the methods here"
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A method that can be offered. make: starts it for an identity, at a time."""
+    """A method that can be offered. make: returns the method for an identity and the present time."""
 
     kind: int
     make: Callable[[bytes, float], Method]
@@ -222,11 +224,11 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The offered methods, in order. left_out: the reason for each other method."""
+    """The offered methods, in order. left_out: for each other method the reason why it is not offered."""
 
     methods: Sequence[Offer]
     left_out: Mapping[int, str] = field(default_factory=dict)
 
     def why(self, kinds: Iterable[int]) -> str:
-        """The reason why these methods are not offered; for people."""
+        """Return in words why these methods are not offered."""
         return ", ".join(f"{TYPE_NAMES.get(kind, f'type {kind}')} ({self.left_out.get(kind, OTHER)})" for kind in kinds)

@@ -1,5 +1,5 @@
-"""EAP packets, their EAP-Message attributes (RFC 3748 section 4, RFC 3579 section 3.1), and TLS messages in fragments
-inside EAP-TLS, TTLS and PEAP (RFC 5216 sections 2.1.5 and 3.1)."""
+"""The codec of EAP packets and EAP-Message attributes (RFC 3748 section 4, RFC 3579 section 3.1), and the fragments of
+TLS messages in EAP-TLS, TTLS and PEAP (RFC 5216 sections 2.1.5 and 3.1)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -27,12 +27,12 @@ EXTENSIONS: Final = 33
 
 TYPE_NAMES: Final = {MD5: "md5", GTC: "gtc", TLS: "tls", TTLS: "ttls", PEAP: "peap", MSCHAPV2: "mschapv2"}
 HEADER: Final = 5
-_CARRIED: Final = 253  # octets in an attribute
+_CARRIED: Final = 253  # maximum octets in one attribute
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A request or a response. kind: its Type. data: its Type-Data."""
+    """An EAP request or response. kind: its Type. data: its Type-Data."""
 
     code: int
     identifier: int
@@ -41,7 +41,8 @@ class Packet:
 
 
 def decode(octets: bytes) -> Packet:
-    """Parse a request or a response (RFC 3748 section 4.1). Octets past its Length are padding. Raises PacketError."""
+    """Parse an EAP request or response (RFC 3748 section 4.1). Octets after its Length are padding. Raises
+    PacketError."""
     length = int.from_bytes(octets[2:4])
     if len(octets) < HEADER or not HEADER <= length <= len(octets):
         raise PacketError(f"an EAP packet of {len(octets)} octets with length {length}")
@@ -51,18 +52,19 @@ def decode(octets: bytes) -> Packet:
 
 
 def encode(packet: Packet) -> bytes:
-    """Return a request or a response in octets."""
+    """Return an EAP request or response in octets."""
     length = HEADER + len(packet.data)
     return bytes((packet.code, packet.identifier)) + length.to_bytes(2) + bytes((packet.kind,)) + packet.data
 
 
 def end(code: int, identifier: int) -> bytes:
-    """Return EAP-Success or EAP-Failure in octets (RFC 3748 section 4.2). identifier: of the response."""
+    """Return EAP-Success or EAP-Failure in octets (RFC 3748 section 4.2). identifier: the identifier of the client's
+    last response."""
     return bytes((code, identifier, 0, 4))
 
 
 def pull_eap_message(request: Request) -> bytes:
-    """Return the EAP packet of a RADIUS request: all its EAP-Message attributes, in order."""
+    """Return the EAP packet of a RADIUS request: the values of its EAP-Message attributes, joined in order."""
     return b"".join(request.values(EAP_MESSAGE))
 
 
@@ -77,19 +79,20 @@ LENGTH: Final = 0x80
 MORE: Final = 0x40
 START: Final = 0x20
 MAX_MESSAGE: Final = 65_536
-"""Octets of a whole message: a chain of certificates and all that goes with it."""
+"""Maximum length of a reassembled message in octets, enough for a long certificate chain."""
 SMALLEST: Final = 64
 _VERSION: Final = 0x07
-_OVERHEAD: Final = HEADER + 5  # the flags and the length
+_OVERHEAD: Final = HEADER + 5  # EAP header, flags and message length
 
 
 class Framing:
-    """The TLS messages of one conversation, in fragments, in both directions.
+    """Fragmentation and reassembly of the TLS messages of one conversation.
 
-    A message begins with an octet of flags, whose low bits are the version of TTLS or PEAP. The first of several
-    fragments has the length of the message. Each fragment but the last is acknowledged by an empty message.
+    Each fragment begins with an octet of flags, whose low bits are the version of TTLS or PEAP. The first of several
+    fragments contains the length of the whole message. Each fragment except the last is acknowledged by an empty
+    message.
 
-    version: of TTLS or PEAP. fragment_size: the most octets of an EAP packet that is sent, from 64 on.
+    version: the version of TTLS or PEAP. fragment_size: the maximum length of a sent EAP packet in octets, at least 64.
     """
 
     def __init__(self, version: int, fragment_size: int) -> None:
@@ -104,16 +107,17 @@ class Framing:
         return bytes((START | self._version,))
 
     def acknowledgement(self) -> bytes:
-        """Return the message that asks for the next fragment."""
+        """Return the empty message that acknowledges a fragment."""
         return bytes((self._version,))
 
     @property
     def is_sending(self) -> bool:
-        """Return whether fragments are left. Each is sent when the one before is acknowledged."""
+        """Return whether fragments of the last message are still to be sent. Each is sent after the previous one was
+        acknowledged."""
         return bool(self._out)
 
     def send(self, message: bytes) -> bytes:
-        """Return the first fragment of a message, or the whole message."""
+        """Return the whole message with its flags if it fits into one fragment, else the first fragment."""
         if len(message) <= self._room:
             return bytes((self._version,)) + message
         self._out = message[self._room :]
@@ -125,10 +129,10 @@ class Framing:
         return bytes((self._version | (MORE if self._out else 0),)) + piece
 
     def receive(self, data: bytes) -> bytes | None:
-        """Return the whole message if this fragment is its last, empty for an acknowledgement; None: more fragments
-        follow.
+        """Return the reassembled message if this is its last fragment, else None. The message is empty for an
+        acknowledgement.
 
-        PacketError: another version, more octets than announced or than `MAX_MESSAGE`, or an empty fragment.
+        PacketError: a wrong version, a wrong total length, more than `MAX_MESSAGE` octets, or an empty fragment.
         """
         if not data:
             raise PacketError("a message without flags")

@@ -1,14 +1,14 @@
-"""EAP methods without a tunnel, which check a password.
+"""EAP methods that check a password and have no tunnel.
 
-EAP-MSCHAPv2 (draft-kamath-pppext-eap-mschapv2): MS-CHAPv2 of RFC 2759 in four kinds of messages.
+EAP-MSCHAPv2 (draft-kamath-pppext-eap-mschapv2): MS-CHAPv2 (RFC 2759) in four kinds of messages.
 
 -> Challenge   <- Response   -> Success or Failure   <- the same as acknowledgement; after a Failure that allows
                                                         another try, a Response to the challenge of the Failure
 
-EAP-MD5 (RFC 3748 section 5.4): a CHAP challenge. It makes no keys, and does not prove the server's identity.
+EAP-MD5 (RFC 3748 section 5.4): a CHAP challenge. It derives no keys, and does not authenticate the server.
 
 EAP-GTC (RFC 3748 section 5.6): a prompt, and the text that the user types. The text is sent in clear, so the method is
-offered only inside a tunnel. A verdict can ask for more, such as the code of a second factor.
+offered only inside a tunnel. A verdict may contain another prompt, such as for the code of a second factor.
 """
 
 from secrets import token_bytes
@@ -27,11 +27,12 @@ FAILURE: Final = 4
 
 SERVER_NAME: Final = b"sallyport"
 _RESPONSE_SIZE: Final = 49  # peer challenge, 8 reserved octets, NT response, flags
-_HEADER: Final = 5  # code, identifier, length, size of the value
+_HEADER: Final = 5  # code, identifier, length, length of the value
 
 
 class MsChapV2:
-    """EAP-MSCHAPv2 of one user. retries: the number of further tries after a wrong password. challenge: 16 octets."""
+    """EAP-MSCHAPv2 for one user. retries: the number of further tries after a wrong password. challenge: 16 octets;
+    None: random."""
 
     kind = MSCHAPV2
     name = "mschapv2"
@@ -57,7 +58,7 @@ class MsChapV2:
             return self._end
         if isinstance(self._end, Failed):
             return self._end
-        raise PacketError("an EAP-MSCHAPv2 message out of turn")
+        raise PacketError("an unexpected EAP-MSCHAPv2 message")
 
     def _take(self, data: bytes) -> Step:
         if len(data) < _HEADER + _RESPONSE_SIZE or data[4] != _RESPONSE_SIZE:
@@ -68,7 +69,7 @@ class MsChapV2:
         return Check(MsChap(self._user, self._attempt, hashed or self._user))
 
     def answer(self, verdict: Verdict) -> Step:
-        """Return Success with its proof, or Failure with its error code."""
+        """Return Success with the authenticator response, or Failure with the error code."""
         attempt = self._attempt
         assert attempt is not None  # noqa: S101  the question was about it
         if not verdict.right:
@@ -97,7 +98,7 @@ _SIZE: Final = 16
 
 
 class Md5:
-    """EAP-MD5 of one user. challenge: 16 octets."""
+    """EAP-MD5 for one user. challenge: 16 octets; None: random."""
 
     kind = MD5
     name = "md5"
@@ -111,14 +112,14 @@ class Md5:
         return Next(bytes((_SIZE,)) + self._challenge)
 
     def respond(self, packet: Packet) -> Step:
-        """Check the response: the EAP identifier is CHAP's identifier."""
+        """Ask whether the response is correct. The EAP identifier serves as the CHAP identifier."""
         if packet.data[:1] != bytes((_SIZE,)) or len(packet.data) <= _SIZE:
             raise PacketError(f"an EAP-MD5 response of {len(packet.data)} octets")
         value = bytes((packet.identifier,)) + packet.data[1 : _SIZE + 1]
         return Check(Chap(self._user, value, self._challenge))
 
     def answer(self, verdict: Verdict) -> Step:
-        """Return the end of the method."""
+        """Return the result of the method."""
         return Passed(self._user) if verdict.right else Failed(verdict.reason, Failure.REFUSED)
 
 
@@ -128,7 +129,7 @@ MAX_STEPS: Final = 5
 
 
 class Gtc:
-    """EAP-GTC of one user."""
+    """EAP-GTC for one user."""
 
     kind = GTC
     name = "gtc"
@@ -142,13 +143,13 @@ class Gtc:
         return Next(PROMPT.encode())
 
     def respond(self, packet: Packet) -> Step:
-        """Ask whether the typed text is the password."""
+        """Ask whether the typed text is the password, or the answer to the last prompt."""
         if len(packet.data) > MAX_TYPED:
             raise PacketError(f"an EAP-GTC response of {len(packet.data)} octets")
         return Check(Password(self._user, packet.data, self._step, prompts=self._step < MAX_STEPS))
 
     def answer(self, verdict: Verdict) -> Step:
-        """Return the end, or another prompt."""
+        """Return the result of the method, or another prompt."""
         if verdict.prompt and self._step < MAX_STEPS:
             self._step += 1
             return Next(verdict.prompt[:MAX_TYPED].encode())

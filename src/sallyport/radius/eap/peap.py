@@ -1,7 +1,7 @@
 """The protocol inside PEAP version 0 (MS-PEAP): EAP without its headers, then Result TLVs of both sides.
 
-Inside the tunnel, Windows and wpa_supplicant leave out code, identifier and length. Only the Extensions packets, which
-carry the TLVs, have them. This module neither sends cryptobinding nor asks for it.
+Inside the tunnel, Windows and wpa_supplicant omit the code, identifier and length of EAP packets. Only the Extensions
+packets, which contain the TLVs, have these headers. This module does not use the Cryptobinding TLV.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from sallyport.radius.eap.model import Check, Done, Failed, Next, Offers, Outcom
 from sallyport.radius.eap.packet import EXTENSIONS, REQUEST, RESPONSE, Packet, encode
 from sallyport.radius.eap.resumption import Holder
 
-_HEADERLESS: Final = 4  # the octets that are left out
+_HEADERLESS: Final = 4  # the omitted octets: code, identifier, length
 _MANDATORY_RESULT: Final = b"\x80\x03\x00\x02"  # MS-PEAP section 2.2.8.1.2: mandatory, type 3, 2 octets
 _TYPE_MASK: Final = 0x3FFF
 _RESULT: Final = 3
@@ -21,13 +21,13 @@ _FAILURE: Final = 2
 
 
 class PeapPhase:
-    """The inside of PEAP. offers: the inner methods. now: seconds, when the conversation started."""
+    """The inner phase of PEAP. offers: the inner methods. now: the start of the conversation, in seconds."""
 
     def __init__(self, offers: Offers, *, now: float) -> None:
         self._eap = Conversation(offers, now=now)
         self._begun = False
         self._resumed = False
-        self._end: Passed | Failed | None = None  # when the client has sent its own result
+        self._end: Passed | Failed | None = None  # the result once the client has confirmed it
 
     @property
     def inner(self) -> str:
@@ -35,14 +35,14 @@ class PeapPhase:
         return "resumed" if self._resumed else self._eap.method
 
     def established(self, holder: Holder | None) -> Step:
-        """Continue with an earlier login of a resumed session, or with the acknowledgement of the handshake."""
+        """End with success if the session was resumed; else wait for the client to acknowledge the handshake."""
         if holder is None:
             return Next(b"")
         self._resumed = True
         return self._tell(Passed(holder.user))
 
     def respond(self, clear: bytes) -> Step:
-        """Process an EAP response, with or without its header; at the end, the client's result."""
+        """Process an EAP response, with or without its header, or at the end the client's Result TLV."""
         if self._end is not None:
             return self._conclude(clear)
         if not self._begun:
@@ -57,7 +57,7 @@ class PeapPhase:
         return self._step(self._eap.receive(encode(packet)))
 
     def answer(self, verdict: Verdict) -> Step:
-        """Continue with the answer to the question."""
+        """Continue with the verdict on the inner method's question."""
         return self._step(self._eap.answer(verdict))
 
     def _step(self, outcome: Outcome) -> Step:
@@ -70,7 +70,7 @@ class PeapPhase:
         return self._tell(failed(outcome))
 
     def _tell(self, end: Passed | Failed) -> Step:
-        """Return our result, which the client answers with its own."""
+        """Return the server's Result TLV, which the client answers with its own."""
         self._end = end
         result = _SUCCESS if isinstance(end, Passed) else _FAILURE
         identifier = self._eap.identifier + 1 & 0xFF
@@ -89,7 +89,7 @@ def _has_header(clear: bytes) -> bool:
 
 
 def _result(clear: bytes) -> int:
-    """Return the client's result; 0 if it sends none. PacketError: a TLV runs past the end."""
+    """Return the status in the client's Result TLV; 0 if there is none. PacketError: a TLV runs past the end."""
     if clear and _has_header(clear):
         clear = clear[_HEADERLESS:]
     if clear[:1] != bytes((EXTENSIONS,)):

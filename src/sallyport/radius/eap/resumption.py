@@ -1,7 +1,8 @@
-"""The users of TLS sessions, which are resumed without a password (RFC 9190 section 2.1.2, RFC 9427 section 4).
+"""The users of TLS sessions, so that a session can be resumed without a password (RFC 9190 section 2.1.2, RFC 9427
+section 4).
 
-TLS only knows that a session exists. This table has the name of its user, under a digest of the session's secret, until
-the session is too old. An unknown session proves no user: its client gets a new session with a full login. A resumption
+TLS itself stores no user with a session. This table has the user's name by a digest of the session's secret, until the
+session expires. For a session that is not in the table, the client must do a full login in a new session. A resumption
 does not extend the lifetime.
 """
 
@@ -18,7 +19,8 @@ MOST: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The user of a session, and the session's expiry in seconds of a monotonic clock. stamp: of the verdict."""
+    """The user of a session. until: the session's expiry, in seconds of a monotonic clock. stamp: the stamp of the
+    verdict on the full login."""
 
     user: bytes
     until: float
@@ -26,14 +28,14 @@ class Holder:
 
 
 def digest(secret: bytes, scope: str) -> bytes:
-    """Return the key of a session. secret: its master secret, or its pre-shared key in TLS 1.3. scope: the scope of the
-    user's name; in another scope the session is unknown."""
+    """Return the key of a session in the table. secret: the master secret; in TLS 1.3 the pre-shared key. scope: the
+    scope of the user's name. The same session has another key in another scope, and is therefore unknown there."""
     return sha256(scope.encode() + b"\0" + secret).digest()
 
 
 class Resumptions:
-    """The users of sessions. lifetime_s: seconds in which a login can be resumed. most: the number of sessions that are
-    kept; each owner has a share."""
+    """The users of sessions. lifetime_s: the seconds after a full login in which its sessions can be resumed. most: the
+    maximum number of sessions; each tenant has a share."""
 
     def __init__(self, lifetime_s: float, most: int = MOST) -> None:
         self._lifetime_s = lifetime_s
@@ -43,12 +45,11 @@ class Resumptions:
         return len(self._holders)
 
     def holder(self, user: bytes, stamp: str = "", *, most_s: float = math.inf, now: float) -> Holder:
-        """Return the holder after a login. most_s: the longest lifetime."""
+        """Return the holder of the sessions of a full login. most_s: the maximum lifetime in seconds."""
         return Holder(user, now + min(self._lifetime_s, most_s), stamp)
 
     def keep(self, sessions: Iterable[bytes], holder: Holder, owner: int) -> None:
-        """Store the user of these sessions, by the digests of the sessions. owner: the tenant whose share they count
-        in."""
+        """Store the user of sessions. sessions: their digests. owner: the tenant whose share of the table they use."""
         if self._lifetime_s <= 0:
             return
         for each in sessions:
@@ -60,6 +61,6 @@ class Resumptions:
         return holder if holder is not None and holder.until > now else None
 
     def forget(self, sessions: Iterable[bytes]) -> None:
-        """Forget sessions, so that no client can resume them."""
+        """Remove sessions, so that no client can resume them."""
         for each in sessions:
             self._holders.pop(each)

@@ -1,4 +1,4 @@
-"""TLS of the server: its certificate, its authorities, and the sessions that can be resumed."""
+"""The server's TLS for EAP: its certificate, the authorities of client certificates, and resumption."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ from sallyport.radius.eap.resumption import Resumptions
 from sallyport.radius.eap.tunnel import Contexts, Tunnel, watch_certificate, watch_state
 
 FRAGMENT_SIZE: Final = 1020
-"""Octets of an EAP packet for a NAS that sends no Framed-MTU."""
+"""Maximum length of an EAP packet in octets for a NAS that sends no Framed-MTU."""
 RESUME_S: Final = 3600
-# RFC 9325 section 4.2: for TLS 1.2 only forward secrecy with authenticated encryption; last CBC, for old supplicants
+# RFC 9325 section 4.2: for TLS 1.2 forward secrecy with authenticated encryption; CBC comes last, for old supplicants
 _CIPHERS: Final = b"ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES:!aNULL:!MD5:!DSS"
 _CRL: Final = b"-----BEGIN X509 CRL-----"
 _CLIENT_CERTIFICATE: Final = SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT
@@ -24,13 +24,14 @@ _CLIENT_CERTIFICATE: Final = SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT
 
 @dataclass(frozen=True, slots=True)
 class TlsConfiguration:
-    """The settings of TLS; files are in PEM.
+    """The settings of TLS. All files are in PEM.
 
-    certificate_file: the server's certificate, and those between it and the root. ca_file: the authorities of client
-    certificates, and their revocation lists, if any; None: no EAP-TLS. crl_file: a separate file of revocation lists.
-    If there is any list, each authority needs one. minimum, maximum: versions of TLS, as pyOpenSSL names them.
-    fragment_size: octets of an EAP packet. resume_s: seconds in which a login can be resumed; 0: never. user_names: the
-    fields of a certificate that name its user.
+    certificate_file: the server's certificate and the intermediate certificates. ca_file: the authorities of client
+    certificates, and optionally their revocation lists; None: no EAP-TLS. crl_file: a separate file of revocation
+    lists. If there is a revocation list, each authority needs one. minimum, maximum: TLS versions, as pyOpenSSL's
+    constants. fragment_size: the maximum length of an EAP packet in octets. resume_s: the seconds after a full login in
+    which its session can be resumed; 0: never. user_names: the fields of a certificate that may contain the user's
+    name.
     """
 
     certificate_file: Path
@@ -45,10 +46,10 @@ class TlsConfiguration:
 
 
 class TlsServer:
-    """The maker of TLS connections. It reads the files once: after a change of a file, make another `TlsServer`.
-    ConfigError: a file cannot be used.
+    """The TLS server for EAP, which creates the connections. It reads the files once: after a change of a file, create
+    another `TlsServer`. ConfigError: a file cannot be used.
 
-    Each method has its own contexts, so that only the method of the first login can resume a session.
+    Each method has its own TLS contexts, so that a session can be resumed only by the method that established it.
     """
 
     def __init__(self, configuration: TlsConfiguration) -> None:
@@ -63,7 +64,8 @@ class TlsServer:
         return TLS in self._contexts
 
     def tunnel(self, kind: int, scope: str) -> Tunnel:
-        """Return a new connection for a method: TLS, TTLS or PEAP. scope: the scope in which sessions are resumed."""
+        """Return a new connection for a method: TLS, TTLS or PEAP. scope: the scope in which its sessions can be
+        resumed."""
         return Tunnel(self._contexts[kind], scope)
 
 

@@ -1,4 +1,4 @@
-"""EAP-TLS (RFC 5216, RFC 9190): the client certificate is the login, and the handshake verifies it."""
+"""EAP-TLS (RFC 5216, RFC 9190): the client certificate authenticates the user, and the handshake verifies it."""
 
 from typing import Final
 
@@ -11,17 +11,17 @@ from sallyport.radius.eap.resumption import Holder
 from sallyport.radius.eap.tunnel import Tunnel
 
 PROTECTED_SUCCESS: Final = b"\0"
-"""The octet that ends EAP-TLS with TLS 1.3, sent in the tunnel (RFC 9190 section 2.1.1). A Success before it is forged.
-"""
+"""The octet by which the server announces success inside the tunnel in TLS 1.3 (RFC 9190 section 2.1.1). An EAP-Success
+that comes before it is forged."""
 
 
-# A certificate that an authority signed and OpenSSL accepts may still be invalid X.509: a subject not in UTF-8, an
-# extension that occurs twice.
+# A certificate that an authority has signed and OpenSSL accepts may still violate X.509, by a subject that is not UTF-8
+# or a duplicate extension.
 _UNREADABLE: Final = (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 
 class TlsPhase:
-    """EAP-TLS after the handshake. names: the fields of a certificate that name its user."""
+    """EAP-TLS after the handshake. names: the fields of a certificate that may contain the user's name."""
 
     inner = ""
 
@@ -31,7 +31,7 @@ class TlsPhase:
         self._name = b""
 
     def established(self, holder: Holder | None) -> Step:
-        """Ask whether the certificate's user may log in. In a resumed session, it is the certificate of the first
+        """Ask whether the certificate's user may log in. In a resumed session, this is the certificate from the full
         handshake."""
         try:
             certificate = self._tunnel.certificate
@@ -54,7 +54,7 @@ class TlsPhase:
         return Passed(self._name)
 
     def answer(self, verdict: Verdict) -> Step:
-        """Return the last message inside the tunnel, or the failure."""
+        """Return the last message inside the tunnel if the user may log in, else the failure."""
         if not verdict.right:
             return Failed(verdict.reason, Failure.REFUSED)
         return Next(PROTECTED_SUCCESS if self._tunnel.is_tls13 else b"")

@@ -1,5 +1,5 @@
-"""The protocol inside TTLS (RFC 5281 section 11): PAP, CHAP, MS-CHAPv2 or EAP, in Diameter attributes (section 10). The
-client starts."""
+"""The protocol inside TTLS (RFC 5281 section 11): PAP, CHAP, MS-CHAPv2 or EAP, in Diameter AVPs (section 10). The
+client sends the first message."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -46,8 +46,8 @@ MOST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Avp:
-    """One attribute. vendor: 0 for attributes of RADIUS. mandatory: a receiver that does not know it must refuse the
-    message."""
+    """One AVP. vendor: 0 for the attributes of RADIUS. mandatory: a receiver that does not support the AVP must refuse
+    the message."""
 
     vendor: int
     code: int
@@ -56,7 +56,7 @@ class Avp:
 
 
 def pull_avps(octets: bytes) -> Iterator[Avp]:
-    """Return the attributes of a message. PacketError: one ends before its length, or there are too many."""
+    """Yield the AVPs of a message. PacketError: an AVP's length is wrong, or there are too many AVPs."""
     at, count = 0, 0
     while at < len(octets):
         head = octets[at : at + 8]
@@ -72,7 +72,7 @@ def pull_avps(octets: bytes) -> Iterator[Avp]:
 
 
 def push_avp(code: int, value: bytes, vendor: int = 0) -> bytes:
-    """Return one mandatory attribute in octets, padded."""
+    """Return one mandatory AVP in octets, padded."""
     length = (12 if vendor else 8) + len(value)
     flags = _MANDATORY | (_VENDOR if vendor else 0)
     head = code.to_bytes(4) + bytes((flags,)) + length.to_bytes(3) + (vendor.to_bytes(4) if vendor else b"")
@@ -92,8 +92,8 @@ _Values = dict[tuple[int, int], bytes]
 
 
 class TtlsPhase:
-    """The inside of TTLS. offers: the methods of an inner EAP. checkable: the kinds of questions that the first factor
-    answers. now: seconds, when the conversation started."""
+    """The inner phase of TTLS. offers: the methods of an inner EAP conversation. checkable: the kinds of questions that
+    the first factor can answer. now: the start of the conversation, in seconds."""
 
     def __init__(self, tunnel: Tunnel, offers: Offers, checkable: Collection[type[Question]], *, now: float) -> None:
         self._tunnel = tunnel
@@ -102,7 +102,7 @@ class TtlsPhase:
         self._now = now
         self._question: Question | None = None
         self._eap: Conversation | None = None
-        self._end: Passed | None = None  # when the client has acknowledged it
+        self._end: Passed | None = None  # the result once the client has acknowledged it
         self._inner = ""
 
     @property
@@ -111,7 +111,7 @@ class TtlsPhase:
         return self._inner if self._eap is None else f"eap-{self._eap.method}".rstrip("-")
 
     def established(self, holder: Holder | None) -> Step:
-        """Continue with an earlier login of a resumed session, or wait for the client."""
+        """End with success if the session was resumed; else wait for the client's message."""
         if holder is None:
             return Next(b"")
         self._inner = "resumed"
@@ -122,7 +122,7 @@ class TtlsPhase:
         return passed
 
     def respond(self, clear: bytes) -> Step:
-        """Start the login that the client's message has."""
+        """Process the client's message: the login or an acknowledgement."""
         if self._end is not None:
             return Failed("data after the end inside TTLS") if clear else self._end
         if not clear:
@@ -165,19 +165,20 @@ class TtlsPhase:
         challenge = self._challenge()
         value, sent = values[0, CHAP_PASSWORD], values.get((0, CHAP_CHALLENGE), b"")
         if len(value) != 17 or not compare_digest(value[:1] + sent, challenge[16:] + challenge[:16]):
-            return Failed("a CHAP challenge of the client's own making")
+            return Failed("a CHAP challenge other than the implicit one")
         return self._ask("chap", Chap(user, value, challenge[:16]))
 
     def _mschap(self, user: bytes, values: _Values) -> Step:
         challenge = self._challenge()
         value, sent = values[_VENDOR_MS_CHAP2_RESPONSE], values.get(_VENDOR_MS_CHAP_CHALLENGE, b"")
         if len(value) != 50 or not compare_digest(value[:1] + sent, challenge[16:] + challenge[:16]):
-            return Failed("an MS-CHAP challenge of the client's own making")
+            return Failed("an MS-CHAP challenge other than the implicit one")
         attempt = MsChap2(value[0], challenge[:16], value[2:18], value[26:])
         return self._ask("mschapv2", MsChap(user, attempt, user))
 
     def _challenge(self) -> bytes:
-        """Return the implicit challenge, 16 octets, and the identifier, one (RFC 5281 section 11.1)."""
+        """Return the implicit challenge of 16 octets, followed by the identifier of one octet (RFC 5281 section
+        11.1)."""
         return self._tunnel.export(_CHALLENGE, 17)
 
     def _ask(self, inner: str, question: Question) -> Step:
@@ -204,8 +205,7 @@ class TtlsPhase:
 
 
 def _values(clear: bytes) -> _Values:
-    """Return the attributes of a message by vendor and code, with the EAP-Message attributes joined. Raises
-    PacketError."""
+    """Return the values of a message's AVPs by (vendor, code), with the EAP-Message AVPs joined. Raises PacketError."""
     values: _Values = {}
     for avp in pull_avps(clear):
         key = avp.vendor, avp.code

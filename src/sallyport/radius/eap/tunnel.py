@@ -1,4 +1,5 @@
-"""TLS on the server's side, in memory: octets of the client in, octets for the client out (pyOpenSSL)."""
+"""TLS on the server's side without a socket, by pyOpenSSL: it takes the client's octets, and returns octets for the
+client."""
 
 import math
 from dataclasses import dataclass
@@ -18,9 +19,10 @@ _FINISHED_WRITTEN: Final = b"SSLv3/TLS write finished"
 _TICKET_WRITTEN: Final = b"SSLv3/TLS write session ticket"
 _SUPPORTED_VERSIONS: Final = b"\x00\x2b"  # RFC 8446 section 4.2.1
 _SESSION_ID: Final = 43
-"""Offset of the session ID in a ClientHello: behind two headers, the version and the random."""
+"""Offset of the session ID in a ClientHello, after the record header, the handshake header, the version and the
+random."""
 
-# X509_verify_cert_error_string has no public call; these are the errors that an admin meets.
+# pyOpenSSL has no public call for X509_verify_cert_error_string; these are the errors that admins encounter.
 _WHY_UNVERIFIED: Final = {
     2: "its issuer is unknown",
     3: "there is no revocation list of its issuer",
@@ -47,11 +49,12 @@ _WHY_UNVERIFIED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The TLS contexts of one method. All except `plain` speak all versions of TLS.
+    """The TLS contexts of one method. All except `plain` support all configured TLS versions.
 
-    plain: without TLS 1.3 and without callbacks, which take a quarter of the time of a resumed handshake. watched:
-    calls `watch_state`. forgetful: knows no session. If clients are verified, each context calls `watch_certificate`.
-    The callbacks are set once for each context, since it costs more to set them for each connection.
+    plain: without TLS 1.3 and without the `watch_state` callback, which takes a quarter of the time of a resumed
+    handshake. watched: calls `watch_state`. forgetful: resumes no sessions. If client certificates are verified, each
+    context calls `watch_certificate`. The callbacks are set once for each context, since setting them for each
+    connection costs more.
     """
 
     plain: SSL.Context
@@ -60,11 +63,11 @@ class Contexts:
 
 
 class _Watch:
-    """The events of a handshake.
+    """The record of a handshake's events.
 
-    sessions: digests of the secrets of its sessions, in order. resumed: the session that the ClientHello named. scope:
-    of the digests. verified: OpenSSL has verified a certificate of the client. refused: the reason why the certificate
-    is not valid.
+    sessions: the digests of its sessions' secrets, in order. resumed: the digest of the session that the ClientHello
+    resumes; None if there is none. scope: the scope of the digests. verified: whether OpenSSL has checked a client
+    certificate. refused: the reason why the client certificate is not valid; empty if it is valid.
     """
 
     __slots__ = ("refused", "resumed", "scope", "sessions", "verified")
@@ -77,7 +80,7 @@ class _Watch:
         self.refused = ""
 
     def note(self, connection: SSL.Connection) -> bytes | None:
-        """Return the session's digest, if there is a session yet."""
+        """Record the digest of the present session, and return it; None if there is no session yet."""
         try:
             secret = connection.master_key()
         except SSL.Error:
@@ -91,8 +94,8 @@ class _Watch:
 
 
 def watch_state(connection: SSL.Connection, where: int, _value: int) -> None:
-    """Handle a change of OpenSSL's state. A resumed session is known once the ClientHello is read. Each ticket of TLS
-    1.3 is a session with a secret of its own."""
+    """Handle a change of OpenSSL's state. After the ClientHello is read, it is known which session is resumed. In TLS
+    1.3 each ticket is a session with its own secret."""
     if where != SSL.SSL_CB_ACCEPT_LOOP:
         return
     state = connection.get_state_string()
@@ -104,7 +107,7 @@ def watch_state(connection: SSL.Connection, where: int, _value: int) -> None:
 
 
 def watch_certificate(connection: SSL.Connection, _of: crypto.X509, error: int, _depth: int, good: int) -> bool:
-    """Record OpenSSL's verdict on a certificate of the client's chain."""
+    """Record OpenSSL's verdict on one certificate of the client's chain, and return it."""
     watch = _watch_of(connection)
     watch.verified = True
     if not good and not watch.refused:
@@ -119,7 +122,7 @@ def _watch_of(connection: SSL.Connection) -> _Watch:
 
 
 class Tunnel:
-    """One TLS connection, from the ClientHello on. scope: the scope in which sessions are resumed: see
+    """One TLS connection, which begins with the ClientHello. scope: the scope in which its sessions can be resumed, see
     `resumption.digest`."""
 
     def __init__(self, contexts: Contexts, scope: str) -> None:
@@ -131,10 +134,11 @@ class Tunnel:
         self._clear = b""
         self.established = False
         self.trouble = ""
-        """The error that ended the tunnel; empty while it works."""
+        """The error that ended the connection; empty if there was none."""
 
     def receive(self, octets: bytes) -> None:
-        """Process a message of the client. Never raises: see `trouble`. `take` may have an alert for the client."""
+        """Process a message of the client. Errors are not raised but stored in `trouble`; `take` then may return an
+        alert for the client."""
         if self._hello:
             self._hear(octets)
         else:
@@ -142,8 +146,8 @@ class Tunnel:
             self._begin(self._contexts.watched if _may_speak_tls13(octets) else self._contexts.plain)
 
     def begin_anew(self) -> None:
-        """Process the ClientHello again, as if its session were unknown: the handshake becomes a full one. The caller
-        must not have sent any octets of the first try."""
+        """Process the ClientHello again in a context that resumes no session, so that a full handshake follows. The
+        caller must not have sent any octets of the first try."""
         self._begin(self._contexts.forgetful)
 
     def _begin(self, context: SSL.Context) -> None:
@@ -163,7 +167,7 @@ class Tunnel:
             if not self.established:
                 self._connection.do_handshake()
                 self.established = True
-                self._watch.note(self._connection)  # of TLS 1.2 without a ticket
+                self._watch.note(self._connection)  # the session of TLS 1.2 without a ticket
             while len(self._clear) <= _MOST_CLEAR:
                 self._clear += self._connection.recv(_READ)
             self.trouble = "too many octets inside TLS"
@@ -192,12 +196,13 @@ class Tunnel:
         return octets
 
     def read(self) -> bytes:
-        """Return the octets that the client sent inside."""
+        """Return the decrypted octets that the client has sent, once."""
         clear, self._clear = self._clear, b""
         return clear
 
     def write(self, clear: bytes) -> None:
-        """Send octets inside; `take` then returns them encrypted. PacketError: the client has closed the connection."""
+        """Encrypt octets for the client; `take` then returns them. PacketError: the client has closed the
+        connection."""
         try:
             if clear:
                 self._connection.send(clear)
@@ -205,17 +210,17 @@ class Tunnel:
             raise PacketError(self._described(error)) from None
 
     def export(self, label: bytes, size: int, context: bytes | None = None) -> bytes:
-        """Return keying material (RFC 5705, RFC 8446 section 7.5)."""
+        """Return exported keying material of `size` octets (RFC 5705, RFC 8446 section 7.5)."""
         return self._connection.export_keying_material(label, size, context)
 
     @property
     def is_tls13(self) -> bool:
-        """Return whether TLS 1.3 was negotiated, which changes the keys and the end of EAP-TLS."""
+        """Return whether TLS 1.3 was negotiated. It has other key labels and another end of EAP-TLS."""
         return self._connection.get_protocol_version() >= SSL.TLS1_3_VERSION
 
     @property
     def resumed(self) -> bytes | None:
-        """Return the digest of the resumed session, as far as it is known; None for a new one."""
+        """Return the digest of the resumed session; None for a new session, or while this is not known."""
         return self._watch.resumed
 
     @property
@@ -225,12 +230,13 @@ class Tunnel:
 
     @property
     def certificate(self) -> x509.Certificate | None:
-        """Return the client's certificate, of this handshake or of the session's first."""
+        """Return the client's certificate, in a resumed session the one from the full handshake; None if there is
+        none."""
         return self._connection.get_peer_certificate(as_cryptography=True)
 
     @property
     def certificate_left_s(self) -> float:
-        """Return the seconds until the client's certificate expires; infinite if the client has sent none."""
+        """Return the seconds until the client's certificate expires; infinity if there is no certificate."""
         certificate = self.certificate
         return (
             math.inf if certificate is None else (certificate.not_valid_after_utc - datetime.now(UTC)).total_seconds()
@@ -238,12 +244,12 @@ class Tunnel:
 
     @property
     def has_verified(self) -> bool:
-        """Return whether the client's certificate was verified in this handshake."""
+        """Return whether a client certificate was checked in this handshake."""
         return self._watch.verified
 
     @property
     def has_refused(self) -> bool:
-        """Return whether the client's certificate is not valid."""
+        """Return whether OpenSSL has refused the client's certificate."""
         return bool(self._watch.refused)
 
     def keep(self) -> None:
@@ -252,8 +258,8 @@ class Tunnel:
 
 
 def _may_speak_tls13(hello: bytes) -> bool:
-    """Return whether a ClientHello lists versions. Only then it can offer TLS 1.3 (RFC 8446 sections 4.1.2, 4.2.1). An
-    incomplete ClientHello lists none."""
+    """Return whether a ClientHello has the extension supported_versions, without which it cannot offer TLS 1.3 (RFC
+    8446 sections 4.1.2, 4.2.1). For an incomplete ClientHello the result is False."""
     if _SUPPORTED_VERSIONS not in hello:
         return False
     at = _SESSION_ID

@@ -1,8 +1,9 @@
-"""The common part of TLS, TTLS and PEAP: the handshake in fragments, then the inner phase, then keys and the end.
+"""The common part of TLS, TTLS and PEAP: the handshake in fragments, the inner phase, the keys, and the end.
 
-If a client resumes a session, the caller is asked about its user before the handshake answers the ClientHello. If the
-user is refused, or the session is unknown, the handshake becomes a full one, and the client logs in again. Most clients
-take a resumed handshake as the end of the login: a refusal after it could not lead to a full login.
+If a client resumes a session, the method asks the caller about the session's user before it answers the ClientHello. If
+the user is refused, or the session is unknown, a full handshake follows, and the client logs in again. This must be
+decided before the handshake: most clients take a resumed handshake as the end of the login, so that a later refusal
+could not lead to a full login.
 """
 
 from typing import Final, Protocol
@@ -20,26 +21,26 @@ _MSK_OCTETS: Final = 64
 
 
 class Phase(Protocol):
-    """The protocol inside the tunnel. Its `Next` has the inner octets, empty if it only waits. Its `Passed` needs no
-    keys. Each call may raise PacketError."""
+    """The protocol inside the tunnel. Its `Next` contains the inner octets, which are empty if it waits for the client.
+    Its `Passed` contains no keys. Each call may raise PacketError."""
 
     @property
     def inner(self) -> str:
-        """Return the inner method, such as `mschapv2`; empty if there is none yet."""
+        """Return the name of the inner method, such as `mschapv2`; empty if it is not known yet."""
 
     def established(self, holder: Holder | None) -> Step:
-        """Start, when the handshake is complete. holder: the user of the resumed session."""
+        """Start after the handshake. holder: the user of the resumed session; None if no session was resumed."""
 
     def respond(self, clear: bytes) -> Step:
-        """Process the client's inner octets; empty: an acknowledgement."""
+        """Process the client's decrypted octets; they are empty for an acknowledgement."""
 
     def answer(self, verdict: Verdict) -> Step:
-        """Continue with the answer to the question."""
+        """Continue with the verdict on the inner protocol's question."""
 
 
 class Tunnelled:
-    """One method in TLS. kind: TLS, TTLS or PEAP. resumptions: of the method. now: seconds, when the conversation
-    started. owner: of the sessions that are kept."""
+    """A method in TLS. kind: TLS, TTLS or PEAP. resumptions: the sessions of this method that can be resumed. now: the
+    start of the conversation, in seconds. owner: the tenant whose share of the session table is used."""
 
     def __init__(
         self,
@@ -59,19 +60,19 @@ class Tunnelled:
         self._owner = owner
         self._now = now
         self._framing = Framing(0, fragment_size)
-        self._session: bytes | None = None  # that is resumed
+        self._session: bytes | None = None  # the digest of the resumed session
         self._holder: Holder | None = None
         self._stamp = ""
-        self._end: Step | None = None  # when the client has acknowledged the last message
+        self._end: Step | None = None  # the result once the client has acknowledged the last message
 
     @property
     def name(self) -> str:
-        """Return the name, such as `peap-mschapv2`."""
+        """Return the method's name, such as `peap-mschapv2`; while the inner method is not known, only `peap`."""
         inner = self._phase.inner
         return f"{TYPE_NAMES[self.kind]}-{inner}" if inner else TYPE_NAMES[self.kind]
 
     def begin(self) -> Step:
-        """Return the start message: version 0 of PEAP and TTLS."""
+        """Return the start message, which announces version 0 of PEAP and TTLS."""
         return Next(self._framing.start())
 
     def respond(self, packet: Packet) -> Step:
@@ -86,7 +87,7 @@ class Tunnelled:
         return self._receive(message)
 
     def answer(self, verdict: Verdict) -> Step:
-        """Continue with the answer to a question of the inner protocol, or about the resumed session."""
+        """Continue with the verdict on a question of the inner protocol, or on the resumed session."""
         if not verdict.right:
             self._resumptions.forget(self._tunnel.sessions)
         if self._tunnel.established:
@@ -115,7 +116,7 @@ class Tunnelled:
         return self._say(step)
 
     def _shake(self) -> Step:
-        """Return TLS's own message: a part of the handshake, or an alert."""
+        """Return the message of TLS itself: a part of the handshake, or an alert."""
         tunnel = self._tunnel
         octets = tunnel.take()
         if tunnel.trouble:
@@ -124,17 +125,18 @@ class Tunnelled:
         return Next(self._framing.send(octets)) if octets else Failed("an empty message in the handshake")
 
     def _recognize(self, session: bytes) -> Step:
-        """Ask about the user of the session that the client resumes."""
+        """Ask about the user of the session that the client wants to resume. If it is unknown, start a full
+        handshake."""
         self._holder = holder = self._resumptions.find(session, now=self._now)
         self._session = None if holder is None else session
         if holder is None:
             self._tunnel.begin_anew()
-        elif self.kind != TLS:  # EAP-TLS asks about the user of the certificate each time
+        elif self.kind != TLS:  # EAP-TLS asks about the certificate's user anyway
             return Check(Resumed(holder.user, holder.stamp))
         return self._shake()
 
     def _say(self, step: Step) -> Step:
-        """Send the phase's message, after TLS's own message."""
+        """Send the inner phase's message, after any message of TLS itself."""
         if isinstance(step, Check):
             return step
         if isinstance(step, Next):
@@ -149,7 +151,7 @@ class Tunnelled:
         return self._after_silence()
 
     def _after_silence(self) -> Step:
-        """Start the inner protocol if both sides wait: after a resumption of TLS 1.2 the server starts."""
+        """Let the inner phase begin if neither side has a message: after a resumption in TLS 1.2 the server begins."""
         step = self._phase.respond(b"")
         if step == Next(b""):
             return Next(self._framing.acknowledgement())

@@ -21,8 +21,8 @@ _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_s
 def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
     """Apply the pending migrations and return their names.
 
-    SchemaError: the file is no database, or not one that this program can use. The lock of the data directory keeps a
-    second process from a migration at the same time.
+    SchemaError: the file is no database, or not one that this program can use. The lock of the data directory prevents
+    a concurrent migration by a second process.
     """
     try:
         database = Database(connection, execute_plugins=False)
@@ -39,7 +39,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
 
 
 def incompatibility(path: Path, applied: AbstractSet[str]) -> str:
-    """Return why this program cannot use a database with these migrations. Empty: it can."""
+    """Return the reason why this program cannot use a database with these migrations; empty if it can."""
     newer = applied - {each.name for each in ALL._migrations}
     if newer and BASELINE in applied:
         return f"{path} was written by a newer version (it has {', '.join(sorted(newer))})"

@@ -6,7 +6,8 @@ from sallyport.store.schema import SEARCHED, limits, statements
 from sallyport.store.schema.dialect import SqliteDialect
 
 MERGED_BY_HAND = "directory_users_search"
-"""Imports write many rows to this. `SearchIndex.merge` merges it in small parts, so that no login waits long."""
+"""Search index to which imports write many rows. `SearchIndex.merge` merges it in small parts, so that logins do not
+wait long."""
 
 
 def apply(db: Database) -> None:

@@ -21,9 +21,9 @@ Cursor = psycopg.Cursor[Row]
 
 CONNECT_S: Final = 5
 OLDEST: Final = 150_000
-"""PostgreSQL 15, as libpq counts versions."""
+"""Oldest supported version, PostgreSQL 15, as libpq's version number."""
 PREPARED: Final = 300
-"""Prepared statements of a connection; the least recently used one is dropped."""
+"""Maximum prepared statements of a connection; beyond it, the least recently used one is dropped."""
 _SETTINGS: Final = {
     "application_name": "sallyport",
     "connect_timeout": str(CONNECT_S),
@@ -35,12 +35,12 @@ _SETTINGS: Final = {
     "options": "-c statement_timeout=30s -c lock_timeout=20s -c idle_in_transaction_session_timeout=60s",
 }
 _DISK_FULL: Final = "53100"
-_INTEGRITY: Final = "23"  # the class of all violated constraints
-_RAISED: Final = "P0001"  # by a trigger of ours
+_INTEGRITY: Final = "23"  # class of the codes for violated constraints
+_RAISED: Final = "P0001"  # raised by a trigger of this schema
 
 
 class _TextDumper(StrDumper):
-    """Text without NUL, which PostgreSQL refuses."""
+    """Text in which NUL is replaced, since PostgreSQL does not accept it."""
 
     def dump(self, obj: str) -> Buffer | None:
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
@@ -63,7 +63,7 @@ class _TruthLoader(Loader):
 
 
 class _NumberLoader(Loader):
-    """A numeric value: a sum of whole numbers is one."""
+    """A numeric value, as an int or a float. A sum of whole numbers has this type."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data)
@@ -71,7 +71,8 @@ class _NumberLoader(Loader):
 
 
 def connect(url: str) -> Connection:
-    """Return a connection without an open transaction. StoreError: the message has no password."""
+    """Return a connection without an open transaction. StoreError: the server cannot be reached; the message contains
+    no password."""
     try:
         given = psycopg.conninfo.conninfo_to_dict(url)
         connection = psycopg.connect(

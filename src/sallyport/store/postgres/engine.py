@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -33,7 +34,12 @@ READ_S: Final = 30.0
 SEARCH_S: Final = 10.0
 WRITE_S: Final = 1.0
 """Time of a token's work in a transaction: other writes wait for it."""
+SETTLE_S: Final = 0.01
+"""Pause before the writers of a table are looked up again."""
 _CANCELLED: Final = "57014"
+_WRITERS: Final = """select virtualtransaction from pg_locks where mode = 'RowExclusiveLock'
+and relation = cast(:table as text)::regclass
+and database = (select oid from pg_database where datname = current_database())"""
 
 
 class PostgresStore:
@@ -109,6 +115,20 @@ class PostgresStore:
         async with self._turns.searching():
             return await self._searchers.run(work)
 
+    async def settled(self, table: str) -> int:
+        """See Store.settled.
+
+        A transaction locks the table before it takes an id, and releases it when its rows are visible. So once the
+        transactions that hold the lock after the newest id was read have ended, each smaller id is visible or will
+        never be. (The snapshot's xmax would not do: it is the newest transaction that has ended, and an id may belong
+        to one that began later.)
+        """
+        newest, writers = await self.read(partial(_newest, table=table))
+        while writers:
+            await trio.sleep(SETTLE_S)
+            writers &= await self.read(partial(_writers, table=table))
+        return newest
+
     async def write(self, work: Work[T]) -> T:
         async with self._turns.writing() as is_limited:
             return await self._others.write(_limited(work) if is_limited else work)
@@ -179,10 +199,10 @@ class PostgresStore:
 
 
 def load(url: str, path: Path) -> int:
-    """Fill an empty PostgreSQL database with all rows of a database of SQLite; return their number.
+    """Fill an empty PostgreSQL database with all rows of a SQLite database; return their number.
 
-    It is one transaction: an interruption leaves the database as it was. SchemaError: it is not empty. Raises
-    StoreError.
+    This is one transaction: an interruption leaves the database as it was. SchemaError: the database is not empty.
+    Raises StoreError.
     """
     try:
         with connect(url) as connection, connection.transaction():
@@ -203,6 +223,16 @@ def _fill(connection: Connection, path: Path) -> int:
         copied = transfer(source, target, tables)
         target.enable(tables)
     return copied
+
+
+def _newest(tx: Tx, table: str) -> tuple[int, set[str]]:
+    """Return the newest visible id of a table, and the transactions that write to the table after it was read."""
+    newest = tx.value(int, f"select max(id) from {table}") or 0
+    return newest, _writers(tx, table)
+
+
+def _writers(tx: Tx, table: str) -> set[str]:
+    return {str(row[0]) for row in tx.rows(_WRITERS, table=table)}
 
 
 def _limited(work: Work[T]) -> Work[T]:
@@ -229,7 +259,8 @@ class _Readers:
         self._closed = False
 
     async def run(self, work: Work[T]) -> T:
-        """Run `work` in a read transaction. StoreError, also when it takes longer than the time limit."""
+        """Run `work` in a read transaction. StoreError: the server fails, or the work takes longer than the time
+        limit."""
         if self._closed:
             raise StoreError("the store is closed")
         async with self._limit:
@@ -252,7 +283,7 @@ class _Readers:
         return result
 
     def _begun(self, connection: Connection | None) -> tuple[Connection, Cursor]:
-        """Begin a transaction; on a new connection if there is none, or if the server has closed it."""
+        """Begin a transaction. Use a new connection if none is given, or if the server has closed the given one."""
         if connection is not None:
             with suppress(psycopg.Error):
                 return connection, connection.execute(self._begin)

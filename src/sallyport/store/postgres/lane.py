@@ -27,10 +27,10 @@ from sallyport.store.slices import BATCH_S
 T = TypeVar("T")
 
 MOST: Final = 60
-"""Items of a transaction. Each has a savepoint, and PostgreSQL becomes slow above 64 of them."""
+"""Maximum items of a transaction. Each has a savepoint, and PostgreSQL becomes slow above 64 savepoints."""
 PROBE_S: Final = 1.0
 SETTLE_S: Final = 5.0
-"""How long a commit without an answer is looked up before its callers get an error."""
+"""Time for which the service tries to look up a commit without an answer. After it, the callers get an error."""
 CONFIGURATION: Final = 0x53414C4C59
 """The advisory lock of a transaction that may change the configuration."""
 
@@ -39,15 +39,16 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class Restores:
-    """How often the rows were replaced as a whole: as far as a lane has seen, and as far as the callers know."""
+    """Numbers of times that all rows were replaced. seen: the number that a lane has read. accepted: the number up to
+    which the callers' caches are reloaded."""
 
     seen: int = 0
     accepted: int = 0
 
 
 class Lane:
-    """Writes over one connection. name: of its row in `lanes`. alone: at most one node's lane of this kind has a
-    transaction at a time."""
+    """Writes over one connection. name: key of the lane's row in `lanes`. alone: at most one node at a time has a
+    transaction in this lane."""
 
     def __init__(
         self, url: str, name: str, inserts: Inserts, metrics: StoreMetrics, restores: Restores, *, alone: bool
@@ -86,7 +87,7 @@ class Lane:
         return cast(T, await self._wait(item))
 
     async def _wait(self, item: Item) -> object:
-        await trio.lowlevel.checkpoint_if_cancelled()  # a cancelled caller starts nothing
+        await trio.lowlevel.checkpoint_if_cancelled()  # if the caller is cancelled, nothing starts
         finished = trio.Event()
         item.done = lambda _result, _error: finished.set()
         self._put(item)
@@ -127,7 +128,7 @@ class Lane:
                 await trio.to_thread.run_sync(thread.join)
 
     def _finish(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
-        """Tell the callers, on the event loop."""
+        """Pass the results to the callers, on the event loop."""
         self._metrics.commits.seconds.observe(seconds)
         self._metrics.commits.callers.observe(len(items))
         if error is None:
@@ -176,7 +177,8 @@ class Lane:
         return items, True
 
     def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
-        """Write items in one transaction. Return the error that they share, and the items that are done."""
+        """Write items in one transaction. Return the error of the whole transaction, and the items that are
+        finished."""
         done = items
         try:
             connection = self._connected()
@@ -195,14 +197,16 @@ class Lane:
         return None, done
 
     def _begin(self, cursor: Cursor) -> None:
-        """Begin a transaction. A restore waits for its end, and the next one waits for the end of the restore."""
+        """Begin a transaction. A restore waits for the end of this transaction, and a later transaction waits for the
+        end of the restore."""
         lock = f"select pg_advisory_xact_lock({CONFIGURATION}); " if self._alone else ""
         cursor.execute(f"begin; {lock}select number from restores for share".encode())
         cursor.set_result(-1)
         self._restores.seen = int(str(cursor.fetchall()[0][0]))
 
     def _each(self, cursor: Cursor, tx: PostgresTx, items: list[Item]) -> list[Item]:
-        """Run items, each in a savepoint, until the time is over and an answer waits. Return those that have run."""
+        """Run items, each in a savepoint, until the time is over and an answer waits. Return the items that have
+        run."""
         until = time.perf_counter() + BATCH_S
         for number, item in enumerate(items, 1):
             if item.generation != self._restores.seen:
@@ -245,12 +249,12 @@ class Lane:
                 raise
 
     def _was_kept(self) -> bool:
-        """Return whether the last transaction was committed, after its connection was lost. psycopg.Error, StoreError:
-        the server cannot be asked."""
+        """After the connection was lost, return whether the last transaction was committed. psycopg.Error, StoreError:
+        the server does not answer."""
         until = time.monotonic() + SETTLE_S
         while True:
             try:
-                # The lock waits for the end of the lost connection's transaction.
+                # `for update` waits for the end of the lost connection's transaction.
                 row = (
                     self._connected()
                     .execute(f"select batch from lanes where name = '{self._name}' for update")
@@ -287,7 +291,7 @@ class Lane:
         return failure
 
     def _probe(self) -> None:
-        """Notice a lost connection, and write again after a failure."""
+        """Check the connection; after a failure, try a write."""
         try:
             if not self._failing and self._connected().execute("select pg_is_in_recovery()").fetchone() == (0,):
                 return
@@ -296,6 +300,6 @@ class Lane:
         self._transaction([])
 
     def disconnect(self) -> None:
-        """Close the connection. `run` has ended."""
+        """Close the connection. Call it after `run` has ended."""
         if self._connection is not None:
             self._connection.close()

@@ -1,7 +1,7 @@
-"""The rows of each tenant, counted by triggers, and the check of their limits: `schema.limits` in PostgreSQL's words.
+"""The rows of each tenant, counted by triggers, and the check of their limits: `schema.limits` in PostgreSQL's SQL.
 
 A trigger runs once for a statement and counts all its rows together. PostgreSQL makes a new version of a counter at
-each change, so counting 100,000 rows one by one would walk through 100,000 versions.
+each change, so counting 100,000 rows one by one would read through 100,000 versions.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from sallyport.base.limits import HISTORIES, UNCHECKED
 from sallyport.store.schema.limits import COUNTED, Counted
 
 _BY_TIME: Final = ("audit_trail", "radius_client_history")
-"""Histories of a tenant, with an index by time. The others are of a domain, with an index by id."""
+"""Histories that belong to a tenant and have an index by time. The other histories belong to a domain and have an index
+by id."""
 
 
 def triggers() -> Iterator[str]:
@@ -54,11 +55,11 @@ def _check(counted: Counted) -> str:
     )
     if counted.limit not in HISTORIES:
         return f"if exists ({excess}) then raise exception 'limit: {counted.limit}'; end if; "
-    # Two rows for each new one: a lowered limit is reached in the end.
+    # Delete up to two rows for each new row, so that a lowered limit is reached gradually.
     most = "limit least(over.surplus, 2 * (select count(*) from changed))"
     if counted.table in _BY_TIME:
         oldest = f"select id from {counted.table} where tenant_id = over.tenant_id order by at, id {most}"
-    else:  # one look-up in the index for each domain
+    else:  # one index look-up for each domain
         kept = counted.spares.format(row="t")
         of_domain = f"select t.id from {counted.table} t where t.domain_id = d.id and not ({kept}) order by t.id {most}"
         oldest = (

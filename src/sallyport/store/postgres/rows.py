@@ -1,4 +1,4 @@
-"""All rows of a PostgreSQL database, as `store.transfer` reads and writes them."""
+"""All rows of a PostgreSQL database, as source and target of `store.transfer`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, cast
@@ -10,7 +10,7 @@ from sallyport.store.postgres.connection import Connection
 from sallyport.store.transfer import CHUNK, Rows, Table
 
 LOAD_S: Final = 24 * 3600
-"""A statement that reads or writes a whole table may take this long."""
+"""Time limit of a statement that reads or writes a whole table."""
 
 
 class PostgresRows:
@@ -38,15 +38,15 @@ class PostgresRows:
         return str(row[0])
 
     def clear(self, tables: Sequence[Table]) -> None:
-        """Delete all rows, and stop the triggers of the tables until `enable`. `truncate` would show empty tables to
-        the transactions that read at the same time."""
+        """Delete all rows, and stop the triggers of the tables until `enable`. `truncate` is not used: concurrent read
+        transactions would see empty tables."""
         for table in tables:
             self._connection.execute(f"alter table {table.name} disable trigger user".encode())
         for table in reversed(tables):
             self._connection.execute(f"delete from {table.name}".encode())
 
     def enable(self, tables: Sequence[Table]) -> None:
-        """Let the triggers run again."""
+        """Enable the triggers again."""
         for table in tables:
             self._connection.execute(f"alter table {table.name} enable trigger user".encode())
 

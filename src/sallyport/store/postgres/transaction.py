@@ -13,7 +13,8 @@ from sallyport.store.postgres.search import TrigramSearch
 
 T = TypeVar("T")
 _NAME: Final = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_][a-z0-9_]*)( is (?:not )?null)?")
-"""A text in quotes, or a named parameter; a test for null is a parameter of its own, as null has no type."""
+"""A text in quotes, or a named parameter. A parameter with a test for null is a separate parameter, since null has no
+type."""
 _TYPES: Final = b"""select attname, format_type(atttypid, null) from pg_attribute
 where attrelid = $1::text::regclass and attnum > 0 and not attisdropped"""
 
@@ -34,7 +35,8 @@ def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 class Inserts:
-    """The statements that insert many rows, for all connections. A cast in them needs the types of the columns."""
+    """A cache of the statements that insert many rows, for all connections. Their casts need the types of the
+    columns."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], bytes] = {}
@@ -42,7 +44,8 @@ class Inserts:
     def get(
         self, cursor: Cursor, table: str, same: tuple[str, ...], columns: tuple[str, ...], on_conflict: str
     ) -> bytes:
-        """Return the statement that inserts rows: a value for each column of `same`, an array for each other."""
+        """Return the statement that inserts rows. Its parameters are a value for each column of `same`, and an array
+        for each other column."""
         key = (table, same, columns, on_conflict)
         known = self._known.get(key)
         if known is None:
@@ -68,7 +71,7 @@ class PostgresTx:
         self._until = None if limit_s is None else time.monotonic() + limit_s
 
     def limited(self, limit_s: float) -> "PostgresTx":
-        """Return the same transaction with a limit of time. Above it, statements raise Invalid."""
+        """Return the same transaction with a time limit. After it, statements raise Invalid."""
         return PostgresTx(self._cursor, self._inserts, self._waiting, limit_s)
 
     def others_wait(self) -> bool:

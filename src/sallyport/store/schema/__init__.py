@@ -1,7 +1,7 @@
 """The schema that every new store begins with: the tables of all areas, as SQL that SQLite and PostgreSQL both take.
 
-The parts of a statement that differ between the engines are written as marks, such as `{id}`; `dialect` has what each
-engine writes for them.
+The parts of a statement that differ between the engines are written as placeholders, such as `{id}`; `dialect` has the
+SQL of each engine for them.
 
 tables    `FILES`, one for each area
 limits    triggers that count the rows of tenants; those of PostgreSQL are in `store.postgres.limits`
@@ -17,7 +17,7 @@ from typing import Final
 from sallyport.store.schema.dialect import Dialect
 
 FILES: Final = ("tenancy", "inventory", "endpoints", "agents", "directory", "did", "login")
-"""In this order, since a table stands behind those that it refers to."""
+"""The order matters: a table comes after the tables that it refers to."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
@@ -29,7 +29,7 @@ _APPEND_ONLY: Final = (
     ("audit_trail", "the audit trail is append-only"),
 )
 _TEXT: Final = re.compile(r"(?<=[a-z_] )text(?= not null| primary key|,|\)|$)", re.MULTILINE)
-"""The type of a column."""
+"""The type `text` in the declaration of a column."""
 
 
 def statements(dialect: Dialect) -> Iterator[str]:

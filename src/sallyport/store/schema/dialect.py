@@ -5,9 +5,9 @@ from typing import Protocol
 
 
 class Dialect(Protocol):
-    """An engine's words. id: a key that is never used twice. rowid: a key that the program assigns or that may be used
-    again. clustered: ends a table that is stored in the order of its key. text: the type of a text that is compared by
-    its code points."""
+    """The SQL that differs between the engines. id: a key that is never reused. rowid: a key that the program assigns
+    or that may be used again. clustered: the end of the declaration of a table that is stored in the order of its key.
+    text: the type of a text that is compared by its code points."""
 
     id: str
     rowid: str
@@ -18,7 +18,7 @@ class Dialect(Protocol):
         """Yield the SQL that creates a trigger. event: such as `after insert on devices`."""
 
     def abort(self, message: str) -> str:
-        """Return a trigger's statement that undoes the change with this error."""
+        """Return the statement with which a trigger aborts the change, with this error message."""
 
 
 class SqliteDialect:

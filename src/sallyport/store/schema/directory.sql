@@ -64,7 +64,7 @@ create table directory_jobs (
     updated bigint not null default 0, removed bigint not null default 0, skipped bigint not null default 0,
     failed bigint not null default 0, position bigint not null default 0, errors text not null default '[]',
     message text not null default '', created_at bigint not null, started_at bigint, ended_at bigint,
-    removals bigint not null default 0
+    removals bigint not null default 0, node_id bigint not null default 0
 );
 create index directory_jobs_order on directory_jobs (domain_id, id);
 create index directory_jobs_own on directory_jobs (directory_id, id);
@@ -74,7 +74,7 @@ create table directory_runs (
     id {id}, domain_id bigint not null references domains (id),
     directory_id bigint not null unique references directories (id), file text not null, complete bigint not null,
     sequence bigint not null default 0, octets bigint not null default 0, entries bigint not null default 0,
-    created_at bigint not null, updated_at bigint not null
+    created_at bigint not null, updated_at bigint not null, node_id bigint not null default 0
 );
 
 create table directory_schedules (

@@ -1,10 +1,10 @@
 """The rows of each tenant, counted by triggers, and the check of their limits (`base/limits.py`).
 
-A trigger counts a row in the statement that adds or deletes it, so no code that writes rows can bypass a limit. A row
-above the limit aborts the statement with `limit: NAME`. In a history, it deletes the tenant's oldest row instead. The
-journal of logins adds devices and stations, and an aborted statement would fail other tenants' logins too. So
-`inventory/devices/repo` asks `exceeds` before it adds one. `transform()` drops triggers: a later migration that uses it
-on one of these tables makes the triggers again.
+A trigger counts a row in the statement that adds or deletes it, so no code that writes rows can bypass a limit. If a
+row exceeds the limit, the trigger aborts the statement with `limit: NAME`. In a history, the trigger deletes the
+tenant's oldest row instead. The journal of logins adds devices and stations, and an aborted statement would fail other
+tenants' logins too. So `inventory/devices/repo` checks `exceeds` before it adds a row. `transform()` drops triggers: a
+later migration that uses it on one of these tables makes the triggers again.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def _through(table: str, column: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Counted:
     """A table whose rows count towards a limit. tenant: SQL for a row's tenant. only: SQL for the rows that count.
-    spares: SQL for the rows of a history that are not deleted."""
+    spares: SQL for the rows of a history that must not be deleted."""
 
     limit: str
     table: str
@@ -130,9 +130,9 @@ def _enforced(counted: Counted, *, is_history: bool) -> str:
         return f"select raise(abort, 'limit: {counted.limit}') from {excess}"
     if counted.tenant == _TENANT:
         first = f"select id from {counted.table} where tenant_id = {tenant} order by at limit 1"
-    else:  # one look-up in the index for each domain
+    else:  # one index look-up for each domain
         spared = counted.spares.format(row="t")
         each = f"select min(t.id) from {counted.table} t where t.domain_id = d.id and not ({spared})"
         first = f"select min(id) from (select ({each}) as id from domains d where d.tenant_id = {tenant})"
     delete = f"delete from {counted.table} where id = case when exists (select 1 from {excess}) then ({first}) end"
-    return f"{delete}; {delete}"  # two rows at a time: a lowered limit is reached in the end
+    return f"{delete}; {delete}"  # two rows at a time, so that a lowered limit is reached gradually

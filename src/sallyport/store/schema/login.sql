@@ -5,7 +5,7 @@ create table events (
     client_ip text not null, device_id bigint not null, device_name text not null, station text not null,
     method text not null, factor text not null, decision text not null, applied_decision text not null,
     would_have_been text not null, reason text not null, latency_us bigint not null, service_type bigint,
-    machine bigint
+    machine bigint, node_id bigint not null default 0
 );
 create index events_order on events (domain_id, at);
 

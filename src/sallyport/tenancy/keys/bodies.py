@@ -25,7 +25,7 @@ def _base(value: str) -> str:
 BaseUrl = Annotated[LongText, AfterValidator(_base)]
 Uses = Annotated[Whole, Between(1, MAX_USES)]
 KeyHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-"""SHA-256 of a key, in hex."""
+"""The SHA-256 of a key in hexadecimal."""
 KeyId = Annotated[int, Field(description="Id of the key.")]
 KeyDomain = Annotated[int, Field(description="Id of the key's domain.")]
 KeyInstance = Annotated[int | None, Field(description="Id of the key's instance; null for the whole domain.")]
@@ -43,26 +43,33 @@ class CreateKey(OfDomain):
     )
 
     instanceId: Id | None = Field(
-        default=None, description="Id of the only instance that may enrol with the key; absent: any of the domain."
+        default=None,
+        description="Id of the only instance that may enrol with the key; absent: any instance of the domain.",
     )
     name: KeyName | None = Field(default=None, description="Name of the key.")
     expiresAt: Moment | None = Field(default=None, description="Time when the key expires, ISO 8601; absent: 30 days.")
-    uses: Uses | None = Field(default=None, description="Number of machines that may enrol with it; absent: any.")
-    agent: Agent = Field(default=Agent.ENDPOINT, description="Agent that the key is for.")
-    service: BaseUrl | None = Field(default=None, description="URL of the service for the agent; absent: public_url.")
+    uses: Uses | None = Field(
+        default=None, description="Maximum number of machines that may enrol with the key; absent: no limit."
+    )
+    agent: Agent = Field(default=Agent.ENDPOINT, description="Kind of the agent for which the key is.")
+    service: BaseUrl | None = Field(
+        default=None, description="URL at which the agent reaches the service; absent: public_url."
+    )
     directoryName: Text | None = Field(default=None, description="Name of the directory; absent: name of the domain.")
     servers: Annotated[Many[LongText], Field(max_length=8)] = Field(
         default_factory=list, description="URLs of the directory's servers; absent: those of the domain's first factor."
     )
-    baseDN: LongText | None = Field(default=None, description="Base DN of users; absent: that of the first factor.")
+    baseDN: LongText | None = Field(
+        default=None, description="Base DN of the directory; absent: that of the first factor."
+    )
     bindDN: LongText | None = Field(
         default=None, description="DN of the agent's account; absent: that of the first factor."
     )
-    startTls: Flag | None = Field(default=None, description="Use StartTLS; absent: as the first factor does.")
+    startTls: Flag | None = Field(default=None, description="Whether to use StartTLS; absent: as in the first factor.")
 
 
 class KeyMade(Done):
-    """Answer of createKey: the key, which is shown only here, and the configuration file for its agent."""
+    """Answer of createKey: the key, which is shown only once, and the configuration file for its agent."""
 
     keyId: KeyId
     apiKey: str = Field(description="The enrolment key; it is not shown again.")
@@ -79,16 +86,18 @@ class KeyEntry(Model):
 
     keyId: KeyId
     name: str = Field(description="Name of the key.")
-    kind: KeyKind = Field(description="enrolment: gives an agent its own key; own: authenticates an agent.")
-    agent: Agent = Field(description="Agent that the key is for.")
+    kind: KeyKind = Field(description="enrolment: registers an agent's own key; own: authenticates an agent.")
+    agent: Agent = Field(description="Kind of the agent for which the key is.")
     domainId: KeyDomain
     instanceId: KeyInstance
     status: str = Field(description="active, expired, revoked or used up.")
-    uses: int | None = Field(description="Number of machines that may enrol with it; null: any.")
-    used: int = Field(description="Number of machines that have enrolled with it.")
+    uses: int | None = Field(description="Maximum number of machines that may enrol with the key; null: no limit.")
+    used: int = Field(description="Number of machines that have enrolled with the key.")
     createdAt: str = Field(description="Time of creation, ISO 8601 UTC.")
     expiresAt: ExpiresAt
-    lastSeen: str | None = Field(description="Last use, to the hour, ISO 8601 UTC; null if never used.")
+    lastSeen: str | None = Field(
+        description="Time of the last use, exact to an hour, ISO 8601 UTC; null if never used."
+    )
 
 
 class KeyList(Done):
@@ -102,7 +111,7 @@ class KeyList(Done):
 class RevokeKey(OfDomain):
     """Body of the operation `revokeKey`."""
 
-    keyId: Id = Field(description="Id of the key, as listKeys gives it.")
+    keyId: Id = Field(description="Id of the key, as listKeys returns it.")
 
 
 class ExchangeKey(ScopedIfGiven):
@@ -110,24 +119,25 @@ class ExchangeKey(ScopedIfGiven):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"keyHash": "0" * 64, "instanceId": 7}]})
 
-    keyHash: KeyHash = Field(description="SHA-256 of the key that the agent has made for itself, in hex.")
+    keyHash: KeyHash = Field(description="SHA-256 (hexadecimal) of the key that the agent has generated for itself.")
     instanceId: Id | None = Field(
-        default=None, description="Id of the endpoint agent's machine, if the enrolment key is of the whole domain."
+        default=None,
+        description="Id of the endpoint agent's instance; needed if the enrolment key is for a whole domain.",
     )
 
 
 class RenewKey(ScopedIfGiven):
     """Body of renewKey: the hash of the agent's next key."""
 
-    keyHash: KeyHash = Field(description="SHA-256 of the agent's next key, in hex.")
+    keyHash: KeyHash = Field(description="SHA-256 (hexadecimal) of the agent's next key.")
 
 
 class KeyKept(Done):
-    """Answer of exchangeKey and renewKey: the agent's own key, which is registered."""
+    """Answer of exchangeKey and renewKey: the registered key of the agent."""
 
     keyId: KeyId
     domainId: KeyDomain
     instanceId: KeyInstance
     expiresAt: ExpiresAt
-    renewAt: str = Field(description="Time when the agent makes its next key, ISO 8601 UTC.")
-    now: str = Field(description="Clock of the service, ISO 8601 UTC.")
+    renewAt: str = Field(description="Time when the agent should renew the key, ISO 8601 UTC.")
+    now: str = Field(description="Time of the service's clock, ISO 8601 UTC.")

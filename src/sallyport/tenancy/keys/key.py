@@ -10,21 +10,21 @@ DAY = 86_400 * SECOND
 ENROLMENT_US = 30 * DAY
 """Default lifetime of an enrolment key."""
 OWN_US = 90 * DAY
-"""Lifetime of an agent's own key. The agent renews it long before its end."""
+"""Lifetime of an agent's own key. The agent renews the key long before it expires."""
 KEEP_US = 365 * DAY
-"""Time for which an expired or revoked key stays in lists."""
+"""Time during which an expired or revoked key remains in lists."""
 MAX_USES = 1_000_000
 
 
 class Agent(StrEnum):
-    """The kind of agent that a key is for."""
+    """The kind of agent for which a key is."""
 
     ENDPOINT = "endpoint"
     DIRECTORY = "directory"
 
 
 class KeyKind(StrEnum):
-    """Purpose of a key: to give an agent its own key, or to authenticate the agent."""
+    """The purpose of a key: to register an agent's own key, or to authenticate the agent."""
 
     ENROLMENT = "enrolment"
     OWN = "own"
@@ -34,9 +34,9 @@ class KeyKind(StrEnum):
 class KeyRecord:
     """A key without its secret. Times are UTC microseconds.
 
-    kind, agent: values of KeyKind and Agent. instance_id: None for the whole domain. uses: number of machines that may
-    use an enrolment key, None for any. used: number of machines that have used it. seen_at: last use, with a resolution
-    of an hour. successor_of: id of the key that ends at the first use of this one.
+    kind, agent: values of KeyKind and Agent. instance_id: None for the whole domain. uses: maximum number of machines
+    that may use an enrolment key; None: no limit. used: number of machines that have used it. seen_at: time of the last
+    use, with a resolution of one hour. successor_of: id of the key that is deleted when this key is first used.
     """
 
     id: int
@@ -57,7 +57,7 @@ class KeyRecord:
     successor_of: int | None
 
     def status(self, now: int) -> str:
-        """Return the status at a time: `active`, `expired`, `revoked` or `used up`."""
+        """Return the status at time `now`: `active`, `expired`, `revoked` or `used up`."""
         if self.revoked_at is not None:
             return "revoked"
         if self.expires_at <= now:
@@ -72,7 +72,8 @@ class KeyRecord:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A requested enrolment key. expires_at: None for the default lifetime."""
+    """The values of a key to create. instance_id: None for the whole domain. expires_at: None for the default
+    lifetime."""
 
     domain_id: int
     agent: Agent = Agent.ENDPOINT
@@ -83,4 +84,5 @@ class NewKey:
 
 
 Configure = Callable[[KeyRecord, str, Mapping[str, object]], str]
-"""A function that returns the text of an agent's configuration file: (record, key, fields of CreateKey) -> text."""
+"""A function that returns the text of an agent's configuration file, given the key's record, the key, and the fields of
+CreateKey."""

@@ -31,11 +31,12 @@ def operations(service: Keys, configure: Configure, gate: Gate, clock: Clock = n
 def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, clock: Clock) -> None:
     @keys.post("/api/v1/agent/createKey", roles=ADMINS)
     async def create_key(body: CreateKey, caller: Caller) -> KeyMade:
-        """Create an enrolment key for agents of a domain, or for the agent of one instance; it is shown once.
+        """Create an enrolment key for agents of a domain, or for the agent of one instance. The key is shown only once.
 
-        `agent`: endpoint or directory. `uses`: the number of machines that may use it, unlimited by default. The key
-        expires at `expiresAt`, by default after 30 days. `configuration` is the agent's file. For a directory agent,
-        add the password of its account in the directory to it.
+        `agent`: endpoint or directory. `uses`: maximum number of machines that may use the key; no limit by default.
+        The key expires at `expiresAt`, by default after 30 days. `configuration` in the answer is the text of the
+        agent's configuration file. For a directory agent, add the password of the agent's directory account to this
+        file.
         """
         new = NewKey(body.domainId, body.agent, body.instanceId, body.name or "", body.uses, body.expiresAt)
         record, key = await service.create(new)
@@ -49,7 +50,7 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
 
     @keys.post("/api/v1/agent/listKeys", roles=READERS)
     async def list_keys(body: ListKeys, caller: Caller) -> Plain[KeyList]:
-        """List the keys of a domain, enrolment keys and agents' own keys, ordered by id, without their secrets."""
+        """List the enrolment keys and the agents' own keys of a domain, ordered by id, without their secrets."""
         page = body.page()
         found, total = await service.page(Stretch(body.domainId, page.offset, page.size))
         now = clock()
@@ -58,7 +59,8 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
 
     @keys.post("/api/v1/agent/revokeKey", roles=ADMINS)
     async def revoke_key(body: RevokeKey, caller: Caller) -> Done:
-        """Revoke a key. It is refused from now on. Own keys of agents that enrolled with it stay valid."""
+        """Revoke a key. The service refuses it from then on. If it is an enrolment key, the own keys of agents that
+        have enrolled with it remain valid."""
         await service.revoke(body.domainId, body.keyId)
         return Done(message="API key revoked")
 
@@ -66,13 +68,13 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
 def _declare_for_agents(keys: Operations, service: Keys, clock: Clock) -> None:
     @keys.post("/api/v1/agent/exchangeKey", roles=ENROLMENTS)
     async def exchange_key(body: ExchangeKey, caller: Caller) -> KeyKept:
-        """Register the agent's own key by its SHA-256. The token is the enrolment key. A repetition is a success."""
+        """Register the agent's own key by its SHA-256. The token is the enrolment key. A repeated request succeeds."""
         return _kept(await service.exchange(caller, body.keyHash, body.instanceId), clock())
 
     @keys.post("/api/v1/agent/renewKey", roles=AGENTS | DIRECTORY_AGENTS)
     async def renew_key(body: RenewKey, caller: Caller) -> KeyKept:
-        """Register the agent's next key by its SHA-256. The token is the agent's own key, which ends at the first use
-        of the next."""
+        """Register the agent's next key by its SHA-256. The token is the agent's present key, which is deleted when the
+        next key is first used."""
         return _kept(await service.renew(caller, body.keyHash), clock())
 
 

@@ -46,29 +46,32 @@ def add(
 
 
 def by_hash(tx: Tx, hashed: str) -> KeyRecord | None:
-    """Return the key with a hash, also if it is expired or revoked; None if its domain is removed."""
+    """Return the key with a hash, even if it is expired or revoked; None if there is none or its domain is removed."""
     return tx.one(KeyRecord, f"{_SELECT} where k.hash = :hash and d.removed_at is null", hash=hashed)
 
 
 def by_id(tx: Tx, key_id: int) -> KeyRecord | None:
-    """Return a key by its id, also if it is expired or revoked."""
+    """Return a key by its id, even if it is expired or revoked; None if there is none."""
     return tx.one(KeyRecord, f"{_SELECT} where k.id = :id", id=key_id)
 
 
 def page(tx: Tx, stretch: Stretch) -> tuple[list[KeyRecord], int]:
-    """Return one page of a domain's keys, ordered by id, and the number of all."""
+    """Return one page of a domain's keys, ordered by id, and the number of all keys."""
     select = f"select * from ({_SELECT}) as keys"
     return page_of(tx, KeyRecord, select, _ALL, stretch, counter=COUNTER, d=stretch.domain_id)
 
 
 def active_of_instance(tx: Tx, instance_id: int, at: int) -> list[KeyRecord]:
-    """Return the active keys of an instance's agent."""
+    """Return the active own keys of an instance's agent."""
     sql = f"{_SELECT} where k.instance_id = :id and k.kind = 'own' and k.revoked_at is null and k.expires_at > :at"
     return tx.all(KeyRecord, sql, id=instance_id, at=at)
 
 
 def spend(tx: Tx, key_id: int, machine: str) -> bool:
-    """Use an enrolment key for a machine. Return False if no use is left. The same machine again is no further use."""
+    """Record the use of an enrolment key for a machine; return False if the limit of uses is reached.
+
+    If the key was used for the same machine before, this does not count as another use.
+    """
     sql = "insert into api_key_machines (key_id, machine) values (:id, :machine) on conflict do nothing"
     if not tx.execute(sql, id=key_id, machine=machine):
         return True
@@ -77,13 +80,13 @@ def spend(tx: Tx, key_id: int, machine: str) -> bool:
 
 
 def spent_on(tx: Tx, key_id: int, machine: str) -> bool:
-    """Return whether an enrolment key was used for a machine."""
+    """Return whether an enrolment key was used for a machine before."""
     sql = "select 1 from api_key_machines where key_id = :id and machine = :machine"
     return tx.value(int, sql, id=key_id, machine=machine) is not None
 
 
 def revoke(tx: Tx, key_id: int, at: int) -> bool:
-    """Revoke a key; return whether it was active."""
+    """Revoke a key, and make all nodes empty their caches; return False if it was revoked before."""
     sql = "update api_keys set revoked_at = :at where id = :id and revoked_at is null"
     changed = tx.execute(sql, id=key_id, at=at) > 0
     _drop_elsewhere(tx)
@@ -91,12 +94,13 @@ def revoke(tx: Tx, key_id: int, at: int) -> bool:
 
 
 def revoke_enrolments(tx: Tx, at: int) -> int:
-    """Revoke all enrolment keys that are not revoked; return their number."""
+    """Revoke all enrolment keys; return the number of those that were not revoked before."""
     return tx.execute("update api_keys set revoked_at = :at where kind = 'enrolment' and revoked_at is null", at=at)
 
 
 def seen(tx: Tx, record: KeyRecord, at: int) -> None:
-    """Store the use of a key, and delete its predecessor. A revoked predecessor stays in lists."""
+    """Store the time of a key's use, and delete the key that it replaces. A revoked key is not deleted, so that lists
+    still show it."""
     tx.execute("update api_keys set seen_at = :at, successor_of = null where id = :id", id=record.id, at=at)
     former = None if record.successor_of is None else by_id(tx, record.successor_of)
     if former is not None and former.revoked_at is None:
@@ -119,7 +123,7 @@ def successors(tx: Tx, key_id: int) -> list[KeyRecord]:
 
 
 def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
-    """Delete keys of a domain that still exist."""
+    """Delete keys of a domain. Keys that do not exist any more are ignored."""
     gone = 0
     for key_id in key_ids:
         gone += tx.execute("delete from api_keys where id = :id", id=key_id)
@@ -129,7 +133,7 @@ def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
 
 
 def sweep(tx: Tx, domain_id: int, before: int) -> None:
-    """Delete some keys that ended before a time, or some of the machines that enrolled with them."""
+    """Delete some of the keys that expired or were revoked before a time, or some machines that enrolled with them."""
     sql = (
         "select id from api_keys where domain_id = :d and (expires_at < :before or revoked_at < :before) "
         "order by id limit :limit"
@@ -139,8 +143,10 @@ def sweep(tx: Tx, domain_id: int, before: int) -> None:
 
 
 def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
-    """Delete up to SLICE machines that enrolled with these keys, and the keys without machines. Return the number of
-    rows."""
+    """Delete up to SLICE machines that enrolled with these keys, then those of the keys that have no machines any more.
+
+    Return the number of deleted rows.
+    """
     ids, some = listed(key_ids), f"in {LISTED}"
     machines = delete_slice(tx, "api_key_machines", "key_id, machine", f"key_id {some}", ids=ids)
     idle = f"id {some} and not exists (select 1 from api_key_machines m where m.key_id = api_keys.id)"
@@ -150,7 +156,7 @@ def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
 
 
 def forget_instance(tx: Tx, instance_id: int) -> int:
-    """Delete some keys of an instance before its deletion; return the number of rows."""
+    """Delete some keys of an instance before the instance is deleted; return the number of deleted rows."""
     keys = tx.all(
         KeyRecord, f"{_SELECT} where k.instance_id = :id order by k.id limit :limit", id=instance_id, limit=_SWEEP
     )

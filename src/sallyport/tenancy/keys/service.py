@@ -26,15 +26,15 @@ from sallyport.tenancy.keys.key import ENROLMENT_US, KEEP_US, OWN_US, Agent, Key
 from sallyport.web.scope import Caller, Role
 
 MAX_KEYS = 50_000
-"""Maximum keys of one domain."""
+"""Maximum number of keys of a domain."""
 SEEN_US = 3600 * SECOND
-"""Resolution of the last use of a key, so that not every request writes."""
+"""Resolution of the time of a key's last use, so that not every request writes to the store."""
 _LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999
 _NO_INSTANCE = "instance not found"
 _OWN_ROLES = {Agent.ENDPOINT: Role.AGENT, Agent.DIRECTORY: Role.DIRECTORY}
 
 HasInstance = Callable[[Tx, int, int], bool]
-"""A function that returns whether a domain has an instance, by their ids."""
+"""A function that returns whether a domain has an instance: (transaction, domain id, instance id) -> bool."""
 
 
 class Keys:
@@ -51,12 +51,12 @@ class Keys:
     # --- authentication ---------------------------------------------------------------------------------------
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Return the caller with a key. source: the sender's address.
+        """Return the caller that a key identifies. source: address of the client.
 
         Unauthenticated: unknown, expired or revoked key. TooMany: the key is unknown, and the source has sent too many
-        unknown keys. A valid key is accepted from any source, since others may share its address. The look-up is by
-        hash, so its duration reveals nothing. An enrolment key without a use left is accepted, since a machine that
-        used it may ask again.
+        unknown keys. A valid key is accepted from any source, since several hosts may share an address. The key is
+        looked up by its hash, so the duration of the look-up reveals nothing about it. An enrolment key whose limit of
+        uses is reached is accepted, since a machine that has used it may repeat its request.
         """
         now = self._clock()
         hashed = token_hash(token[: LONGEST + 1])
@@ -73,22 +73,22 @@ class Keys:
         return _caller(record)
 
     async def _store_use(self, hashed: str, record: KeyRecord, now: int) -> None:
-        """Store the use of a key. At its first use, its predecessor ends."""
+        """Store the time of a key's use. At the first use of the key, delete the key that it replaces."""
         await self._store.write(lambda tx: repo.seen(tx, record, now))
         self._known.update(hashed, record, replace(record, seen_at=now, successor_of=None))
         if record.successor_of is not None:
             self.forget()
 
     def forget(self) -> None:
-        """Empty the cache, after a revocation, a restore, or a change by another process."""
+        """Empty the cache. Call this after a revocation, a restore, or a change by another process."""
         self._known.forget()
 
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def create(self, new: NewKey) -> tuple[KeyRecord, str]:
-        """Create an enrolment key. Return its record, and the key, which cannot be shown again.
+        """Create an enrolment key; return (record, key). The key is not stored and cannot be shown again.
 
-        NotFound: the domain has no such instance. Raises Invalid. Conflict: the domain has too many keys.
+        NotFound: the domain has no such instance. Conflict: the domain has too many keys. Raises Invalid.
         """
         at = self._clock()
         until = at + ENROLMENT_US if new.expires_at is None else new.expires_at
@@ -109,16 +109,15 @@ class Keys:
         return await self._store.write(work), key
 
     async def page(self, stretch: Stretch) -> tuple[list[KeyRecord], int]:
-        """Return one page of a domain's keys, ordered by id, and the number of all."""
+        """Return one page of a domain's keys, ordered by id, and the number of all keys."""
         return await self._store.read(lambda tx: repo.page(tx, stretch))
 
     async def revoke(self, domain_id: int, key_id: int) -> KeyRecord:
-        """Revoke a key; a revoked key stays as it is. When the call returns, the service refuses the key.
+        """Revoke a key. When this returns, the service refuses the key. A key that was revoked before is not changed.
 
-        Its successors are revoked too, since a thief of the key may have created them. Own keys of agents that enrolled
-        with the key stay valid.
-
-        NotFound: the domain has no such key.
+        The keys that were registered with this key by renewal are revoked too, since a thief of the key may have
+        registered them. The own keys of agents that have enrolled with an enrolment key remain valid. NotFound: the
+        domain has no such key.
         """
         at = self._clock()
 
@@ -138,24 +137,26 @@ class Keys:
     # --- for agents -------------------------------------------------------------------------------------------
 
     def spend(self, tx: Tx, caller: Caller, instance_id: int) -> None:
-        """Use an endpoint agent's enrolment key for an instance, in the transaction that registers the instance.
+        """Record the use of an endpoint agent's enrolment key, in the transaction that registers the instance.
 
-        The same instance again is no further use. Unauthenticated: revoked, or used up. Forbidden: another kind of key.
+        If the key was used for the same instance before, this does not count as another use. Unauthenticated: the key
+        is expired, revoked or used up. Forbidden: another kind of key.
         """
         self._spend(tx, self._enrolment(tx, caller, Agent.ENDPOINT), _machine(instance_id))
 
     async def exchange(self, caller: Caller, key_hash: str, instance_id: int | None = None) -> KeyRecord:
         """Register an agent's own key in a new transaction; see `exchange_in`."""
         record = await self._store.write(lambda tx: self.exchange_in(tx, caller, key_hash, instance_id))
-        self.forget()  # the former keys of the instance are deleted
+        self.forget()  # the former keys of the instance were deleted
         return record
 
     def exchange_in(self, tx: Tx, caller: Caller, key_hash: str, instance_id: int | None = None) -> KeyRecord:
-        """Register the hash of the key that an agent has created for itself. A repetition is a success.
+        """Register the hash of the key that an agent has generated for itself. A repeated request succeeds.
 
-        caller: authenticated by an enrolment key. instance_id: the machine of an endpoint agent; a key of the whole
-        domain must have been used for it before (`spend`). Raises Unauthenticated, Forbidden. NotFound: the key is not
-        for this instance. Conflict: the instance has an agent, or another agent has registered the hash.
+        caller: must be authenticated by an enrolment key. instance_id: instance of an endpoint agent; an enrolment key
+        of the whole domain must have been used for this instance before (`spend`). Raises Unauthenticated, Forbidden,
+        Invalid. NotFound: the enrolment key is not for this instance. Conflict: the instance has an agent already, or
+        another agent has registered the hash.
         """
         at, enrolment = self._clock(), self._enrolment(tx, caller)
         agent = Agent(enrolment.agent)
@@ -174,10 +175,10 @@ class Keys:
         return record
 
     async def renew(self, caller: Caller, key_hash: str) -> KeyRecord:
-        """Register the hash of an agent's next key, which replaces the caller's key at its first use.
+        """Register the hash of an agent's next key, which replaces the caller's key when it is first used.
 
-        A repetition is a success. Another hash replaces a next key that was never used. Conflict: another agent has
-        registered the hash. Raises Unauthenticated.
+        A repeated request succeeds. A request with another hash replaces a next key that was not used yet. Conflict:
+        another agent has registered the hash. Raises Unauthenticated.
         """
         at = self._clock()
 
@@ -206,7 +207,7 @@ class Keys:
             raise Unauthenticated(INVALID_TOKEN)
 
     def _instance(self, tx: Tx, key: KeyRecord, wanted: int | None) -> int:
-        """Return the instance for which an enrolment key is exchanged. Raises Invalid, NotFound."""
+        """Return the id of the instance for which an enrolment key is exchanged. Raises Invalid, NotFound."""
         if key.instance_id is None:
             if wanted is None:
                 accepted = "the id that the registration of the machine returned"
@@ -220,7 +221,7 @@ class Keys:
 
 
 def renew_at(record: KeyRecord) -> int:
-    """Return the time at which an agent creates its next key: two thirds of this key's lifetime are left."""
+    """Return the time at which an agent should renew a key: after one third of the key's lifetime."""
     return record.created_at + (record.expires_at - record.created_at) // 3
 
 
@@ -238,14 +239,17 @@ def _caller(record: KeyRecord) -> Caller:
 
 
 def _active(key: KeyRecord | None, now: int) -> KeyRecord:
-    """Return the key, also if it is used up. Unauthenticated: it is expired or revoked."""
+    """Return a key unless it is None, expired or revoked; a used-up key is accepted. Raises Unauthenticated."""
     if key is None or key.status(now) in ("expired", "revoked"):
         raise Unauthenticated(INVALID_TOKEN)
     return key
 
 
 def _same(known: KeyRecord, new: NewKey, now: int) -> KeyRecord:
-    """Return the key with a repeated hash. Conflict: another agent has registered it, or it is not active."""
+    """Return the key that was registered with the same hash before.
+
+    Conflict: another agent has registered it, or it is not active.
+    """
     own = (known.kind, known.domain_id, known.agent, known.instance_id, known.status(now))
     if own != (KeyKind.OWN, new.domain_id, new.agent, new.instance_id, "active"):
         raise Conflict("this key is known already: make another")

@@ -76,9 +76,9 @@ async def test_exactly_one_entry_is_needed() -> None:
     people = (Person("ann"), Person("ann", dn="CN=other ann,DC=example,DC=com"))
     async with directory(*people) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("bob", "hello") is R.UNKNOWN_USER
-        assert "nobody was found" in asked.steps
+        assert "no entry was found" in asked.steps
         assert await asked.bind("ann", "hello") is R.UNKNOWN_USER
-        assert any(step.startswith("more than one was found") for step in asked.steps)
+        assert any(step.startswith("more than one entry was found") for step in asked.steps)
         assert set(server.binds) == {""}
 
 
@@ -238,7 +238,7 @@ async def ask(asked: Asked, listener: FakeListener, datagram: bytes, *, takes_co
     return reason, login.code.text or "" if login.code is not None else ""
 
 
-async def test_a_code_behind_the_password(listener: FakeListener) -> None:
+async def test_a_code_appended_to_the_password(listener: FakeListener) -> None:
     """If the user may type a code, it is taken off before the one bind."""
     ann, bob = Person("ann"), Person("bob", "hello123456")
     async with directory(ann, bob) as server, asking(servers=[server.url]) as asked:

@@ -137,7 +137,7 @@ async def test_a_wrong_password_sends_no_push(upstream: Upstream, script: Script
     assert not script.disturbed
 
 
-async def test_a_code_behind_the_password(upstream: Upstream, script: Script) -> None:
+async def test_a_code_appended_to_the_password(upstream: Upstream, script: Script) -> None:
     """A code is taken off before the home server is asked, and the provider checks it."""
     code, _ = await upstream.ask(login("s3cret123456"))
     assert code == ACCESS_ACCEPT

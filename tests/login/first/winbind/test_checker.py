@@ -21,7 +21,7 @@ async def test_a_right_response_has_a_key(running: Running, program: Program) ->
         winbind = Winbind(helpers, "corp", "CORP")
         assert await winbind.ask("ann", ATTEMPT, b"ann", steps.append) == KEY
         assert await winbind.ask("bob", ATTEMPT, b"bob", steps.append) is Reason.WRONG_PASSWORD
-    assert "right" in steps[1]
+    assert "confirms" in steps[1]
     assert "logon is invalid" in steps[3]
     assert all("'NT-Domain': 'CORP'" in line for line in program.asked)
 

@@ -1,7 +1,8 @@
-"""The state of an account in a directory: groups, organizational units, and the reason why it may not log in.
+"""The data about an account in a directory: groups, organizational units, and the reason why it may not log in.
 
-Active Directory gives the reason in the text of a refused bind (`data 775`; error codes of Win32, MS-ERREF section
-2.2), OpenLDAP in the password policy control, and both in attributes, if the service account may read them.
+Active Directory returns the reason in the error text of a refused bind (`data 775`, a Win32 error code of MS-ERREF
+section 2.2), OpenLDAP in the password policy control. Both also have attributes with the reason, if the service account
+may read them.
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ from sallyport.login.login import Found, Reason
 
 USER: Final = "{user}"
 ASSERTION: Final = re.compile(r"\(([A-Za-z][A-Za-z0-9-]*)=([^()=]*\{user\}[^()]*)\)")
-"""The parts of a filter that hold the user's name: an attribute, and what its value must be (RFC 4515 section 3)."""
+"""The assertions of a filter that contain the user's name: the attribute and the pattern of its value (RFC 4515 section
+3)."""
 ATTRIBUTES: Final = (
     "memberOf", "userAccountControl", "accountExpires", "lockoutTime", "pwdAccountLockedTime", "pwdReset",
 )  # fmt: skip
 
 LONGEST_NAME: Final = 255
-"""Characters of a value that is compared with names."""
+"""Maximum length in characters of a value that is compared with names, and of a group's or unit's name."""
 LONGEST_NAMES: Final = 65_536
-"""Characters of all groups and units of an account: a login that waits for its second factor keeps them in memory."""
+"""Maximum length in characters of all groups and units of an account together, since a login that waits for its second
+factor keeps them in memory."""
 _IN_PARTS: Final = "memberof;range="  # MS-ADTS section 3.1.1.3.1.3.3
 _DATA: Final = re.compile(r"\bdata ([0-9a-f]{3,4})\b", re.IGNORECASE)
 _CODES: Final = {
@@ -60,8 +63,8 @@ _FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # from 1601 to 1970
 
 
 def why_refused(refusal: Refusal, entry: Entry, now: int) -> Reason:
-    """Return the reason why a bind with the user's password was refused. now: microseconds. NONE: the user is not the
-    cause."""
+    """Return the reason why a bind with the user's password was refused; NONE if the user is not the cause. now:
+    microseconds."""
     reason = coded(refusal)
     if reason is not Reason.NONE or refusal.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
         return reason
@@ -69,7 +72,8 @@ def why_refused(refusal: Refusal, entry: Entry, now: int) -> Reason:
 
 
 def coded(refusal: Refusal) -> Reason:
-    """Return the reason that the policy control or Active Directory's text gives. NONE: neither gives one."""
+    """Return the reason in the password policy control or in Active Directory's error text; NONE if neither contains
+    one."""
     if refusal.policy is not None:
         return _POLICIES[refusal.policy]
     code = _DATA.search(str(refusal))
@@ -77,7 +81,7 @@ def coded(refusal: Refusal) -> Reason:
 
 
 def state(entry: Entry, now: int) -> Reason:
-    """Return the reason in the attributes of a refused account's entry; WRONG_PASSWORD if they give none."""
+    """Return the reason in the attributes of an account that was refused; WRONG_PASSWORD if they contain none."""
     if entry.of("pwdAccountLockedTime") or _number(entry, "lockoutTime"):
         return Reason.ACCOUNT_LOCKED
     if _number(entry, "userAccountControl") & _ACCOUNT_DISABLE:
@@ -89,22 +93,23 @@ def state(entry: Entry, now: int) -> Reason:
 
 
 def must_change(entry: Entry) -> bool:
-    """Return whether an admin has set the password, so that the user must change it."""
+    """Return whether the user must change the password, since an admin has set it (`pwdReset`)."""
     return any(value.upper() == "TRUE" for value in entry.of("pwdReset"))
 
 
 def principal_pattern(pattern: str) -> re.Pattern[str]:
-    """Return the pattern of the values that an assertion matches, with the user's name as its group `user`."""
+    """Return a regular expression for the values that an assertion matches; its group `user` is the user's name."""
     before, _, behind = pattern.partition(USER)
     return re.compile(f"{re.escape(before)}(?P<user>.+){re.escape(behind)}", re.IGNORECASE | re.DOTALL)
 
 
 def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
-    """Return the one name under which an entry may log in: the first match of the patterns, each with its attribute.
-    None if no pattern matches. Values over LONGEST_NAME characters are ignored.
+    """Return the canonical name of an entry, the only one under which it may log in; None if no pattern matches. It is
+    the first match of the patterns, each for the values of its attribute. Values longer than LONGEST_NAME are ignored.
 
-    Directories find an entry by other attributes and values as well, and ignore spaces, accents and width. A login
-    rule or a lock-out for `ann` would not hold for the same person as `Ann ` or `ann@corp.example`.
+    A directory also finds an entry by other attributes and values, and ignores spaces, accents and width. If such names
+    could log in, a login rule or a lock-out for `ann` would not apply to the same person as `Ann ` or
+    `ann@corp.example`.
     """
     matches = (
         pattern.fullmatch(value) for name, pattern in patterns for value in entry.of(name) if len(value) <= LONGEST_NAME
@@ -113,11 +118,11 @@ def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> st
 
 
 def found(entry: Entry) -> Found:
-    """Return the names, without case, of the groups of which the entry is a member itself, and of the units that it
-    lies in.
+    """Return the case-folded names of the groups of which the entry is a direct member, and of the organizational units
+    that contain it.
 
-    TooLarge: a name cannot be read, or exceeds a limit. The group of a block rule could be missing from a shorter
-    list, so the login is refused.
+    TooLarge: a name cannot be read, or a limit is exceeded. The list is not truncated, since the group of a block rule
+    could then be missing; the login is refused.
     """
     if any(name.startswith(_IN_PARTS) for name in entry.values):
         raise TooLarge("the directory gives the memberships in parts")

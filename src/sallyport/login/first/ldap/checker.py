@@ -1,4 +1,4 @@
-"""One login: from its password field to a Reason. `Ldap.bind` does it for a name and a password of any origin."""
+"""The check of one login's credentials by a directory. `Ldap.bind` checks any name and password."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ from sallyport.radius.password import Method, sent_password
 
 ACCOUNT_NAME: Final = "sAMAccountName"
 MANY_VALUES: Final = 100
-"""An entry with more values is examined in a thread."""
+"""Maximum number of an entry's values that are evaluated on the event loop; an entry with more is evaluated in a
+thread."""
 _Answer = TypeVar("_Answer")
 
 log = structlog.get_logger()
@@ -50,7 +51,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A user's entry, the server that has it, and the entry's groups and units."""
+    """A user's entry, the server that returned it, and the entry's groups and units."""
 
     server: Server
     entry: Entry
@@ -61,10 +62,11 @@ class _Known:
 class LdapSettings:
     """The configuration of a directory.
 
-    servers: in the order in which they are asked. service: the account that searches; None for an anonymous search.
-    user_filter: with {user} for the user's name. authorities: trusted certificates in PEM; None for the system's
-    store. remember_s: how long a right password is remembered. winbind_domain: empty for the one that the host has
-    joined. code_digits: how long a code behind the password is. timeout_s: of one login.
+    servers: the servers in order of preference. service: the account that searches; None for an anonymous search.
+    user_filter: the filter that finds a user, with {user} in place of the name. authorities: trusted certificates in
+    PEM; None: the system's store. remember_s: the seconds for which a correct password is cached. winbind_domain: the
+    domain in Active Directory; empty for the domain that the host has joined. code_digits: the number of digits of a
+    code that is appended to the password. timeout_s: the time limit of one login in seconds.
     """
 
     servers: tuple[Server, ...]
@@ -80,7 +82,8 @@ class LdapSettings:
 
 
 class Ldap:
-    """A domain's directory, and winbind if it checks MS-CHAP logins, which no bind can check."""
+    """The checker of a domain with a directory. MS-CHAP, which a bind cannot check, is checked by winbind if
+    configured."""
 
     name: ClassVar[str] = "ldap"
 
@@ -104,19 +107,20 @@ class Ldap:
 
     @property
     def code_digits(self) -> int:
-        """Return the number of digits of a code behind the password."""
+        """Return the number of digits of a code that is appended to the password."""
         return self._settings.code_digits
 
     async def run(self) -> None:
-        """Carry the connections."""
+        """Run the directory's connections, until cancelled."""
         await self._directory.run()
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Check a PAP password. If a code may follow it, the code is the last six characters, or eight if that is set,
-        if they are digits.
+        """Check a PAP password or an MS-CHAP response. If a code may follow a PAP password, the last six characters (or
+        eight, as configured) are the code if they are digits.
 
-        There is one bind, so there is no second guess: a user with codes and a password that ends in as
-        many digits must type the code behind it. A code of another length does not go into the password field.
+        There is only one bind, and therefore no second try with another split. So a user that has codes, and whose
+        password ends in this number of digits, must always append a code to the password. A code of another length
+        cannot be appended to the password.
         """
         login.code = None
         if login.method in (Method.MSCHAP, Method.MSCHAP2) and self._winbind is not None:
@@ -130,7 +134,7 @@ class Ldap:
             tell(f"the last {self.code_digits} digits are taken as a code")
             given, code = split[0], Code(split[1].decode())
         if b"\0" in given:
-            tell("a password cannot hold a NUL")
+            tell("a password cannot contain a NUL")
             return Reason.WRONG_PASSWORD
         reason, found = await self.bind(login.user, as_text(given), tell)
         login.found = found
@@ -139,15 +143,16 @@ class Ldap:
         return reason
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
-        """Bind as the user; return the result, and groups and units. A failure of the directory is a reason, never an
-        exception. An empty password is never sent: to a directory it means an anonymous bind (RFC 4513 section 5.1.2).
+        """Bind as the user, and return the result with groups and units. A failure of the directory is returned as a
+        reason, not raised. An empty password is never sent, since to a directory it means an unauthenticated bind (RFC
+        4513 section 5.1.2).
         """
         if not password or "\0" in password:
             tell("an empty password, or one with a NUL, is never sent")
             return Reason.WRONG_PASSWORD, NOTHING
         remembered = self._memory.recall(user, password)
         if remembered is not None:
-            tell("the directory said so a short while ago")
+            tell("the directory confirmed this password a short time ago")
             return Reason.NONE, remembered
         answer = await self._answered(partial(self._ask, user, password, tell), tell)
         reason, found = (answer, NOTHING) if isinstance(answer, Reason) else answer
@@ -156,8 +161,8 @@ class Ldap:
         return reason, found
 
     async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
-        """Return whether a user exists and may log in, and groups and units. The user is authenticated elsewhere, so
-        there is no bind, and the directory's own rules on passwords are not applied."""
+        """Return whether a user exists and may log in, with groups and units. It makes no bind, since the user is
+        authenticated otherwise. Therefore the directory's password policy is not applied."""
         answer = await self._answered(partial(self._find, account_name(user), tell), tell)
         if isinstance(answer, Reason):
             return answer, NOTHING
@@ -178,10 +183,11 @@ class Ldap:
     async def ask_winbind(
         self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
     ) -> tuple[bytes | Reason, Found]:
-        """Return the hash of the NT hash of a user's password, 16 octets, if the password made the response, or the
-        reason against it; and the findings. name: the octets that the client hashed as its name.
+        """Check an MS-CHAP response by winbind. Return the hash of the password's NT hash (16 octets), or the reason
+        for a refusal, and the findings. name: the octets that the client has hashed as its name.
 
-        The directory finds the account, so that the password and the groups belong to the same person.
+        The account name comes from the user's entry in the directory, so that password and groups belong to the same
+        person.
         """
         if self._winbind is None:
             tell("MS-CHAP is checked through winbind, which this domain does not use")
@@ -197,11 +203,11 @@ class Ldap:
         return (key, NOTHING) if isinstance(key, Reason) else (key, answer.found)
 
     async def _answered(self, work: Callable[[], Awaitable[_Answer]], tell: Tell) -> _Answer | Reason:
-        """Return the directory's answer, or the reason why there is none."""
+        """Return the result of `work`, or the reason why the directory gave no answer in time."""
         with trio.move_on_after(self._settings.timeout_s):
             try:
                 return await work()
-            except (Unreachable, ServiceRefused) as error:  # which is in the log, once
+            except (Unreachable, ServiceRefused) as error:  # already logged
                 tell(str(error))
                 return Reason.FIRST_FACTOR_UNREACHABLE
             except TooLarge as error:
@@ -217,7 +223,7 @@ class Ldap:
         return Reason.FIRST_FACTOR_UNREACHABLE
 
     def _remedy(self, refusal: Refusal) -> str:
-        """Return what an admin can do about a refused search, after a semicolon; empty if that is not known."""
+        """Return the remedy for a refused search, after a semicolon; empty if it is not known."""
         base, service = self._settings.base_dn, self._settings.service
         if refusal.code in (NO_SUCH_OBJECT, REFERRAL, INVALID_DN):
             return f"; the server has no base DN {base} that the account may read: check baseDN"
@@ -237,7 +243,8 @@ class Ldap:
         return (reason, known.found) if reason is Reason.NONE else (reason, NOTHING)
 
     async def _find(self, user: str, tell: Tell) -> _Known | Reason:
-        """Return a user's entry; UNKNOWN_USER if there is not exactly one. TooLarge."""
+        """Return a user's entry; UNKNOWN_USER if there is not exactly one, or if the login uses another name than the
+        entry's own. Raises TooLarge."""
         pattern = self._settings.user_filter.replace(account.USER, escaped(user))
         tell(f"search below {self._settings.base_dn} for {pattern}")
         attributes = dict.fromkeys((*account.ATTRIBUTES, ACCOUNT_NAME, *(name for name, _ in self._names)))
@@ -246,7 +253,7 @@ class Ldap:
         except Refusal as refusal:
             if refusal.code != SIZE_LIMIT:
                 raise
-            tell("the filter finds many")
+            tell("the filter matches several entries")
             return Reason.UNKNOWN_USER
         if not entries and tell is not silent:
             await self._tell_base(tell)
@@ -261,7 +268,8 @@ class Ldap:
         return _Known(server, entries[0], found)
 
     async def _tell_base(self, tell: Tell) -> None:
-        """Distinguish a missing base DN from a missing user: libldap's bindings return no entry in both cases."""
+        """Report whether the base DN or only the user is missing, since libldap's bindings return no entry in both
+        cases."""
         base = self._settings.base_dn
         try:
             _, found = await self._directory.search(base, "(objectClass=*)", ["1.1"], silent)
@@ -274,7 +282,7 @@ class Ldap:
             tell(f"the server has no base DN {base} that the account may read: check baseDN")
 
     async def _examined(self, entry: Entry) -> tuple[str | None, Found]:
-        """Return the name under which an entry may log in, and its groups and units. TooLarge."""
+        """Return the name under which an entry may log in, and its groups and units. Raises TooLarge."""
 
         def examine() -> tuple[str | None, Found]:
             return account.name_of(entry, self._names), account.found(entry)
@@ -285,14 +293,14 @@ class Ldap:
 
     def _tell_none(self, entries: list[Entry], user: str, name: str | None, tell: Tell) -> None:
         if not entries:
-            tell("nobody was found")
+            tell("no entry was found")
         elif len(entries) > 1:
-            tell(f"more than one was found: {', '.join(entry.dn for entry in entries)}")
+            tell(f"more than one entry was found: {', '.join(entry.dn for entry in entries)}")
             log.warning("directory_name_ambiguous", domain=self._host.domain, user=user)
         elif name is not None:
             tell(f"found {entries[0].dn} by another name than its own: log in as {name}")
         else:
-            tell(f"found {entries[0].dn}, whose name may not be read")
+            tell(f"found {entries[0].dn}, whose name cannot be read")
 
     async def _bind_as(self, server: Server, entry: Entry, password: str, tell: Tell) -> Reason:
         try:
@@ -313,8 +321,9 @@ class Ldap:
 
 
 async def _must_change(connection: Connection, entry: Entry) -> bool:
-    """Return whether the directory lets the user do nothing except change the password. The bindings do not show the
-    control of a success, so a server with a policy is asked for the user's own entry."""
+    """Return whether the directory allows the user only to change the password. The bindings do not return the policy
+    control of a successful bind. Therefore the user's own entry is read from a server with a policy, which refuses this
+    if the password must be changed."""
     if account.must_change(entry):
         return True
     if not connection.has_policy:

@@ -1,7 +1,8 @@
-"""A directory of several servers: the choice of a server, rest after a failure, and the service account's connections.
+"""A directory of several servers: the selection of a server, the pause after a failure, and the service account's
+connections.
 
-A server that fails rests for a while. It is asked earlier only if all others fail too. Connections of the service
-account are kept for the next search.
+A server that fails is not asked for a while, unless all others fail too. Connections of the service account are kept
+for the next search.
 """
 
 from __future__ import annotations
@@ -33,17 +34,18 @@ from sallyport.outgoing.tls import LazyContext
 
 REST_S: Final = 30.0
 WRONG_ACCOUNT_REST_S: Final = 300.0
-"""A service account whose password is wrong is left alone, so that the directory does not lock it for good."""
+"""Pause after the service account's password was refused, in seconds, so that the directory does not lock the account
+permanently."""
 IDLE_S: Final = 60.0
 MAX_IDLE: Final = 4
 AT_ONCE: Final = 16
-"""The limit of logins that ask the directory at the same time. Others wait, within their time limit."""
+"""Maximum number of logins that ask the directory at the same time. Others wait, within their time limit."""
 
 log = structlog.get_logger()
 
 
 class ServiceRefused(Exception):
-    """The directory refuses the service account."""
+    """The directory has refused the service account."""
 
 
 class Directory:
@@ -63,7 +65,7 @@ class Directory:
         self._nursery: trio.Nursery
 
     async def run(self) -> None:
-        """Run the connections, and close unused ones, until cancelled."""
+        """Run the connections, and close idle ones, until cancelled."""
         async with trio.open_nursery() as self._nursery:
             self._running.set()
             while True:
@@ -78,14 +80,14 @@ class Directory:
     async def search(
         self, base: str, pattern: str, attributes: Sequence[str], tell: Tell
     ) -> tuple[Server, list[Entry]]:
-        """Return the results of a search as the service account, as `Connection.search` does, and the server. Refusal,
-        ServiceRefused; Unreachable: no server answers."""
+        """Search as the service account. Return the server that answered, and the entries as from `Connection.search`.
+        Raises Refusal, ServiceRefused. Unreachable: no server answers."""
         await self._running.wait()
         servers = self._in_order()
         async with self._room:
             for left in range(len(servers), 0, -1):
                 server = servers[-left]
-                # A share is kept for the bind.
+                # One share of the remaining time is left for the bind.
                 share = (trio.current_effective_deadline() - trio.current_time()) / (left + 1)
                 with trio.move_on_after(max(share, 0.0)):
                     try:
@@ -99,7 +101,7 @@ class Directory:
     async def _search_at(
         self, server: Server, base: str, pattern: str, attributes: Sequence[str], tell: Tell
     ) -> list[Entry]:
-        """Search on a kept connection; if it is dead, on a new one."""
+        """Search on an idle connection, or on a new one if there is none or it is broken."""
         kept = self._take(server)
         if kept is not None:
             try:
@@ -140,7 +142,7 @@ class Directory:
     async def _bind_service(self, server: Server, tell: Tell) -> Connection:
         until, why = self._refused
         if trio.current_time() < until:
-            raise ServiceRefused(f"the service account was refused and is left alone for now: {why}")
+            raise ServiceRefused(f"the service account was refused and is not used for now: {why}")
         stream = await server.connect(await self._trust.get(), self._egress, tell)
         try:
             connection = await bind(stream, self._nursery, self._service, LOGIN, self._egress.turns)
@@ -157,9 +159,9 @@ class Directory:
     # --- users ------------------------------------------------------------------------------------------------
 
     async def bind(self, server: Server, account: Account, tell: Tell) -> Connection:
-        """Bind as a user, once: at this server, or at another if no connection to it can be made.
+        """Bind once as a user and return the connection: on this server, or on another if this one cannot be reached.
 
-        The caller closes the connection. Refusal, Unreachable.
+        The caller must close the connection. Raises Refusal, Unreachable.
         """
         for each in (server, *(other for other in self._in_order() if other != server)):
             async with self._room:
@@ -168,7 +170,8 @@ class Directory:
                 except Unreachable as error:
                     self._rest(each, str(error), tell)
                     continue
-                # If no control is answered, the bindings release one reference too many: request it once.
+                # The bindings release one reference too many if a server does not answer the control. Request it only
+                # once from such a server.
                 asks_policy = each not in self._without_policy
                 connection = await bind(
                     stream, self._nursery, account, LOGIN, self._egress.turns, asks_policy=asks_policy
@@ -181,7 +184,7 @@ class Directory:
     # --- health -----------------------------------------------------------------------------------------------
 
     def _in_order(self) -> list[Server]:
-        """Return all servers: the healthy ones, then those that rest, each group in the configured order."""
+        """Return all servers: first those without a recent failure, then the others, both in the configured order."""
         now = trio.current_time()
         return sorted(self._servers, key=lambda server: self._rests_until[server] > now)
 
@@ -193,11 +196,11 @@ class Directory:
 
 
 def _remedy(refusal: Refusal) -> str:
-    """Return what an admin can do about a refused service account."""
+    """Return the remedy for a refused service account."""
     reason = coded(refusal)
     if reason in (Reason.NONE, Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER):
         return "check bindDN and bindPassword; it is not the user's password"
-    return f"this account, not the user's: {reason}; mend it in the directory, or set another bindDN"
+    return f"this account, not the user's: {reason}; correct it in the directory, or set another bindDN"
 
 
 def _is_fresh(connection: Connection) -> bool:

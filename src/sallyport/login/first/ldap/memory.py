@@ -1,6 +1,7 @@
-"""Right answers, remembered for a short time, so that a device that asks every minute does not load the directory.
+"""A short-lived cache of correct passwords, so that a device that logs in every minute does not load the directory.
 
-Only a keyed hash of a password is kept. Its key lives as long as this memory, which a change of the configuration ends.
+It contains only a keyed hash of a password. The key is random for each cache, and a change of the configuration
+replaces the cache.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from sallyport.login.login import NOTHING, Found
 
 _LIMIT: Final = 10_000
 LONGEST: Final = 4 << 20
-"""Characters of the groups and units of all answers of a domain."""
+"""Maximum length in characters of all groups and units in a domain's cache."""
 
 
 class Memory:
-    """The users of one domain with a recent right password. seconds: the lifetime of an answer; 0: none is kept."""
+    """The recent correct passwords of one domain's users. seconds: the lifetime of an entry; 0: nothing is cached."""
 
     def __init__(self, seconds: int, clock: Clock) -> None:
         self._key = token_bytes(32)
@@ -30,14 +31,14 @@ class Memory:
         self._length = 0
 
     def recall(self, user: str, password: str) -> Found | None:
-        """Return the findings for this password, or None if the directory must be asked."""
+        """Return the cached findings for a user and password, or None if the directory must be asked."""
         if not self._lasts_us:
             return None
         until, found = self._known.get(self._hash(user, password), (0, None))
         return found if self._clock() < until else None
 
     def keep(self, user: str, password: str, found: Found) -> None:
-        """Remember a right password from now on."""
+        """Cache a correct password with its findings."""
         if not self._lasts_us:
             return
         key = self._hash(user, password)
@@ -48,7 +49,7 @@ class Memory:
             self._length -= _length(self._known.popitem(last=False)[1][1])
 
     def _hash(self, user: str, password: str) -> bytes:
-        # The name's hash has a fixed length, so two pairs of name and password cannot give the same input.
+        # The hash of the name has a fixed length, so different pairs of name and password have different inputs.
         name = hashlib.sha256(user.encode()).digest()
         return hmac.digest(self._key, name + password.encode(), "sha256")
 

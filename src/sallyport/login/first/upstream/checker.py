@@ -1,4 +1,4 @@
-"""Forwards logins to the home servers of a domain, and turns their answers into results."""
+"""The checker that forwards logins to the home servers of a domain, and converts their answers to results."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from sallyport.outgoing.egress import Egress
 
 MARK_OCTETS: Final = 8
-LOCATE_S: Final = 10.0  # seconds that the first logins wait for the look-up of the servers' names
+LOCATE_S: Final = 10.0  # time for which the first logins wait until the servers' names are resolved
 
 SILENCE: Final = (
-    "a RADIUS server is silent where it does not know this machine as a client, where the secret is wrong, and where a "
+    "a RADIUS server does not answer if it does not know this machine as a client, if the secret is wrong, or if a "
     "firewall drops packets: check address, port and secret at both ends"
 )
 
@@ -42,7 +42,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class HomeServerSettings:
-    """The configuration of one server. tls: None for UDP."""
+    """The configuration of one home server. tls: the settings of RADIUS over TLS; None for UDP."""
 
     host: str
     port: int
@@ -52,12 +52,12 @@ class HomeServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamSettings:
-    """The servers of a domain's logins, in the order in which they are asked.
+    """The configuration of a domain's home servers.
 
-    window_s: seconds that a server has for its answer. shares_load: all servers that are alive share the logins.
-    checks_status: a server that does not answer gets Status-Server. only_signed: an answer without
-    Message-Authenticator is dropped. strips_realm: of User-Name. code_digits: the digits of a code behind a PAP
-    password.
+    servers: the home servers in order of preference. window_s: the response window in seconds. shares_load: distribute
+    logins among all servers that are alive. checks_status: send Status-Server to a server that does not answer.
+    only_signed: drop answers without Message-Authenticator. strips_realm: remove the realm from User-Name. code_digits:
+    the number of digits of a code that is typed after a PAP password.
     """
 
     servers: tuple[HomeServerSettings, ...]
@@ -70,7 +70,7 @@ class UpstreamSettings:
 
 
 class Upstream:
-    """Other RADIUS servers that get every request."""
+    """The checker that forwards every request to other RADIUS servers."""
 
     name: ClassVar[str] = "radius"
 
@@ -82,8 +82,8 @@ class Upstream:
         self._checks = settings.checks_status
         self._code_digits = settings.code_digits
         self._back = Back(host.hidden)
-        # Random, so that only a server that got our request can send it; one for each domain, since a request may pass
-        # here twice, on the way from one domain to another.
+        # The Proxy-State is random, so that only a server that got a request can know it. Each domain has its own,
+        # since a request may pass this service twice, on its way from one domain to another.
         self._mark = token_bytes(MARK_OCTETS)
         self._pool = Pool(
             [self._home_server(each, host.egress) for each in settings.servers],
@@ -97,7 +97,7 @@ class Upstream:
         self._cells: dict[str, Cell] = {}
 
     def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
-        """Forward a login without a task for it; see `AtOnce.begin`."""
+        """Forward a login without a task, see `AtOnce.begin`."""
         if not self._pool.located.is_set() or self._was_here(login):
             return False
         question = self._question(login, takes_code)
@@ -105,10 +105,10 @@ class Upstream:
         return self._send(login, question)
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Forward a login and wait for the answer; see `Checker.check`. PacketError: also if the packet has no room for
-        the added attributes."""
+        """Forward a login and wait for the answer, see `Checker.check`. PacketError: also if the packet is too long
+        with the added attributes."""
         if self._was_here(login):
-            tell("the login was here before: the server that it is passed on to sends it back")
+            tell("a proxy loop: the server to which the login is forwarded sends it back")
             return Reason.PROXY_LOOP
         question, over = self._question(login, takes_code), trio.Event()
         question.done = over.set
@@ -127,7 +127,7 @@ class Upstream:
         return self._judge(login, question, tell)
 
     async def run(self) -> None:
-        """Keep the servers' sockets and check their health, until cancelled."""
+        """Run the sockets and health checks of the servers, until cancelled."""
         for server in self._pool.servers:
             self._metrics.moved(self._label, "", server.health.state)
         try:
@@ -172,8 +172,8 @@ class Upstream:
         return True
 
     def _password(self, login: Login, takes_code: Callable[[], bool]) -> bytes:
-        """Return the PAP password to forward. One login is one question, so a code is split off first: six digits or
-        eight, as configured, since a password that ends in eight digits also ends in six."""
+        """Return the PAP password to forward, and set `login.code` if a code follows it. The server is asked only once,
+        so the code must have the configured number of digits: a password that ends in eight digits also ends in six."""
         login.code = None
         given = sent_password(login.request, login.client.secret)
         split = split_digits(given, self._code_digits) if given[-1:].isdigit() and takes_code() else None
@@ -183,7 +183,7 @@ class Upstream:
         return split[0]
 
     def _name(self, login: Login) -> bytes | None:
-        """Return the User-Name to send in place of the received one; None: the received one."""
+        """Return the User-Name that replaces the received one; None if it is not replaced."""
         if not self._strips_realm:
             return None
         name = login.request.first.get(USER_NAME, b"")
@@ -228,10 +228,11 @@ class Upstream:
         return self._count("challenge", PASSED)
 
     def _names_user(self, login: Login, server: HomeServer, name: bytes, tell: Tell) -> bool:
-        """Return whether an Accept is for this login; the user inside EAP becomes the login's user."""
+        """Return whether the User-Name in an Access-Accept fits this login. For EAP, set the login's user to this inner
+        name."""
         user = accepted_user(login, name)
         if user is None:
-            tell(f"the answer lets another user in: {as_text(name)}")
+            tell(f"the answer admits another user: {as_text(name)}")
             log.warning(
                 "upstream_accept_names_another_user", domain=self._domain, server=str(server), user=login.user,
                 named=as_text(name),

@@ -1,11 +1,13 @@
-"""Whether a home server is alive. Nothing here has a socket or a clock: `now` is seconds of a monotonic clock.
+"""The health of a home server. This module uses no sockets and no clock; `now` is in seconds of a monotonic clock.
 
-    alive   no answer at all in the response window of a request, or the network reports it unreachable: zombie
-    zombie  is asked if no server is alive; no sign of life for ZOMBIE_S: dead
-    dead    is asked if no other server is left; alive after REVIVE_S for a try, unless it answers Status-Server
+    alive   becomes zombie if no answer arrives in the response window of a request, or if the network reports the
+            server unreachable
+    zombie  is asked only if no server is alive; becomes dead after ZOMBIE_S without any answer
+    dead    is asked only if no other server is left; becomes alive after REVIVE_S, for a new try, unless the server
+            is known to answer Status-Server
 
-An answer to a request makes it alive, and so do ANSWERS_TO_ALIVE answers to Status-Server (RFC 5997) in a row. One
-Status-Server is sent at the start, to learn whether the server answers it at all.
+A zombie or dead server becomes alive after an answer to a request, or after ANSWERS_TO_ALIVE consecutive answers to
+Status-Server (RFC 5997). One Status-Server is sent at the start, to learn whether the server supports it.
 """
 
 import math
@@ -23,7 +25,7 @@ ANSWERS_TO_ALIVE: Final = 3
 
 
 class State(StrEnum):
-    """The health of a home server. Servers are asked in this order."""
+    """The states of a home server. Servers are asked in the order of these states."""
 
     ALIVE = "alive"
     ZOMBIE = "zombie"
@@ -35,7 +37,8 @@ RANK: Final = {state: rank for rank, state in enumerate(State)}
 
 
 class Health:
-    """One home server's state. changed: called with the state before and after each change."""
+    """The health of one home server. checks: send Status-Server. changed: called with the old and the new state after
+    each change."""
 
     __slots__ = (
         "_answered_at",
@@ -55,8 +58,8 @@ class Health:
         self._changed = changed
         self._since = now
         self._answered_at = -math.inf
-        self._signed_at = -math.inf  # the last sign of life: answers to Status-Server count
-        self._answers = 0  # to Status-Server, in a row
+        self._signed_at = -math.inf  # the time of the last answer, including answers to Status-Server
+        self._answers = 0  # consecutive answers to Status-Server
         self._knows_status = False
         self._check_at = now if checks else math.inf
 
@@ -67,12 +70,12 @@ class Health:
             self._become(State.ALIVE, now)
 
     def unanswered(self, sent_at: float, now: float) -> None:
-        """Record that the response window of a request is over."""
+        """Record that the response window of a request has ended without an answer to it."""
         if self.state is State.ALIVE and self._answered_at < sent_at:
             self._become(State.ZOMBIE, now)
 
     def refused(self, now: float) -> None:
-        """Note that the network reports the server unreachable."""
+        """Record that the network reports the server unreachable."""
         if self.state is State.ALIVE:
             self._become(State.ZOMBIE, now)
 
@@ -89,14 +92,14 @@ class Health:
         self._answers = 0
 
     def is_check_due(self, now: float) -> bool:
-        """Return whether to send a Status-Server now; each time is returned once."""
+        """Return whether a Status-Server must be sent now, and schedule the next one."""
         if now < self._check_at:
             return False
         self._check_at = math.inf if self.state is State.ALIVE else now + CHECK_INTERVAL_S
         return True
 
     def pass_by(self, now: float) -> None:
-        """Change a state whose time is over: zombie to dead, dead to alive."""
+        """Change the state if its time is over: from zombie to dead, or from dead to alive."""
         if self.state is State.ZOMBIE and now - max(self._since, self._signed_at) >= ZOMBIE_S:
             self._become(State.DEAD, now)
         elif self.state is State.DEAD and not self._knows_status and now - self._since >= REVIVE_S:

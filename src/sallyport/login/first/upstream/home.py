@@ -31,7 +31,7 @@ _random: Final = SystemRandom()
 
 
 def udp(sockets: Sockets, address: str, port: int) -> socket.socket:
-    """Return a connected socket. OSError: there is no route to the address, or no socket."""
+    """Return a connected UDP socket. OSError: there is no route to the address, or no socket can be opened."""
     sock = sockets.open(address, socket.SOCK_DGRAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
@@ -43,11 +43,12 @@ def udp(sockets: Sockets, address: str, port: int) -> socket.socket:
 
 
 class Channel(Generic[Waits]):
-    """One connected socket. waiting: the questions by their identifier. far: the other end of a link's channel, which
-    ends with its connection; None for UDP. retired: the channel accepts no more questions.
+    """A connected socket with its 256 identifiers. waiting: the pending requests by identifier. far: for RADIUS over
+    TLS, the other end of the socket pair, which is closed with the connection; None for UDP. retired: whether the
+    channel accepts no more requests.
 
-    An answered identifier is used again last. An unanswered one rests until its answer would be too late, so that no
-    late answer is taken for that of the next request.
+    The identifier of an answered request is reused last. That of an unanswered request is not reused until an answer
+    could no longer arrive, so that a late answer is not taken for the answer to another request.
     """
 
     __slots__ = ("_free", "_resting", "_used_at", "far", "retired", "sock", "waiting")
@@ -67,24 +68,25 @@ class Channel(Generic[Waits]):
         return bool(self._free) and not self.retired
 
     def take(self, waits: Waits, now: float) -> int:
-        """Return a free identifier for a new question."""
+        """Assign a free identifier to a request, and return it."""
         identifier = self._free.popleft()
         self.waiting[identifier] = waits
         self._used_at = now
         return identifier
 
     def give(self, identifier: int) -> None:
-        """Free the identifier of an answered question."""
+        """Free the identifier of an answered request."""
         del self.waiting[identifier]
         self._free.append(identifier)
 
     def rest(self, identifier: int, until: float) -> None:
-        """Let an identifier rest if its answer may still arrive. until: never before that of an earlier call."""
+        """Block the identifier of an unanswered request until a time. Times must not decrease from call to call, except
+        in a retired channel."""
         del self.waiting[identifier]
         self._resting.append((until, identifier))
 
     def pass_by(self, now: float) -> None:
-        """Free the identifiers whose rest is over."""
+        """Free the identifiers whose blocking time is over."""
         while self._resting and self._resting[0][0] <= now:
             self._free.append(self._resting.popleft()[1])
 
@@ -96,8 +98,8 @@ class Channel(Generic[Waits]):
 
 
 class Pending:
-    """A question that waits for its answer under an identifier of a channel. packet: the octets that were sent.
-    ends_at: the end of its window."""
+    """A request that waits for its answer under an identifier of a channel. packet: the sent octets. ends_at: the end
+    of its response window."""
 
     __slots__ = ("channel", "ends_at", "identifier", "packet", "sent_at")
 
@@ -109,7 +111,7 @@ class Pending:
 
 
 class Check(Pending):
-    """A Status-Server (RFC 5997)."""
+    """A pending Status-Server (RFC 5997)."""
 
     __slots__ = ()
 
@@ -117,8 +119,9 @@ class Check(Pending):
 class Question(Pending):
     """A forwarded login.
 
-    server: the server that is asked now, or has answered; tried: all that were asked. over: it has its answer, or no
-    server is left to ask; `done` is called then. stays: only this server can continue the login.
+    server: the home server that is asked now or has answered. tried: all servers that were asked. over: whether there
+    is an answer, or no server is left to ask. done: called when the login is over. limit_at: the end of the failover
+    time limit. stays: whether only this server can continue the login, since it sent the State.
     """
 
     __slots__ = ("answer", "done", "forward", "limit_at", "over", "server", "stays", "tried")
@@ -135,17 +138,17 @@ class Question(Pending):
         self.answer: Reply | None = None
 
     def end(self) -> None:
-        """End the question, and call `done`."""
+        """End the login's forwarding, and call `done`."""
         self.over = True
         done = self.done
-        del self.done  # it mostly knows the question: no cycle is left to the collector
+        del self.done  # `done` usually refers to the question: this avoids a reference cycle
         done()
 
 
 class HomeServer:
-    """One home server. address: empty until the name was looked up. trouble: why there is none, or why an answer was
-    dropped; for an admin. waiting: how many questions wait. refused_at: when the network last reported it unreachable.
-    link: its connection over TLS; None: UDP."""
+    """One home server. address: the IP address; empty until the name is resolved. trouble: the last error, for an
+    admin. waiting: the number of pending logins. refused_at: the last time when the network reported the server
+    unreachable. link: the TLS connection; None for UDP."""
 
     def __init__(
         self,
@@ -176,24 +179,24 @@ class HomeServer:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether the server has an address and answers."""
+        """Return whether the server is in the state alive and has an address."""
         return self.health.state is State.ALIVE and bool(self.address)
 
     def locate(self, addresses: list[str]) -> None:
-        """Set the addresses of the server. It keeps its present address if that is one of them."""
+        """Set the server's address from the resolved addresses. The present address remains if it is one of them."""
         if self.address not in addresses:
             self.address = addresses[0]
             for channel in self.channels:
                 channel.retired = True
 
     def refused(self, now: float) -> None:
-        """Note that the network reports the server unreachable."""
+        """Record that the network reports the server unreachable."""
         self.refused_at = now
         self.health.refused(now)
 
     def free_channel(self, now: float) -> tuple[Channel[Pending], bool] | None:
-        """Return a channel with a free identifier, and whether it is new. None: there is none and no more may be
-        opened, or no route to the server."""
+        """Return a channel with a free identifier, and whether the channel is new. None: all identifiers are in use and
+        the limit of channels is reached, or there is no route to the server."""
         for channel in self.channels:
             if channel.has_room:
                 return channel, False
@@ -216,13 +219,14 @@ class HomeServer:
         return Channel(near, now, far)
 
     def lost(self, channel: Channel[Pending], now: float) -> None:
-        """Retire the channel of a connection that has ended. Its questions are sent again when the NAS retransmits."""
+        """Retire the channel of a connection that has ended. Its requests are sent again when the NAS retransmits
+        them."""
         channel.retired = True
         self.refused(now)
 
     def send(self, channel: Channel[Pending], packet: bytes, now: float) -> None:
-        """Send without waiting. If the kernel does not take the packet, it is lost, as on any network."""
-        for _ in range(2):  # the error may be of an earlier packet; then this one was not sent
+        """Send a packet without waiting. If the kernel's buffer is full, the packet is lost, as on any network."""
+        for _ in range(2):  # the error may belong to an earlier packet; this one was not sent then
             try:
                 channel.sock.send(packet)
             except BlockingIOError:
@@ -234,7 +238,7 @@ class HomeServer:
                 return
 
     def close_idle(self, now: float = math.inf) -> None:
-        """Close the unused channels; without a time, all channels."""
+        """Close the idle channels. now: the present time; by default all channels are closed."""
         idle = [channel for channel in self.channels if now == math.inf or channel.is_idle(now)]
         for channel in idle:
             self.channels.remove(channel)

@@ -1,7 +1,7 @@
-"""RADIUS over TLS to a home server (RFC 6614): a connection behind a pair of local sockets.
+"""RADIUS over TLS to a home server (RFC 6614): a TLS connection that the pool uses through a local socket pair.
 
-A channel has one end of the pair and uses it like a UDP socket, so that the pool need not know the transport. A task
-moves packets between the other end and the connection. When the connection ends, so does the pair.
+A channel uses one end of the socket pair like a UDP socket, so that the pool does not depend on the transport. A task
+moves packets between the other end and the TLS connection. When the connection ends, the socket pair is closed.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ CONNECT_S: Final = 10.0
 GOODBYE_S: Final = 1.0
 CHUNK: Final = 16 << 10
 RECONNECT_S: Final = 1.0
-"""Pause between a failed connection and the next try. Requests wait meanwhile."""
+"""Pause in seconds between a failed connection and the next try. Requests wait meanwhile."""
 TAKEN_S: Final = 10.0
-"""Time limit for the acknowledgement of sent octets (RFC 5482). A firewall that has forgotten the connection drops them
-silently. Without the limit, the kernel would retransmit for a quarter of an hour, while a new connection works."""
+"""Time limit in seconds for the TCP acknowledgement of sent octets (RFC 5482). A firewall that has lost the state of
+the connection drops packets silently. Without the limit, the kernel would retransmit for a quarter of an hour, although
+a new connection would work."""
 BATCH: Final = 64
-"""Packets that are sent in one go."""
+"""Maximum number of packets in one write."""
 
 Tls: TypeAlias = trio.SSLStream[trio.SocketStream]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TlsSettings:
-    """RADIUS over TLS. certificate, key: of the client, in PEM. authorities: trusted certificates in PEM; None for the
-    system's store. server_name: the name in the server's certificate; empty if it is its host."""
+    """The settings of RADIUS over TLS. certificate, key: the client certificate and its key, in PEM. authorities:
+    trusted certificates in PEM; None: the system's store. server_name: the name in the server's certificate; empty if
+    it is the host name."""
 
     certificate: str
     key: str
@@ -48,8 +50,8 @@ class TlsSettings:
     server_name: str
 
     def context(self) -> ssl.SSLContext:
-        """Return a context of TLS 1.2 or newer that checks the server's name and shows our certificate (RFC 6614
-        section 2.3). PemError, ssl.SSLError. Call it in a worker thread: it takes up to 100 ms."""
+        """Return a context for TLS 1.2 or newer that verifies the server's name and sends the client certificate (RFC
+        6614 section 2.3). Raises PemError, ssl.SSLError. Call it in a worker thread, since it takes up to 100 ms."""
         made = client_context(self.authorities)
         made.minimum_version = ssl.TLSVersion.TLSv1_2
         show_certificate(made, self.certificate, self.key)
@@ -57,7 +59,7 @@ class TlsSettings:
 
 
 class Link:
-    """The TLS of one home server. egress: the tenant's. taken_s: see `TAKEN_S`."""
+    """The TLS connections to one home server. egress: the tenant's egress. taken_s: see `TAKEN_S`."""
 
     def __init__(self, host: str, settings: TlsSettings, egress: Egress, *, taken_s: float = TAKEN_S) -> None:
         self._egress = egress
@@ -67,11 +69,12 @@ class Link:
         self._failed_at = -math.inf
 
     def pair(self) -> tuple[socket.socket, socket.socket]:
-        """Return a channel's end, and the end for `carry`. OSError: there are no sockets."""
+        """Return a socket pair: the end for a channel, and the end for `carry`. OSError: no socket can be opened."""
         return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
 
     async def carry(self, far: socket.socket, address: str, port: int) -> str:
-        """Connect, and carry packets until either side ends; return the reason, for an admin."""
+        """Connect, and forward packets in both directions until either side ends. Return the reason of the end, for an
+        admin."""
         with far:
             await trio.sleep_until(self._failed_at + RECONNECT_S)
             try:
@@ -96,7 +99,7 @@ class Link:
 
 
 async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
-    """Carry packets in both directions until one of them ends; return the reason."""
+    """Forward packets in both directions until either side ends. Return the reason."""
     reasons: list[str] = []
     async with trio.open_nursery() as nursery:
 
@@ -107,7 +110,7 @@ async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
             except trio.BrokenResourceError as error:
                 reasons.append(f"the connection broke: {_why(error)}")
             except OSError:
-                reasons.append("nobody waits any more")
+                reasons.append("no request waits any more")
             nursery.cancel_scope.cancel()
 
         nursery.start_soon(one_way, _to_server)
@@ -116,7 +119,7 @@ async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
 
 
 async def _to_server(far: socket.socket, tls: Tls) -> None:
-    """Carry the packets of the channel, until it is closed."""
+    """Forward packets from the channel to the server, until the channel is closed."""
     while True:
         await trio.lowlevel.wait_readable(far)
         packets: list[bytes] = []
@@ -131,7 +134,8 @@ async def _to_server(far: socket.socket, tls: Tls) -> None:
 
 
 async def _to_channel(far: socket.socket, tls: Tls, turns: LoopTurns) -> None:
-    """Carry the packets of the server, until it ends or breaks the framing (RFC 6613 section 2.6.3)."""
+    """Forward packets from the server to the channel, until the connection ends or a packet's length is invalid (RFC
+    6613 section 2.6.3)."""
     pending = bytearray()
     while received := await tls.receive_some(CHUNK):
         await turns.take()
@@ -151,7 +155,7 @@ async def _to_channel(far: socket.socket, tls: Tls, turns: LoopTurns) -> None:
 
 
 def _why(error: BaseException) -> str:
-    """Return OpenSSL's error text, without its place in OpenSSL's source."""
+    """Return OpenSSL's error text without the source location."""
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
         trusted = "; trust its issuer by caCertificate (--radius-tls-ca FILE)"

@@ -1,7 +1,7 @@
-"""The home servers of a domain: choice of the server, matching of questions and answers, failover.
+"""The home servers of a domain: selection of the server, matching of answers to requests, failover.
 
-All work except the wait for sockets runs by plain calls, with `now` passed in. A readable socket is drained as in
-`listen/udp`.
+All work is done by plain function calls that get the time as `now`, except the waiting for sockets. A readable socket
+is drained as in `listen/udp`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ if TYPE_CHECKING:
 
 MAX_CONVERSATIONS: Final = 65_536
 CONVERSATION_S: Final = 120.0
-"""Seconds for the answer to a challenge. Only the server that sent it knows its State (RFC 2865 section 5.24)."""
+"""The seconds for which a server's State is stored. The answer to a challenge must go to the server that sent it, which
+alone knows the State (RFC 2865 section 5.24)."""
 LIMIT_S: Final = 30.0
-"""Failover time limit for one login, as FreeRADIUS's max_request_time."""
+"""Failover time limit for one login in seconds, like FreeRADIUS's max_request_time."""
 DRAIN: Final = 64
-TICK_S: Final = 0.25  # seconds between two searches for expired questions
-QUIET_S: Final = 0.5  # the same, if no question waits
-LOCATE_S: Final = 30.0  # how often the name of a server that is away is looked up
-LOCATE_ALL_S: Final = 300.0  # and that of any other
+TICK_S: Final = 0.25  # seconds between two searches for expired requests
+QUIET_S: Final = 0.5  # the same, if no login waits
+LOCATE_S: Final = 30.0  # seconds between look-ups of the name of a dead server
+LOCATE_ALL_S: Final = 300.0  # the same, for other servers
 WARN_S: Final = 60.0
 
 _ANSWERS: Final = frozenset({ACCESS_ACCEPT, ACCESS_REJECT, ACCESS_CHALLENGE})
@@ -56,10 +57,10 @@ log = structlog.get_logger()
 
 
 class Pool:
-    """Home servers in their order. `run` must be active while logins use the pool. `located` is set once a server
-    has an address.
+    """The home servers in order of preference. `run` must be active while logins use the pool. `located` is set once a
+    server has an address, or all names were looked up in vain.
 
-    domain_id: for metrics and the log. The other parameters are those of `UpstreamSettings`.
+    domain_id: the id of the domain, for metrics and the log. The other parameters are those of `UpstreamSettings`.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Pool:
         self._missing = set(servers)
         self._partners = ExpiringMap[bytes, HomeServer](
             MAX_CONVERSATIONS, CONVERSATION_S
-        )  # by the State of their challenges
+        )  # the servers by the State in their challenges
         self._nursery: trio.Nursery
         self._changed = trio.Event()
         label = str(domain_id)
@@ -96,7 +97,7 @@ class Pool:
     # --- a login ----------------------------------------------------------------------------------------------
 
     def begin(self, question: Question, state: bytes | None, now: float) -> bool:
-        """Ask a server. state: the State of the request. False: there is no server to ask."""
+        """Forward a login to a server. state: the State in the request. False: there is no server to ask."""
         question.limit_at = now + max(LIMIT_S, self._window_s)
         partner = None if state is None else self._partners.get(state, now=now)
         if partner is not None and partner.health.state is not State.DEAD:
@@ -106,8 +107,8 @@ class Pool:
         return self._ask_next(question, now)
 
     def again(self, question: Question, now: float) -> None:
-        """Process a retransmission of the NAS: ask the same server again, or one that is alive if that one no longer
-        answers."""
+        """Process a retransmission of the NAS: retransmit to the same server, or ask another server that is alive if
+        this one no longer is."""
         server = question.server
         if server is None or question.over:
             return None
@@ -119,8 +120,8 @@ class Pool:
         return server.send(question.channel, question.packet, now)
 
     def _reconnect(self, question: Question, server: HomeServer, now: float) -> None:
-        """Process the end of the connection of a question. Until there is a new connection, the question keeps its
-        place."""
+        """Send a request again on a new connection, since its connection has ended. If there is no new channel, nothing
+        changes."""
         before, identifier = question.channel, question.identifier
         channel = self._channel(server, now)
         if channel is None:
@@ -132,12 +133,12 @@ class Pool:
         server.send(channel, question.packet, now)
 
     def leave(self, question: Question, now: float) -> None:
-        """Stop waiting for a question's answer."""
+        """Stop waiting for the answer."""
         if not question.over:
             self._let_go(question, now)
 
     def stay(self, question: Question, state: bytes, now: float) -> None:
-        """Keep the conversation with the server that sent this State in its challenge."""
+        """Record which server sent a challenge with this State, since it must get the answer."""
         if question.server is not None:
             self._partners.put(state, question.server, now=now)
 
@@ -147,7 +148,7 @@ class Pool:
         return RANK[server.health.state], server.waiting if self._shares else 0
 
     def _ask_next(self, question: Question, now: float) -> bool:
-        """Ask the best server that was not asked yet. False: none is left."""
+        """Ask the best server that was not asked yet. False: no server is left."""
         while (best := self._best(question)) is not None:
             if self._send(question, best, now):
                 return True
@@ -162,11 +163,11 @@ class Pool:
         return best
 
     def _can_flee(self, question: Question) -> bool:
-        """Return whether a server is alive that was not asked yet."""
+        """Return whether there is an alive server that was not asked yet."""
         return any(each.is_alive and each not in question.tried for each in self.servers)
 
     def _move(self, question: Question, now: float) -> None:
-        """Ask another server; end the login if there is none, or no time."""
+        """Ask another server; end the login if no server or no time is left."""
         self._let_go(question, now)
         if now < question.limit_at and self._ask_next(question, now):
             self._moved_cell.count += 1
@@ -205,7 +206,7 @@ class Pool:
         self._warn(server, "home_server_connection_ended", server.trouble, trio.current_time())
 
     def _let_go(self, question: Question, now: float) -> None:
-        """Let the identifier rest, since an answer may still arrive."""
+        """Stop waiting for the present server. Block the identifier, since an answer may still arrive."""
         if question.server is not None:
             question.channel.rest(question.identifier, now + self._window_s)
             question.server.waiting -= 1
@@ -222,7 +223,7 @@ class Pool:
             except trio.ClosedResourceError:
                 return None
             await self._egress.turns.take()
-            if channel.sock.fileno() < 0:  # closed in the pass in which a packet arrived
+            if channel.sock.fileno() < 0:  # the socket was closed just after a packet arrived
                 return None
             now = trio.current_time()
             try:
@@ -233,17 +234,17 @@ class Pool:
                     self._take(server, channel, datagram, now)
             except BlockingIOError:
                 pass
-            except OSError:  # an ICMP error of a packet sent before
+            except OSError:  # an ICMP error about an earlier packet
                 if channel.sock.fileno() < 0:
                     return None
                 server.refused(now)
 
     def _take(self, server: HomeServer, channel: Channel[Pending], datagram: bytes, now: float) -> None:
-        """Deliver an answer to its question. A packet that does not verify is dropped, and the right one may still
-        come."""
+        """Deliver an answer to its request. A packet that fails verification is dropped, since the authentic answer may
+        still arrive."""
         ask = channel.waiting.get(datagram[1]) if len(datagram) >= MIN_LENGTH else None
         if ask is None:
-            return self._discard(server, "nobody waits for it", "unexpected", now)
+            return self._discard(server, "no request waits for it", "unexpected", now)
         try:
             reply = open_reply(datagram, ask.packet, server.secret)
             if reply.code not in _ANSWERS:
@@ -264,7 +265,7 @@ class Pool:
 
     def _discard(self, server: HomeServer, why: str, reason: str, now: float) -> None:
         self._metrics.discards.cell(str(self._domain_id), reason).count += 1
-        server.trouble = f"what came does not hold: {why}"
+        server.trouble = f"an answer failed verification: {why}"
         self._warn(server, "home_server_answer_dropped", why, now)
 
     def _warn(self, server: HomeServer, what: str, why: str, now: float) -> None:
@@ -275,7 +276,8 @@ class Pool:
     # --- over time --------------------------------------------------------------------------------------------
 
     def pass_by(self, now: float) -> float:
-        """Do the work that is due. Return the seconds until the next look; infinity if nothing can become due."""
+        """Do all work that is due. Return the seconds until the next call; infinity if no work can become due by
+        itself."""
         for server in self.servers:
             server.health.pass_by(now)
             flees = not server.is_alive and any(each.is_alive for each in self.servers)
@@ -297,7 +299,7 @@ class Pool:
         return math.inf if calm else QUIET_S
 
     def _end(self, server: HomeServer, ask: Pending, now: float) -> None:
-        """Move on from a question whose window is over, or whose server the network reports unreachable."""
+        """Handle a request whose response window has ended, or whose server the network reports unreachable."""
         if isinstance(ask, Question):
             if ask.ends_at <= now:
                 if now >= ask.sent_at + self._window_s:
@@ -320,7 +322,7 @@ class Pool:
         return server.send(channel, check.packet, now)
 
     async def run(self) -> None:
-        """Look up names, read and check, until cancelled; then ask no more servers."""
+        """Resolve names, read answers and check servers, until cancelled. Afterwards no server is asked any more."""
         try:
             async with trio.open_nursery() as self._nursery:
                 for server in self.servers:
@@ -343,7 +345,7 @@ class Pool:
                 server.close_idle()
 
     def _give_up(self) -> None:
-        """End all questions, since the sockets are no longer read."""
+        """End all pending logins, since the sockets are no longer read."""
         for server in self.servers:
             for channel in server.channels:
                 for ask in tuple(channel.waiting.values()):
@@ -352,7 +354,7 @@ class Pool:
                         ask.end()
 
     async def _locate(self, server: HomeServer) -> None:
-        """Look up a server's name, again and again, since its address may change."""
+        """Resolve a server's name periodically, since its address may change."""
         looked_at = -math.inf
         while True:
             now = trio.current_time()

@@ -1,8 +1,9 @@
-"""A request and its answer as they look on the other hop (RFC 2865 sections 2.3 and 5.33).
+"""The conversion of a request and its answer between the two hops of a proxy (RFC 2865 sections 2.3 and 5.33).
 
-All attributes are passed on as they are, except those of a hop: Message-Authenticator, attributes that are hidden with
-the hop's secret, and the Proxy-State that we add, which comes back and stays here. Attributes of one type keep their
-order; no other order matters (RFC 2865 section 5). An Accept may name the user itself (RFC 2865 section 5.1).
+All attributes are forwarded unchanged, except those that belong to one hop: Message-Authenticator, attributes that are
+encrypted with the hop's secret, and the Proxy-State that this service adds and later removes from the answer.
+Attributes of one type keep their order; the order of different types does not matter (RFC 2865 section 5). An
+Access-Accept may contain another User-Name than the request (RFC 2865 section 5.1).
 """
 
 from __future__ import annotations
@@ -44,20 +45,21 @@ _OF_THE_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
 
 
 class Forward:
-    """A request to forward. password: in clear, of a request that has one. name: sent in place of the received one.
-    mark: our Proxy-State."""
+    """A request to forward. password: the PAP password in clear; None if there is none. name: the User-Name that
+    replaces the received one; None if it is not replaced. mark: the Proxy-State of this service."""
 
     __slots__ = ("_attributes", "_password")
 
     def __init__(self, request: Request, *, password: bytes | None, name: bytes | None, mark: bytes) -> None:
-        """PacketError: it is too long with the added attributes."""
+        """PacketError: the packet is too long with the added attributes."""
         self._password = password
         kept = request.without(_CHANGED if name is None else _CHANGED_WITH_NAME)
         attributes = kept + push_attribute(PROXY_STATE, mark)
         if name is not None:
             attributes = push_attribute(USER_NAME, name) + attributes
         if CHAP_PASSWORD in request.first and CHAP_CHALLENGE not in request.first:
-            # RFC 2865 section 5.3: the authenticator was the challenge, and on the other hop it is another one.
+            # RFC 2865 section 5.3: the authenticator was the CHAP challenge, and the forwarded request has another
+            # authenticator.
             attributes = push_attribute(CHAP_CHALLENGE, request.authenticator) + attributes
         self._attributes = attributes
         length = MIN_LENGTH + 18 + len(attributes)
@@ -66,7 +68,7 @@ class Forward:
             raise PacketError(f"passed on, it would have {length} octets")
 
     def packet(self, identifier: int, secret: SharedSecret) -> bytes:
-        """Return the request to a home server, with an authenticator of its own."""
+        """Return the request for a home server, with a new random authenticator."""
         authenticator, attributes = token_bytes(16), self._attributes
         if self._password is not None:
             hidden = hide_password(self._password, secret, authenticator)
@@ -75,7 +77,8 @@ class Forward:
 
 
 class Back:
-    """Turns the attributes of an answer into ours. places: (vendor, type) of attributes that are hidden in answers."""
+    """The conversion of a home server's answer for the NAS. places: the encrypted attributes by (vendor, type), see
+    `radius.salted`."""
 
     def __init__(self, places: Mapping[tuple[int, int], int]) -> None:
         self._places = places
@@ -89,8 +92,8 @@ class Back:
     ) -> bytes:
         """Return the attributes of a verified answer in octets, for the NAS.
 
-        received, sent: secret and request authenticator of the hop that it came by, and of the one to the NAS.
-        PacketError: a hidden attribute does not open.
+        received, sent: shared secret and request authenticator of the hop to the home server, and of the hop to the
+        NAS. PacketError: an encrypted attribute cannot be decrypted.
         """
         kept = answer.without(_OF_THE_HOP)
         return (
@@ -101,10 +104,10 @@ class Back:
 
 
 def split_name(name: bytes) -> tuple[bytes, bytes]:
-    r"""Return a User-Name as (user, realm): `REALM\user`, or `user@realm`, where the last @ counts; without one, (name,
-    b"").
+    r"""Split a User-Name into (user, realm). It has the form `REALM\user`, or `user@realm`, where the last @ is the
+    separator. Without a realm the result is (name, b"").
 
-    As `login.identity.split_realm`, but of octets: a User-Name that is passed on need not be text.
+    Like `login.identity.split_realm`, but for octets, since a forwarded User-Name need not be text.
     """
     if b"\\" in name:
         realm, _, user = name.partition(b"\\")
@@ -116,11 +119,12 @@ def split_name(name: bytes) -> tuple[bytes, bytes]:
 
 
 def accepted_user(login: Login, name: bytes) -> str | None:
-    """Return the user that an Accept with a User-Name admits, without realm; None if the request cannot mean that user.
+    """Return the user that an Access-Accept with a User-Name admits, without realm; None if the User-Name does not fit
+    the request.
 
-    The identity outside an EAP tunnel may hide the user inside (RFC 3579 section 3), but not the domain, which it
-    found: a realm is that of the request, or one of the domain's. Any other request is its own user's, whatever realm
-    the home server adds to the name, and however it writes a MAC address.
+    For EAP the result may be another user, since the outer identity may hide the user (RFC 3579 section 3). But the
+    domain must be the same: a realm must be that of the request, or one of the domain's. Otherwise the user must be
+    that of the request; the realm and the notation of a MAC address are ignored.
     """
     user, realm = map(as_name, split_name(name))
     is_same = station_key(user) == station_key(login.user)
@@ -132,5 +136,5 @@ def accepted_user(login: Login, name: bytes) -> str | None:
         return None
     if is_same:
         return login.user
-    is_name = user.isprintable() and "\ufffd" not in user  # what `as_text` makes of NUL
+    is_name = user.isprintable() and "\ufffd" not in user  # `as_text` replaces NUL by it
     return user if user and is_name else None

@@ -1,4 +1,4 @@
-"""One MS-CHAP login: from its response to a Reason, and to the keys of its answer."""
+"""The check of MS-CHAP logins by winbind."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ log = structlog.get_logger()
 
 
 class Winbind:
-    """MS-CHAP logins of one domain. domain: the service's name for it. nt_domain: its name in Active Directory; empty:
-    the domain that the host has joined."""
+    """The check of MS-CHAP logins in one domain. domain: the name of the domain in this service. nt_domain: its name in
+    Active Directory; empty for the domain that the host has joined."""
 
     def __init__(self, helpers: Helpers, domain: str, nt_domain: str) -> None:
         self._helpers = helpers
@@ -33,7 +33,7 @@ class Winbind:
 
     async def check(self, login: Login, tell: Tell) -> Reason:
         """Check the response of a login. If it is correct, `login.found` gets the attributes of the answer. A failure
-        of winbind is a reason, never an exception."""
+        of winbind is returned as a reason, not raised."""
         attempt = attempt_of(login)
         if isinstance(attempt, Reason):
             return attempt
@@ -45,10 +45,10 @@ class Winbind:
         return Reason.NONE
 
     async def ask(self, account: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell) -> bytes | Reason:
-        """Return the hash of the NT hash of an account's password, 16 octets, if the password made the response, or the
-        reason against it.
+        """Check an MS-CHAP response. Return the hash of the password's NT hash (16 octets), or the reason for a
+        refusal.
 
-        name: the octets that the client hashed as its name.
+        name: the octets that the client has hashed as its name.
         """
         tell(f"winbind is asked about {account}")
         question = Question(account, self._nt_domain, attempt.nt_challenge(name), attempt.response)
@@ -58,7 +58,7 @@ class Winbind:
             return await self._unreachable(str(error), tell)
         if answer.key is not None:
             self._trouble = ""
-            tell("the domain controller finds the response right")
+            tell("the domain controller confirms the response")
             return answer.key
         reason = texts.why_refused(answer.error)
         if reason is Reason.FIRST_FACTOR_UNREACHABLE:
@@ -68,7 +68,7 @@ class Winbind:
         return reason
 
     async def _unreachable(self, trouble: str, tell: Tell) -> Reason:
-        """Report the error with its remedy, and log it once, until it changes."""
+        """Report an error with its remedy, and log it if it differs from the last one."""
         is_new, self._trouble = trouble != self._trouble, trouble
         if is_new or tell is not silent:
             told = _joined(trouble, await self._remedy(trouble))
@@ -87,14 +87,15 @@ class Winbind:
 
 
 def hashed_name(user_name: bytes) -> bytes:
-    r"""Return the octets that a client most likely hashed as its name: the name without `DOMAIN\`, with a `@realm` as
-    it was typed (RFC 2759 section 4; Windows, wpa_supplicant and macOS do so). Each further guess would be one more
-    wrong password to Active Directory."""
+    r"""Return the octets that a client has most likely hashed as its name: the name without `DOMAIN\`, with a `@realm`
+    as typed. RFC 2759 section 4 requires this, and Windows, wpa_supplicant and macOS do so. Other names are not tried,
+    since Active Directory would count each try as a wrong password."""
     return peer_names(user_name)[0]
 
 
 def account_name(user: str) -> str:
-    """Return the account of a user's name: a Windows computer logs in as host/NAME.DOMAIN, and its account is NAME$."""
+    """Return the account name for a user's name. A Windows computer logs in as host/NAME.DOMAIN, and its account is
+    NAME$."""
     computer = _COMPUTER.fullmatch(user)
     return f"{computer[1]}$" if computer else user
 

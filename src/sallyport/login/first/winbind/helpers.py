@@ -1,4 +1,4 @@
-"""The running ntlm_auth processes: started on demand, one question at a time for each, ended when idle.
+"""The running ntlm_auth processes. They are started on demand, answer one question at a time, and are ended when idle.
 
 A process that ends, hangs or violates the protocol is killed, so that a late answer can never be taken for another
 login's.
@@ -24,13 +24,14 @@ _MAX_ANSWER: Final = 65_536
 
 
 class Unanswered(Exception):
-    """There is no answer; the message has the reason."""
+    """No answer was received; the message contains the reason."""
 
 
 class Helpers:
-    """The processes of one program. `run` ends the idle ones, and at its own end all of them.
+    """The processes of ntlm_auth. `run` ends idle processes, and all processes at its own end.
 
-    program: the path of ntlm_auth. most: processes at a time. patience_s: seconds for one question, with its wait.
+    program: the path of ntlm_auth. most: the maximum number of processes. patience_s: the time limit of a question in
+    seconds, including the wait for a process.
     """
 
     def __init__(
@@ -40,10 +41,10 @@ class Helpers:
         self._turns = trio.Semaphore(most)
         self._patience_s = patience_s
         self._idle_s = idle_s
-        self._idle: list[_Helper] = []  # the last one was busy last, so that the first ones stay idle
+        self._idle: list[_Helper] = []  # a stack: the processes at the front are idle longest
 
     async def run(self) -> None:
-        """End idle processes, until cancelled."""
+        """End processes that are idle for too long, until cancelled."""
         try:
             while True:
                 await trio.sleep(self._idle_s / 2)
@@ -52,7 +53,7 @@ class Helpers:
             await self._end(before=trio.current_time())
 
     async def ask(self, question: Question) -> Answer:
-        """Ask a question once and return the answer. Unanswered."""
+        """Ask a question once, and return the answer. Raises Unanswered."""
         try:
             with trio.fail_after(self._patience_s):
                 async with self._turns:
@@ -67,7 +68,8 @@ class Helpers:
             raise Unanswered(f"{self._program} ended without an answer") from None
 
     async def ping(self) -> bool | None:
-        """Return whether winbindd answers the `wbinfo` beside the program, which needs no privilege. None: unknown."""
+        """Return whether winbindd answers `wbinfo --ping`, which needs no privilege; None if unknown. The program
+        `wbinfo` is in the directory of ntlm_auth."""
         command = [str(self._program.with_name("wbinfo")), "--ping"]
         with trio.move_on_after(PING_S):
             try:
@@ -98,13 +100,13 @@ class Helpers:
         return await _Helper.start(self._program)
 
     async def _end(self, *, before: float) -> None:
-        """End the processes that have been idle since then."""
+        """End the processes that have been idle since a time."""
         while self._idle and self._idle[0].idle_since <= before:
             await self._idle.pop(0).end()
 
 
 class _Helper:
-    """One process."""
+    """One ntlm_auth process."""
 
     def __init__(self, process: trio.Process) -> None:
         assert process.stdin is not None and process.stdout is not None  # noqa: S101  `start` asked for both
@@ -126,7 +128,7 @@ class _Helper:
         return self._process.poll() is None
 
     async def ask(self, question: Question) -> Answer:
-        """Ask a question. Nonsense, EOFError, trio.BrokenResourceError.
+        """Ask a question, and return the answer. Raises Nonsense, EOFError, trio.BrokenResourceError.
 
         After such an error, or a cancellation, call `end`.
         """
@@ -143,7 +145,7 @@ class _Helper:
         raise Nonsense("an answer without an end")
 
     async def end(self) -> None:
-        """Kill it, and wait for its end."""
+        """Kill the process, and wait until it has ended."""
         with trio.CancelScope(shield=True):
             self._process.kill()
             await self._process.wait()
@@ -152,5 +154,5 @@ class _Helper:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without the service's settings: a key may be among them."""
+    """Return the environment without the service's settings, which may contain a key."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}

@@ -1,7 +1,8 @@
-"""The helper protocol `ntlm-server-1` of Samba's ntlm_auth (its manual page): lines of `Name: value`, ended by a dot.
+"""The helper protocol `ntlm-server-1` of Samba's ntlm_auth (see its manual page). A message consists of lines `Name:
+value`, and ends with a line that is a dot.
 
-A question is answered by `Authenticated: Yes` and the session key, or by `Authenticated: No` and a text; behind the
-latter stand two dots, so a dot where an answer should begin belongs to the one before. `Name:: value` is in base64.
+The answer is `Authenticated: Yes` and the session key, or `Authenticated: No` and an error text. The latter ends with
+two dot lines, so a dot line before an answer belongs to the previous answer. The value of `Name:: value` is in base64.
 """
 
 import re
@@ -11,18 +12,19 @@ from dataclasses import dataclass
 from typing import Final
 
 ARGUMENTS: Final = ("--helper-protocol=ntlm-server-1", "--allow-mschapv2")
-"""What the program is started with. The second tells domain controllers that refuse NTLMv1 that this is MS-CHAPv2."""
+"""The arguments of the program. The second tells domain controllers that do not accept NTLMv1 that the response is from
+MS-CHAPv2."""
 _KEY: Final = re.compile(r"[0-9A-Fa-f]{32}")
 
 
 class Nonsense(Exception):
-    """Not in the protocol."""
+    """A message that violates the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A response to check. domain: the NetBIOS or DNS name of its domain; empty: the domain that the host has joined.
-    challenge: 8 octets. response: the NT response, 24 octets."""
+    """A response to check. user: the account name. domain: the NetBIOS or DNS name of its domain; empty: the domain
+    that the host has joined. challenge: 8 octets. response: the NT response, 24 octets."""
 
     user: str
     domain: str
@@ -32,14 +34,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """key: MD4 of the password's NT hash, 16 octets; None if the response is wrong. error: the reason."""
+    """The answer to a question. key: the MD4 hash of the password's NT hash, 16 octets; None if the response was
+    refused. error: the text of the refusal."""
 
     key: bytes | None
     error: str = ""
 
 
 def push_question(question: Question) -> bytes:
-    """Return a question in octets. Names are in base64, so that no name can end a line."""
+    """Return a question in octets. Names are in base64, so that a name cannot contain a line end."""
     lines = [f"Username:: {_base64(question.user)}"]
     if question.domain:
         lines.append(f"NT-Domain:: {_base64(question.domain)}")
@@ -53,7 +56,7 @@ def push_question(question: Question) -> bytes:
 
 
 def pull_answer(received: bytes) -> Answer | None:
-    """Return the answer to one question; None if it is not complete. received: all octets since the question.
+    """Return the answer to a question; None if it is not complete yet. received: all octets since the question. Raises
     Nonsense."""
     whole = received[: received.rfind(b"\n") + 1]
     values: dict[str, str] = {}

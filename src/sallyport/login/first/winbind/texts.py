@@ -1,7 +1,7 @@
-"""Error texts of winbind: the reason for each text, and what an admin can do about it.
+"""The error texts of winbind, with the reason and the remedy for each.
 
-Samba describes an NTSTATUS code by its text in MS-ERREF section 2.3.1. Older versions use texts of their own, or the
-name of the code.
+Samba uses the texts of NTSTATUS codes in MS-ERREF section 2.3.1. Older versions use other texts, or the name of the
+code.
 """
 
 import re
@@ -76,10 +76,11 @@ def why_refused(text: str) -> Reason:
 
 
 def remedy_of(text: str) -> str:
-    """Return what an admin can do about an error text; empty if that is not known."""
+    """Return the remedy for an error text; empty if it is not known."""
     return next((remedy for words, remedy in _REMEDIES if words.search(text)), "")
 
 
 def is_silence(text: str) -> bool:
-    """Return whether winbindd gave no answer: it does not run, or the service may not use its privileged pipe."""
+    """Return whether the error text means that winbindd gave no answer. Then it is not running, or the service may not
+    use its privileged pipe."""
     return _SILENCE.search(text) is not None

@@ -1,0 +1,51 @@
+"""The jobs of nodes that are gone: another node starts readings again. An uploaded file, or the run of an agent, is
+lost with its node, so its import fails unless the node comes back soon.
+
+It also runs on a single node: its database may be a copy of one that several nodes used.
+"""
+
+from functools import partial
+from typing import Final
+
+from sallyport.base.clock import SECOND
+from sallyport.base.periodic import every
+from sallyport.directory.imports import repo
+from sallyport.directory.imports.job import State
+from sallyport.directory.imports.service import Jobs
+from sallyport.nodes.node import Node
+from sallyport.nodes.service import Cluster
+from sallyport.store.model import Store, Tx
+
+LOOK_S: Final = 5.0
+RESTART_US: Final = 300 * SECOND
+"""Time for a node to come back before an import of its file fails."""
+
+
+class Handover:
+    """The handover of jobs. One node runs it for all. store: refuses writes of a node that does not lead."""
+
+    def __init__(self, store: Store, cluster: Cluster, jobs: Jobs) -> None:
+        self._store = store
+        self._cluster = cluster
+        self._jobs = jobs
+
+    async def run(self) -> None:
+        """Hand over the jobs of nodes that are gone, until cancelled."""
+        await every(LOOK_S, self.look, failure="imports_not_handed_over")
+
+    async def look(self) -> None:
+        """Hand over the jobs of nodes that are gone, once. Raises StoreError."""
+        nodes = {each.id: each for each in await self._cluster.everyone()}
+        alive = [each.id for each in nodes.values() if each.is_alive]
+        if await self._store.read(partial(repo.of_other_nodes, alive=alive)):
+            await self._store.write(partial(self._hand_over, nodes=nodes, alive=alive))
+            self._jobs.wake()
+
+    def _hand_over(self, tx: Tx, nodes: dict[int, Node], alive: list[int]) -> None:
+        for job in repo.of_other_nodes(tx, alive):
+            node = nodes.get(job.node_id)
+            if not job.needs_file:
+                repo.release(tx, job.id)
+            elif node is None or node.silent_us >= RESTART_US:
+                name = "that received it" if node is None else node.name
+                self._jobs.end(tx, job, State.FAILED, f"the file was lost with the node {name}: send it again")
