@@ -68,6 +68,8 @@ async def build(
                 app = App(settings, store, vault, dictionary, registry)
                 if joins:
                     await app.cluster.join()
+                else:
+                    await app.cluster.check_key()
                 await app.prepare()
                 if new != "empty":
                     await _first_start(app)
@@ -80,7 +82,7 @@ def _is_new(settings: Settings) -> bool:
     if not settings.database_url:
         return not settings.database_path.exists()
     check_extra()
-    from sallyport.store.postgres.schema import exists
+    from sallyport.store.postgres.migration import exists
 
     return not exists(settings.database_url)
 

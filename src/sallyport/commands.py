@@ -34,6 +34,7 @@ from sallyport.events import commands as event_commands
 from sallyport.inventory.clients import commands as client_commands
 from sallyport.inventory.devices import commands as device_commands
 from sallyport.listen import senders
+from sallyport.nodes import commands as node_commands
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
 from sallyport.web.operation import MOST_ENTRIES, Operation, Operations
@@ -163,6 +164,7 @@ def commands(app: App) -> Commands:
             endpoint_commands.commands(app.store, app.instances, app.accounts, app.seeds, find_domain),
             directory_commands.commands(app.directory.directories, find_domain),
             event_commands.commands(app.events, app.domains.anywhere),
+            node_commands.commands(app.cluster),
             store_commands.commands(app.copies, app.rotation),
             _single_commands(app),
         ]

@@ -79,6 +79,7 @@ async def serve(
             listeners = _bind(settings, sockets)
             secure = [sockets.enter_context(closing(radsec.bind(address))) for address in settings.radsec_bind]
             async with trio.open_nursery() as background:
+                background.start_soon(app.nodes.run)
                 await background.start(app.notices.run)
                 if settings.log_logins:
                     await background.start(app.login_log.run)

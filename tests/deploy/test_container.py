@@ -89,13 +89,13 @@ def test_the_ports_are_those_of_the_service() -> None:
 
 
 def test_only_locked_packages_are_installed() -> None:
-    """All packages come from the two lock files, which have hashes."""
+    """All packages come from the lock files, which have hashes."""
     installed = [
         words for word, rest in instructions() if word == "RUN" for words in re.findall(r"pip install ([^&]*)", rest)
     ]
     assert all("--no-deps" in words for words in installed)
     sources = [words.split()[-1] for words in installed]
-    assert sources == ["requirements.lock", "requirements-ldap.lock", "."]
+    assert sources == ["requirements.lock", "requirements-postgres.lock", "requirements-ldap.lock", "."]
 
 
 def test_the_health_check_succeeds_only_at_a_ready_service(tmp_path: Path) -> None:

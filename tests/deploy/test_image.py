@@ -111,7 +111,7 @@ def first_command() -> list[str]:
 
 def test_a_service_in_the_image_accepts_a_login(container: tuple[Machine, tuple[str, ...]]) -> None:
     """The documented first command adds a RADIUS client. The health check succeeds, the service runs as its own user,
-    and the libraries of the first factor ldap are installed."""
+    and the libraries of the first factor ldap and of PostgreSQL are installed."""
     machine, inside = container
     secret = machine.run(*inside, *first_command()).strip()
     machine.run(*inside, "sh", "-c", "echo correct-horse | sallyport user add ann --domain default --password -")
@@ -119,7 +119,7 @@ def test_a_service_in_the_image_accepts_a_login(container: tuple[Machine, tuple[
     assert "Access-Accept" in machine.run(*inside, "sallyport", "check", "radius", "127.0.0.1:1812", *login)
     machine.run(*inside, *probe())
     assert machine.run(*inside, "id", "-u").strip() == str(USER)
-    machine.run(*inside, "/opt/sallyport/bin/python", "-c", "import bonsai")
+    machine.run(*inside, "/opt/sallyport/bin/python", "-c", "import bonsai, psycopg_binary")
 
 
 def test_the_image_has_a_health_check_and_no_compiler(builder: Builder, name: str) -> None:

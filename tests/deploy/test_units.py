@@ -10,6 +10,7 @@ import pytest
 
 from sallyport.base import systemd
 from sallyport.base.config import Settings, load
+from sallyport.base.setting_values import Address
 from sallyport.deploy import units
 
 ROOT = Path(__file__).parents[2]
@@ -142,12 +143,23 @@ def test_a_drop_in_allows_what_the_settings_need(tmp_path: Path) -> None:
     )  # relative to the working directory of the unit
 
 
+def test_a_drop_in_waits_for_postgresql() -> None:
+    """With PostgreSQL, the service starts after a server on the same machine, and systemd does not give up while the
+    database is away."""
+    settings = Settings(data_dir=systemd.DATA_DIR, database="postgresql://sallyport@db.example.com/sallyport")
+    text = units.drop_ins(settings)[units.drop_in_path(systemd.UNIT)]
+    assert text.endswith("\n[Unit]\nAfter=postgresql.service\nStartLimitIntervalSec=0\n")
+    low = settings.model_copy(update={"http_bind": Address("0.0.0.0", 443)})
+    text = units.drop_ins(low)[units.drop_in_path(systemd.UNIT)]
+    assert "[Unit]\nAfter=postgresql.service\nStartLimitIntervalSec=0\n[Service]\nCapabilityBoundingSet=" in text
+
+
 @verifies
 @pytest.mark.peer
 def test_systemd_accepts_the_drop_ins(tmp_path: Path) -> None:
     """`systemd-analyze verify` accepts the service with every drop-in."""
     unit = in_place(DEPLOY / "systemd" / systemd.UNIT, tmp_path)
-    settings = Settings(data_dir=Path("/srv/s p%"), http_bind="127.0.0.1:80")
+    settings = Settings(data_dir=Path("/srv/s p%"), http_bind="127.0.0.1:80", database="postgresql://db/sallyport")
     drop_in = tmp_path / f"{systemd.UNIT}.d" / units.DROP_IN
     drop_in.parent.mkdir()
     drop_in.write_text(units.drop_ins(settings)[units.drop_in_path(systemd.UNIT)])

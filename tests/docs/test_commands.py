@@ -107,12 +107,19 @@ NOT_RUN = {
         "sudo /usr/bin/python3": "it changes the machine; tests/deploy installs the service in a Debian of its own",
         "sudo install": "tests/deploy/test_debian.py runs it in a Debian of its own",
     },
+    "docs/install/cluster.md": {
+        "openssl rand": "tests/nodes/cluster.py gives its nodes a key",
+        "sudo install": "it changes the machine; tests/nodes/test_cluster.py runs two nodes",
+        "sudo systemctl": "it changes the machine; tests/nodes/test_commands.py lists nodes",
+    },
     "docs/install/container.md": {"docker compose": "it needs Docker; tests/deploy/test_image.py builds the image"},
     "docs/install/debian.md": {"sudo apt-get install": "tests/deploy/test_package.py installs it"},
     "docs/install/postgresql.md": {
         "createuser": "tests/peers/postgres.py makes a server of its own",
         ".venv/bin/pip install": "tests/setup installs the extra",
         "sallyport db copy": "tests/cli/test_db.py moves an installation",
+        "sallyport db backup all.dump": "it needs PostgreSQL; tests/nodes/test_elsewhere.py restores such a file",
+        "export SALLYPORT_DATABASE": "tests/nodes/test_elsewhere.py runs commands on a machine without a node",
     },
     "docs/install/systemd.md": {
         "sudo /usr/bin/python3": "it changes the machine; tests/deploy installs the service in a Debian of its own",

@@ -27,6 +27,7 @@ def registered() -> CollectorRegistry:
     metrics.PresentationMetrics(registry)
     metrics.DomainMetrics(registry).watch(dict, dict)
     metrics.CredentialMetrics(registry)
+    metrics.NodeMetrics(registry).watch(lambda: True, lambda: 0.0)
     store = metrics.StoreMetrics(registry)
     store.watch_queue(lambda: 0)
     store.watch_files(Path("no such file"))

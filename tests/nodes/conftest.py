@@ -16,10 +16,10 @@ from sallyport.nodes.node import LEASE_US
 from sallyport.nodes.service import Nodes
 from sallyport.store.model import Tx
 from sallyport.store.postgres.engine import PostgresStore
-from tests.areas import Areas, SetClock, clock, keep_files_in
+from tests.areas import Areas, SetClock, areas, clock, keep_files_in
 from tests.peers.postgres import database_in
 
-__all__ = ["clock"]
+__all__ = ["areas", "clock"]
 
 KEY = bytes(32)
 LOCKOUT = 5

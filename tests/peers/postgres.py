@@ -161,7 +161,7 @@ def database_in(directory: Path, *, is_empty: bool = False) -> str:
 def template() -> str:
     """Return the name of a database with the schema: a copy of it takes less time than the schema."""
     from sallyport.store.postgres.connection import connect
-    from sallyport.store.postgres.schema import migrate
+    from sallyport.store.postgres.migration import migrate
 
     server().execute("create database schema")
     with connect(server().url("schema")) as connection:

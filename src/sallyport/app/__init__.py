@@ -71,6 +71,7 @@ from sallyport.metrics import (
     HttpMetrics,
     InventoryMetrics,
     LoginMetrics,
+    NodeMetrics,
     OutletMetrics,
     PresentationMetrics,
     ProcessMetrics,
@@ -83,6 +84,7 @@ from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, Notices, SharedNotices
 from sallyport.nodes.periodic import store_of_leader
 from sallyport.nodes.service import Alone, Cluster, Nodes
+from sallyport.nodes.watch import Watch
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
@@ -158,6 +160,7 @@ class App:
         self.login_metrics = LoginMetrics(registry)
 
         self.cluster = self._cluster()
+        self.nodes = Watch(self.cluster, store, NodeMetrics(registry))
         self.notices: Notices = SharedNotices(store, lambda: self.cluster.id) if store.is_shared else NoNotices()
         self.configuration = Configuration(store)
         self.tenancy = Tenancy(store, clock)
@@ -218,7 +221,7 @@ class App:
         self.audit_retention = AuditRetention(leader_store, days=settings.audit_days, clock=clock)
         self.senders = Senders()
         self._wire_logins()
-        self.rotation = Rotation(store, vault, clock)
+        self.rotation = Rotation(store, vault, clock, without=self._nodes_without_key)
         self.copies = Copies(
             store,
             settings.database_path,
@@ -247,15 +250,25 @@ class App:
         if self._overrides.cluster is not None:
             return self._overrides.cluster
         if not self.store.is_shared:
-            return Alone(self.settings.node, self.version, self.clock)
+            return Alone(self.settings.node, self.version, self._own_address, self.clock)
         return Nodes(
             self.store,
             self.settings.node,
             installation_id(self.settings.data_dir),
             self.version,
             lambda: self.vault.keys,
-            lambda: self.settings.link_base(self.http_address),
+            self._own_address,
         )
+
+    async def _nodes_without_key(self, version: int) -> list[str]:
+        return [
+            each.name
+            for each in await self.cluster.everyone()
+            if each.is_alive and each.id != self.cluster.id and each.key_version < version
+        ]
+
+    def _own_address(self) -> str:
+        return self.settings.link_base(self.http_address)
 
     def _guesses(self, kind: str, *, burst: int) -> Guesses:
         """Return the limit of wrong keys, which counts over all nodes."""

@@ -189,7 +189,8 @@ class Settings(BaseModel):
         "",
         max_length=253,
         pattern=r"^[A-Za-z0-9._-]*$",
-        description="name of this node among those of the PostgreSQL database; empty: the host's name",
+        description="name of this node among those of the PostgreSQL database",
+        json_schema_extra=unset("the host's name"),
     )
     disk_reserve_mib: int = Field(32, ge=0, description="MiB kept in reserve beside the database")
     disk_warning_mib: int = Field(

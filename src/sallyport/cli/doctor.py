@@ -8,7 +8,7 @@ import click
 from sallyport.base.command import Form
 from sallyport.base.errors import Absent, SallyportError
 from sallyport.base.wire import Row
-from sallyport.cli.checks import certificates, data, machine, reach, service
+from sallyport.cli.checks import certificates, data, machine, nodes, reach, service
 from sallyport.cli.checks.model import Check, Examination, Finding, Level, problem
 from sallyport.cli.line import Line
 
@@ -39,6 +39,7 @@ THEN: tuple[tuple[str, Check], ...] = (
 )
 
 ASKING: tuple[tuple[str, Check], ...] = (
+    ("nodes", nodes.check_nodes),
     ("clients", service.check_clients),
     ("Proxy-State", service.check_proxy_state),
     ("silence", service.check_silent),

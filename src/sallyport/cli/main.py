@@ -67,6 +67,7 @@ SECTIONS: Sections = {
         "server": ("sallyport.deploy.cli:server", "Install and uninstall the system service."),
         "doctor": ("sallyport.cli.doctor:doctor", "Find faults and weaknesses of this installation."),
         "token": ("sallyport.tenancy.cli:token", "Access tokens of the API."),
+        "node": ("sallyport.nodes.cli:node", "Nodes: the services that use the same database."),
         "db": ("sallyport.store.cli:db", "The database: schema, backup, restore."),
         "audit": ("sallyport.audit.cli:audit", "The audit trail: changes with actor and time."),
         "log": ("sallyport.cli.serve:log_group", "The log level of the running service."),

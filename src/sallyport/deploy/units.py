@@ -1,6 +1,6 @@
 """The service's units for systemd: their text, and the drop-ins that the settings need (systemd.exec(5))."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,6 +15,8 @@ _TEMPLATES: Final = Path(__file__).with_name("systemd")
 _PROGRAM: Final = "/opt/sallyport/bin/sallyport"
 _CAPABILITY: Final = "CAP_NET_BIND_SERVICE"
 _PRIVILEGED: Final = 1024
+_DATABASE: Final = ("After=postgresql.service", "StartLimitIntervalSec=0")
+"""With PostgreSQL: start after a server on this machine, and try again until it answers."""
 
 
 def unit(name: str, program: Path) -> str:
@@ -40,7 +42,7 @@ def drop_ins(settings: Settings) -> dict[Path, str]:
     binds = [f"{kind}={_CAPABILITY}" for kind in ("CapabilityBoundingSet", "AmbientCapabilities")]
     ports = [port for _, port in _ports(settings) if 0 < port < _PRIVILEGED]
     return {
-        drop_in_path(UNIT): _drop_in([*writes, *(binds if ports else [])]),
+        drop_in_path(UNIT): _drop_in([*writes, *(binds if ports else [])], _DATABASE if settings.database_url else ()),
         drop_in_path(BACKUP_UNIT): _drop_in(writes),
     }
 
@@ -72,11 +74,13 @@ def _ports(settings: Settings) -> Iterator[tuple[str, int]]:
     yield from binds if settings.metrics_bind is None else (*binds, settings.metrics_bind)
 
 
-def _drop_in(lines: list[str]) -> str:
-    if not lines:
+def _drop_in(service: Sequence[str], unit: Sequence[str] = ()) -> str:
+    """Return a drop-in with lines of [Unit] and [Service]; empty without lines."""
+    if not service and not unit:
         return ""
-    head = f"# Made by `sallyport server install` from the settings in {CONFIG_DIR}.\n[Service]\n"
-    return head + "".join(f"{line}\n" for line in lines)
+    sections = [line for head, lines in (("[Unit]", unit), ("[Service]", service)) if lines for line in (head, *lines)]
+    head = f"# Made by `sallyport server install` from the settings in {CONFIG_DIR}.\n"
+    return head + "".join(f"{line}\n" for line in sections)
 
 
 def _quoted(path: Path) -> str:

@@ -9,6 +9,7 @@ from sallyport.metrics.identity import CredentialMetrics, DirectoryMetrics, Pres
 from sallyport.metrics.instruments import MAX_NAMES, Buckets, Cell, render
 from sallyport.metrics.inventory import AgentMetrics, DomainMetrics, InventoryMetrics, SessionMetrics
 from sallyport.metrics.login import LockoutMetrics, LoginMetrics, MfaMetrics, OutletMetrics, UpstreamMetrics
+from sallyport.metrics.nodes import NodeMetrics
 from sallyport.metrics.process import HttpMetrics, ProcessMetrics, StoreMetrics
 from sallyport.metrics.radius import DynamicMetrics, RadiusMetrics
 
@@ -26,6 +27,7 @@ __all__ = [
     "LockoutMetrics",
     "LoginMetrics",
     "MfaMetrics",
+    "NodeMetrics",
     "OutletMetrics",
     "PresentationMetrics",
     "ProcessMetrics",

@@ -5,6 +5,7 @@ repo       the SQL of the tables `nodes`, `leases` and `master_keys`, which only
 service    `Nodes`: joins, sends heartbeats, holds the lease of the periodic work; `Alone` for the embedded database
 periodic   runs the periodic work on the node with the lease
 follower   adopts the changes of other nodes
+watch      metrics of the nodes and of the database's replication
 notices    what each node counts in memory, and must count over all nodes
 
 A node sends a heartbeat each second. A node without one for DEAD_US is dead: its name is free, and other nodes take

@@ -15,7 +15,7 @@ KEEP_US: Final = 600 * SECOND
 
 _LEASE: Final = "work"
 _COLUMNS: Final = (
-    "n.id, n.name, n.session, n.installation, n.version, n.address, n.started_at, n.seen_at, "
+    "n.id, n.name, n.session, n.installation, n.version, n.key_version, n.address, n.started_at, n.seen_at, "
     "now_us() - n.seen_at as silent_us, l.node_id is not null as leads"
 )
 _FROM: Final = f"from nodes n left join leases l on l.name = '{_LEASE}' and l.node_id = n.id and l.until > now_us()"
@@ -43,18 +43,23 @@ def _node(*, leads: int, **columns: object) -> Node:
     return Node(leads=bool(leads), **columns)  # type: ignore[arg-type]
 
 
-def join(tx: Tx, name: str, session: str, installation: str, version: str) -> int:
-    """Write the row of a node that starts, and return its id."""
+def join(tx: Tx, name: str, session: str, installation: str, version: str, schema: str, key_version: int) -> int:
+    """Write the row of a node that starts, and return its id. schema: the last step of the schema that it knows.
+    key_version: of its newest master key."""
     found = tx.value(
         int,
-        "insert into nodes (name, session, installation, version, address, started_at, seen_at) "
-        "values (:name, :session, :installation, :version, '', now_us(), now_us()) on conflict (name) do update set "
+        "insert into nodes (name, session, installation, version, schema, key_version, address, started_at, seen_at) "
+        "values (:name, :session, :installation, :version, :schema, :key_version, '', now_us(), now_us()) "
+        "on conflict (name) do update set "
         "session = excluded.session, installation = excluded.installation, version = excluded.version, "
+        "schema = excluded.schema, key_version = excluded.key_version, "
         "address = excluded.address, started_at = excluded.started_at, seen_at = excluded.seen_at returning id",
         name=name,
         session=session,
         installation=installation,
         version=version,
+        schema=schema,
+        key_version=key_version,
     )
     assert found is not None  # noqa: S101  the statement returns a row
     return found
@@ -77,8 +82,10 @@ def leave(tx: Tx, node_id: int, session: str) -> None:
 
 
 def forget(tx: Tx, name: str) -> bool:
-    """Delete a dead node. False: there is none of that name."""
-    return tx.execute(f"delete from nodes where name = :name and seen_at < now_us() - {DEAD_US}", name=name) == 1
+    """Delete a dead node and its notices. False: there is none of that name."""
+    dead = f"select id from nodes where name = :name and seen_at < now_us() - {DEAD_US}"
+    tx.execute(f"delete from notices where node_id in ({dead})", name=name)
+    return tx.execute(f"delete from nodes where id in ({dead})", name=name) == 1
 
 
 def renew(tx: Tx, node_id: int) -> Lease | None:
@@ -100,6 +107,32 @@ def holds(tx: Tx, lease: Lease) -> bool:
     """Return whether a lease is valid, and keep others from taking it until the end of the transaction."""
     sql = f"select 1 from leases where name = '{_LEASE}' and node_id = :id and fence = :fence for key share"
     return bool(tx.rows(sql, id=lease.node_id, fence=lease.fence))
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """The replication of the database. standbys: see `replication`. is_synchronous: a commit waits for one of them."""
+
+    standbys: int
+    is_synchronous: bool
+
+
+def replication(tx: Tx) -> Replication:
+    """Return the state of the replication. An unprivileged user sees that a standby is connected, or that it has a
+    slot."""
+    found = tx.one(
+        _replication,
+        "select greatest((select count(*) from pg_stat_replication), "
+        "(select count(*) from pg_replication_slots where slot_type = 'physical')) as standbys, "
+        "current_setting('synchronous_standby_names') <> '' "
+        "and current_setting('synchronous_commit') not in ('off', 'local') as is_synchronous",
+    )
+    assert found is not None  # noqa: S101  the statement returns a row
+    return found
+
+
+def _replication(*, standbys: int, is_synchronous: int) -> Replication:
+    return Replication(standbys, bool(is_synchronous))
 
 
 def mark(tx: Tx, version: int, mark: str) -> str:

@@ -35,11 +35,18 @@ class Cluster(Protocol):
     def leads(self) -> bool:
         """Return whether this node does the periodic work."""
 
+    @property
+    def silent_s(self) -> float:
+        """Return the seconds since the last heartbeat of this node."""
+
     def check(self, tx: Tx) -> None:
         """Raise LeaseLost if another node does the periodic work. Call it in each transaction of that work."""
 
     async def join(self) -> None:
         """Become a node. StartError: another node has the name, or the master key differs. Raises StoreError."""
+
+    async def check_key(self) -> None:
+        """Check the master key without joining. StartError: it is not that of the nodes. Raises StoreError."""
 
     async def run(self) -> None:
         """Send heartbeats until cancelled."""
@@ -57,26 +64,34 @@ class Alone:
     id = 0
     is_shared = False
     leads = True
+    silent_s = 0.0
 
-    def __init__(self, name: str, version: str, clock: Clock) -> None:
+    def __init__(self, name: str, version: str, address: Callable[[], str], clock: Clock) -> None:
         self._name = name
         self._version = version
+        self._address = address
         self._clock = clock
-        self._started_at = clock()
+        self._started_at = 0
 
     def check(self, tx: Tx) -> None:
         """Do nothing: no other node can take over."""
 
     async def join(self) -> None:
-        """Do nothing: the lock of the data directory keeps others away."""
+        """Note the time: the lock of the data directory keeps others away."""
+        self._started_at = self._clock()
+
+    async def check_key(self) -> None:
+        """Do nothing: no other node has a key."""
 
     async def run(self) -> None:
         """Do nothing."""
 
     async def everyone(self) -> list[Node]:
-        """Return this node."""
-        now = self._clock()
-        return [Node(0, self._name, "", "", self._version, "", self._started_at, now, 0, leads=True)]
+        """Return this node, if it has joined."""
+        if not self._started_at:
+            return []
+        now, address = self._clock(), self._address()
+        return [Node(0, self._name, "", "", self._version, 0, address, self._started_at, now, 0, leads=True)]
 
     async def forget(self, name: str) -> bool:
         """Return False."""
@@ -119,6 +134,12 @@ class Nodes:
         self._monotonic = monotonic
         self._session = token_hex(8)
         self._held: _Held | None = None
+        self._beaten_at = monotonic()
+
+    @property
+    def silent_s(self) -> float:
+        """See Cluster.silent_s."""
+        return self._monotonic() - self._beaten_at
 
     @property
     def leads(self) -> bool:
@@ -135,7 +156,11 @@ class Nodes:
         Raises StoreError."""
         self.id = await self._store.write_aside(self._join)
 
-    def _join(self, tx: Tx) -> int:
+    async def check_key(self) -> None:
+        """See Cluster.check_key."""
+        await self._store.write_aside(self._check_key)
+
+    def _check_key(self, tx: Tx) -> None:
         for version, key in self._keys().items():
             own = blake2b(key.reveal(), digest_size=16, person=b"sallyport mark").hexdigest()
             if repo.mark(tx, version, own) != own:
@@ -143,6 +168,9 @@ class Nodes:
                     f"version {version} of the master key is not the one of the other nodes: copy master.key from one "
                     "of them, or set SALLYPORT_MASTER_KEY to the same value on all"
                 )
+
+    def _join(self, tx: Tx) -> int:
+        self._check_key(tx)
         before = repo.named(tx, self.name)
         # The lock of the data directory shows that no other process of this installation runs.
         if before is not None and before.is_alive and before.installation != self._installation:
@@ -150,7 +178,15 @@ class Nodes:
                 f"a node named {self.name} runs already (last heartbeat {before.silent_us / SECOND:.1f} s ago): set "
                 "node_name to another name, or stop that node"
             )
-        return repo.join(tx, self.name, self._session, self._installation, self._version)
+        return repo.join(
+            tx,
+            self.name,
+            self._session,
+            self._installation,
+            self._version,
+            self._store.schema,
+            max(self._keys()),
+        )
 
     async def run(self) -> None:
         """Send heartbeats until cancelled. StartError: another process has taken the name."""
@@ -170,14 +206,20 @@ class Nodes:
 
         def work(tx: Tx) -> repo.Lease | None:
             if not repo.beat(tx, self.id, self._session, self._address()):
-                raise StartError(f"another process has joined as the node {self.name}: this one stops")
+                raise StartError(
+                    f"another process has joined as the node {self.name}, or a newer version has migrated the database:"
+                    " this one stops"
+                )
             return repo.renew(tx, self.id)
 
         led = self.leads
         lease = await self._store.write_aside(work)
+        self._beaten_at = self._monotonic()
         self._held = None if lease is None else _Held(lease, began + LEASE_US / SECOND - MARGIN_S)
-        if self.leads is not led:
-            log.info("lease_taken" if self.leads else "lease_lost", node=self.name)
+        if self.leads and not led:
+            log.info("lease_taken", node=self.name)
+        elif led and not self.leads:
+            log.info("lease_lost", node=self.name)
 
     async def _leave(self) -> None:
         self._held = None

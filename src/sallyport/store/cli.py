@@ -42,6 +42,9 @@ def migrate(line: CommandLine) -> None:
 def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
     """Write a consistent copy of the database, while it is in use; a file of that name is replaced.
 
+    A copy is a SQLite file, whatever the database. If FILE ends in .dump, pg_dump writes it; only PostgreSQL has such
+    backups, and a restore needs the same version of Sallyport.
+
     With --keep, FILE is a directory: the copy gets its own name in it, and all copies except the newest are deleted.
     """
     if file.is_dir() is (keep is None):

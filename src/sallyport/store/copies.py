@@ -1,6 +1,7 @@
 """Backup and restore of the store while it is in use.
 
-A backup is a database of SQLite, whatever the engine: it is checked and migrated before it becomes the store.
+A backup is a database of SQLite, whatever the engine: it is checked and migrated before it becomes the store. A file
+that ends in DUMP is one of pg_dump instead, which only PostgreSQL has.
 """
 
 import os
@@ -26,6 +27,9 @@ from sallyport.store.model import Engine, Tx
 
 PREFIX: Final = "sallyport-"
 """Prefix of the names of backups in a directory. Files with other names are never deleted."""
+DUMP: Final = ".dump"
+_DUMP_MARK: Final = b"PGDMP"
+"""The first octets of a file of pg_dump."""
 PART: Final = ".part"
 """Suffix of the name of an unfinished copy."""
 
@@ -74,7 +78,8 @@ class Copies:
         if target.resolve().parent == self._place.resolve().parent and target.name.startswith(self._own_names()):
             raise StoreError(f"{target} belongs to the store: name another file")
         at = self._clock()
-        size = await trio.to_thread.run_sync(_copy, self._store.write_copy, target)
+        write = self._store.write_dump if target.suffix == DUMP else self._store.write_copy
+        size = await trio.to_thread.run_sync(_copy, write, target)
         self._backed_up(at)
         try:
             await self._store.write(lambda tx: _record(tx, "store.backup", at, target))
@@ -134,20 +139,25 @@ class Copies:
         StoreError, SchemaError: the backup is damaged, is not a backup of Sallyport, or was sealed under another master
         key; nothing was changed.
         """
-        checked = self._checked
+
+        def complete(tx: Tx) -> None:
+            self._check(tx)
+            self._void(tx, revoke_tokens)
+            _record_restore(tx, self._clock(), source)
 
         def check() -> None:
-            _take(source, checked)
-            with closing(sqlite3.connect(checked, isolation_level=None)) as copy:
-                self._check(SqliteTx(copy))
+            _take(source, self._checked)
+            with closing(sqlite3.connect(self._checked, isolation_level=None)) as copy:
                 copy.execute("begin")
-                self._void(SqliteTx(copy), revoke_tokens)
-                _record_restore(SqliteTx(copy), self._clock(), source)
+                complete(SqliteTx(copy))
                 copy.execute("commit")
 
         try:
-            await trio.to_thread.run_sync(check)
-            await self._store.replace(checked)
+            if await trio.to_thread.run_sync(_is_dump, source):
+                await self._store.replace_by_dump(source, complete)
+            else:
+                await trio.to_thread.run_sync(check)
+                await self._store.replace(self._checked)
         except SecretError as error:
             raise StoreError(f"{source} was made with another master key: {error}") from error
         except (OSError, sqlite3.Error) as error:
@@ -199,6 +209,11 @@ def expire(directory: Path, keep: int) -> list[Path]:
     for each in old:
         each.unlink()
     return old
+
+
+def _is_dump(source: Path) -> bool:
+    with source.open("rb") as file:
+        return file.read(len(_DUMP_MARK)) == _DUMP_MARK
 
 
 def _take(source: Path, checked: Path) -> None:

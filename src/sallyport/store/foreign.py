@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.base.clock import SECOND
+
+DEAD_US: Final = 5 * SECOND
+"""Time without a heartbeat after which a node is dead."""
 CONFIGURATION: Final = "configuration"
 REPLACED: Final = "replaced"
 """All rows were replaced by those of a backup."""

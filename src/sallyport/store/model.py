@@ -144,6 +144,10 @@ class Engine(Store, Protocol):
     """A store that the service opens, runs and closes."""
 
     @property
+    def schema(self) -> str:
+        """Return the name of the last step of the schema that this program knows."""
+
+    @property
     def is_shared(self) -> bool:
         """Return whether other nodes may use the database at the same time."""
 
@@ -174,6 +178,14 @@ class Engine(Store, Protocol):
     async def replace(self, path: Path) -> None:
         """Replace all rows by those of a database of SQLite with the schema of this program. StoreError: no row has
         changed. Until `acknowledge`, writes are refused, since they may depend on the old rows."""
+
+    def write_dump(self, path: Path) -> None:
+        """Write all rows, as of one moment, into a file of pg_dump. Runs in a worker thread. StoreError: this engine
+        has no such files, or pg_dump has failed."""
+
+    async def replace_by_dump(self, path: Path, then: Work[None]) -> None:
+        """`replace`, by a file that `write_dump` has made with the schema of this program. then: checks and completes
+        the new rows in the same transaction. If it raises, no row has changed."""
 
     def acknowledge(self) -> None:
         """Accept writes again, once no cache has old rows."""

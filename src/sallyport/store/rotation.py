@@ -9,7 +9,7 @@ A test compares the list of sealed columns with the code.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -72,11 +72,26 @@ class Rotated:
     old_file: str
 
 
-class Rotation:
-    """The rotation of a store's master key. late_s: see LATE_S."""
+async def _alone(_version: int) -> Sequence[str]:
+    """Return no name: there are no other nodes."""
+    return ()
 
-    def __init__(self, store: Store, vault: Vault, clock: Clock = now_us, *, late_s: float = LATE_S) -> None:
+
+class Rotation:
+    """The rotation of a store's master key. without: returns the names of the other running nodes whose newest key is
+    older than a version. late_s: see LATE_S."""
+
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        clock: Clock = now_us,
+        *,
+        without: Callable[[int], Awaitable[Sequence[str]]] = _alone,
+        late_s: float = LATE_S,
+    ) -> None:
         self._store = store
+        self._without = without
         self._vault = vault
         self._clock = clock
         self._late_s = late_s
@@ -85,8 +100,8 @@ class Rotation:
     async def rotate(self) -> Rotated:
         """Seal all values under a new key, or continue an interrupted rotation.
 
-        Conflict: the key comes from the environment, and there is no new key in it. SecretError: a value does not open;
-        both keys stay. ConfigError, StoreError: both keys stay.
+        Conflict: the key comes from the environment, and there is no new key in it, or other nodes do not have the new
+        key. SecretError: a value does not open; both keys stay. ConfigError, StoreError: both keys stay.
         """
         async with self._one:
             await self._begin()
@@ -102,6 +117,13 @@ class Rotation:
     async def _begin(self) -> None:
         """Add a new key if there is only one. The new key is in the key file before any value is sealed under it."""
         versions = self._vault.versions
+        new = versions[-1] if len(versions) > 1 else versions[-1] + 1
+        if others := await self._without(new):
+            raise Conflict(
+                f"other nodes ({', '.join(others)}) do not have version {new} of the master key: write {new}:NEW in "
+                "front of the present key on every node, in master.key or SALLYPORT_MASTER_KEY (openssl rand -hex 32 "
+                "makes NEW), restart all nodes, and rotate again"
+            )
         if len(versions) > 1:
             return
         if self._vault.file is None:

@@ -20,7 +20,7 @@ from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import QuickReader, Readers, SqliteTx, open_connection
 from sallyport.store.directory import Reserve
 from sallyport.store.foreign import ForeignChange
-from sallyport.store.migrations import migrate
+from sallyport.store.migrations import ALL, migrate
 from sallyport.store.model import Tx, Work
 from sallyport.store.turns import Turns
 from sallyport.store.writer import Writer
@@ -32,6 +32,8 @@ SEARCHERS = 2  # for reads of many rows: separate connections, so that logins ne
 READ_S = 30.0
 SEARCH_S = 10.0
 WRITE_S = 0.2  # CPU time of a token's work: logins wait for its transaction
+
+NO_DUMP = "the database is SQLite, which pg_dump and pg_restore do not read: take a backup that ends in .db"
 
 log = structlog.get_logger()
 
@@ -65,6 +67,10 @@ class SqliteStore:
     def path(self) -> Path:
         """The database file."""
         return self._path
+
+    @property
+    def schema(self) -> str:
+        return ALL._migrations[-1].name
 
     @property
     def is_shared(self) -> bool:
@@ -130,6 +136,12 @@ class SqliteStore:
             connection.execute("update config_version set version = version + 1")
 
         await self.exclusive(replace, replaces=True)
+
+    def write_dump(self, path: Path) -> None:
+        raise StoreError(f"{path}: {NO_DUMP}")
+
+    async def replace_by_dump(self, path: Path, then: Work[None]) -> None:
+        raise StoreError(f"{path}: {NO_DUMP}")
 
     def acknowledge(self) -> None:
         """See Writer.acknowledge."""

@@ -130,6 +130,13 @@ class SqliteFile:
         self._connection.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (table.name, number))
 
 
+def tables() -> list[Table]:
+    """Return the tables that a backup has, those that others refer to first."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, Path("the schema"))
+        return SqliteFile(connection).tables()
+
+
 def write_file(path: Path, source: Source) -> None:
     """Create a SQLite database with all rows of a source. Raises StoreError."""
     with closing(open_connection(path)) as connection:

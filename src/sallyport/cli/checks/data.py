@@ -88,9 +88,10 @@ def is_current(examination: Examination) -> bool:
     StoreError: the file is no database.
     """
     if examination.settings.database_url:
-        from sallyport.store.postgres.schema import exists
+        from sallyport.store.postgres.migration import inspect
 
-        return exists(examination.settings.database_url)
+        found = inspect(examination.settings.database_url)
+        return found.has_store and not found.pending
     path = examination.settings.database_path
     return path.exists() and schema_of(path).current
 
@@ -140,11 +141,16 @@ def _schema_finding(path: Path, schema: Schema) -> Finding:
 def _server(url: str) -> Finding:
     """Examine a PostgreSQL database. ConfigError: the extra `postgres` is missing. Raises StoreError."""
     check_extra()
-    from sallyport.store.postgres.schema import inspect
+    from sallyport.store.postgres.migration import inspect
 
     found = inspect(url)
     if not found.has_store:
         return ok(f"{found.name} is empty: the tables are made at the first start")
+    if found.pending:
+        steps = ", ".join(found.pending)
+        return warning(f"{found.name} has an older schema: the next start, or sallyport db migrate, applies {steps}")
+    if found.newer:
+        return warning(f"{found.name} has the schema of a newer version: finish the upgrade of this node")
     if not found.has_trigrams:
         return warning(
             f"{found.name} searches without an index: create the extension pg_trgm before the first start, or move the "
@@ -156,7 +162,7 @@ def _server(url: str) -> Finding:
 def _rows(examination: Examination, sql: str) -> list[tuple[Any, ...]]:
     """Return rows of the database, whose schema is current."""
     if examination.settings.database_url:
-        from sallyport.store.postgres.schema import rows
+        from sallyport.store.postgres.migration import rows
 
         return rows(examination.settings.database_url, sql)
     with closing(_open(examination.settings.database_path)) as connection:

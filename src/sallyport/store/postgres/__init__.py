@@ -4,13 +4,13 @@ connection   opening a connection, and the conversion between Python's and Postg
 transaction  the `Tx` of this engine: named parameters, and inserts of many rows by arrays
 engine       the store: a pool of readers, and two lanes of writes
 lane         one connection that writes, with its thread: group commit, and the look-up of a commit without an answer
+migration    the history of the schema, and two versions beside each other
+dump         backups by pg_dump
 schema       the tables of `store.schema` in the SQL of this engine, its functions and its triggers
 
 Writes have two lanes. The journal's lane commits logins. The other lane has all other writes, and takes an advisory
 lock in each transaction: at most one node changes the configuration at a time, so that work that reads before it writes
 is as safe as with SQLite's one writer.
-
-One process uses a database at a time: the journal's lane holds an advisory lock.
 
 A COMMIT whose answer is lost may have succeeded. Each transaction of a lane stores its number in the lane's row of
 `lanes`; after a reconnect, the row tells whether the transaction was kept.

@@ -16,10 +16,12 @@ from sallyport.metrics import StoreMetrics
 from sallyport.store.foreign import ForeignChange
 from sallyport.store.model import Tx, Work
 from sallyport.store.postgres.connection import Connection, Cursor, as_ours, connect
+from sallyport.store.postgres.dump import load_dump, write_dump
 from sallyport.store.postgres.lane import Lane, Restores
 from sallyport.store.postgres.listener import Listener
+from sallyport.store.postgres.migration import STEPS, Steps, check_current, has_store, migrate
 from sallyport.store.postgres.rows import PostgresRows
-from sallyport.store.postgres.schema import has_store, migrate, set_limits
+from sallyport.store.postgres.schema import set_limits
 from sallyport.store.postgres.transaction import Inserts, PostgresTx
 from sallyport.store.transfer import SqliteFile, transfer, write_file
 from sallyport.store.turns import Turns
@@ -47,18 +49,25 @@ class PostgresStore:
     StoreError: the server cannot be reached.
 
     url: `postgresql://...`. limits: the rows that a tenant may have (`base/limits.py`). name: the name of this process
-    among those that use the database.
+    among those that use the database. steps: the history of the schema.
     """
 
     def __init__(
-        self, url: str, metrics: StoreMetrics, limits: Mapping[str, int] = DEFAULTS, *, name: str = "node"
+        self,
+        url: str,
+        metrics: StoreMetrics,
+        limits: Mapping[str, int] = DEFAULTS,
+        *,
+        name: str = "node",
+        steps: Steps = STEPS,
     ) -> None:
         with connect(url) as connection:
-            migrate(connection)
+            migrate(connection, steps)
             set_limits(connection, limits)
             restores = int(str(connection.execute("select number from restores").fetchall()[0][0]))
         self._inserts = Inserts()
         self._url = url
+        self._steps = steps
         self._restores = Restores(restores, restores)
         self._journal, self._others, self._pulse = self._lanes = tuple(
             Lane(url, f"{name}/{lane}", self._inserts, metrics, self._restores, alone=lane == "others")
@@ -77,6 +86,10 @@ class PostgresStore:
     def ready(self) -> bool:
         """Return whether the last writes were kept."""
         return self._journal.ready and self._others.ready
+
+    @property
+    def schema(self) -> str:
+        return self._steps[-1].name
 
     @property
     def is_shared(self) -> bool:
@@ -142,12 +155,37 @@ class PostgresStore:
         try:
             with connect(self._url) as connection:
                 connection.execute("begin transaction isolation level repeatable read read only")
+                check_current(connection, self._steps)
                 write_file(path, PostgresRows(connection))
         except psycopg.Error as error:
             raise as_ours(error) from error
 
     async def replace(self, path: Path) -> None:
-        await self._others.exclusive(partial(_replace, path))
+        await self._others.exclusive(self._replacement(lambda connection: _fill(connection, path)))
+
+    def write_dump(self, path: Path) -> None:
+        with connect(self._url) as connection:
+            check_current(connection, self._steps)
+        write_dump(self._url, path)
+
+    async def replace_by_dump(self, path: Path, then: Work[None]) -> None:
+        def fill(connection: Connection) -> None:
+            load_dump(connection, path, [step.name for step in self._steps])
+            then(PostgresTx(connection.cursor(), self._inserts))
+
+        await self._others.exclusive(self._replacement(fill))
+
+    def _replacement(self, fill: Callable[[Connection], object]) -> Callable[[Connection], None]:
+        """Return work that replaces all rows, in the connection's transaction. fill: reads the new ones."""
+
+        def replace(connection: Connection) -> None:
+            check_current(connection, self._steps)
+            connection.execute("update restores set number = number + 1")
+            version = connection.execute("select version from config_version").fetchone()
+            fill(connection)
+            connection.execute("update config_version set version = greatest(version, $1) + 1", version)
+
+        return replace
 
     def acknowledge(self) -> None:
         self._restores.accepted = self._restores.seen
@@ -174,14 +212,6 @@ def load(url: str, path: Path) -> int:
             return _fill(connection, path)
     except psycopg.Error as error:
         raise as_ours(error) from error
-
-
-def _replace(path: Path, connection: Connection) -> None:
-    """Replace all rows, in the connection's transaction."""
-    connection.execute("update restores set number = number + 1")
-    version = connection.execute("select version from config_version").fetchone()
-    _fill(connection, path)
-    connection.execute("update config_version set version = greatest(version, $1) + 1", version)
 
 
 def _fill(connection: Connection, path: Path) -> int:

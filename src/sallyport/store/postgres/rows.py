@@ -57,6 +57,8 @@ class PostgresRows:
                 copy.write_row(row)
 
     def set_last_number(self, table: Table, number: int) -> None:
+        """Raise the number of the last key. It is not lowered: that would stay if the transaction is undone."""
+        number = max(number, self.last_number(table))
         sequence = self._sequence(table)
         self._connection.execute(
             b"select setval($1::text::regclass, $2, $3 = 1)", [sequence, max(number, 1), number > 0]

@@ -1,0 +1,30 @@
+"""`sallyport node`: the processes that use one database."""
+
+import click
+
+from sallyport.base.command import CommandLine, Form
+from sallyport.base.options import Group
+
+COLUMNS = ("name", "id", "state", "version", "address", "started", "leads")
+
+
+@click.group(cls=Group)
+def node() -> None:
+    """Nodes: the services that use the same PostgreSQL database."""
+
+
+@node.command("list")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.pass_obj
+def list_(line: CommandLine, *, form: Form | None) -> None:
+    """List the nodes. One of them leads: it does the periodic work for all."""
+    line.print_rows(line.rows("node.list"), COLUMNS, form)
+
+
+@node.command()
+@click.argument("name")
+@click.pass_obj
+def forget(line: CommandLine, *, name: str) -> None:
+    """Remove a silent node from the list. A node that starts again is listed again."""
+    line.call("node.forget", name=name)
+    line.note(f"the node {name} is forgotten")
