@@ -79,7 +79,7 @@ async def test_every_operation_has_a_gate_roles_and_a_body(areas: Areas) -> None
 
 
 def test_every_operation_is_served_and_tested(world: World) -> None:
-    """The service answers at the path of each listed operation. Each path also occurs in another file of this folder.
+    """The service answers at the path of each listed operation. Each path also occurs in another file of the folder.
     """
     described = world.http.get("/openapi.json").json()["paths"]
     answering = [(method.upper(), path) for path, methods in described.items() for method in methods]
