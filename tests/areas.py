@@ -211,7 +211,7 @@ class Areas(App):
         self.credentials: Credentials | None = None
         overrides = Overrides(
             clock=clock,
-            cluster=cluster or Alone("node", "1.0", lambda: "", clock),
+            cluster=cluster or Alone("node", "1.0", lambda: "http://node", clock),
             http=HttpFactory(egress=ANYWHERE, verify=trust(), look_up=look_up),
             timers=TIMERS,
             providers=self.kinds,

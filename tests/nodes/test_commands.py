@@ -13,8 +13,8 @@ from sallyport.nodes.commands import commands
 from sallyport.nodes.node import DEAD_US, LEASE_US
 from sallyport.store.postgres.engine import PostgresStore
 from tests.areas import Areas
-from tests.nodes.conftest import node
-from tests.nodes.test_service import beat, silent
+from tests.nodes.conftest import Pair, node
+from tests.nodes.test_service import silent
 from tests.peers.postgres import needs_postgres
 
 
@@ -51,10 +51,9 @@ def row(name: str, *, alive: bool = True, version: str = "1.0", leads: bool = Fa
 
 
 @needs_postgres
-async def test_nodes_are_listed(pair: tuple[Areas, Areas]) -> None:
+async def test_nodes_are_listed(pair: Pair) -> None:
     """Every node sees all, with their states; one of them leads."""
-    one, two = pair
-    await beat(one.cluster)  # type: ignore[arg-type]
+    one, two = pair.one, pair.two
     await silent(two.store, "two", DEAD_US + 7_000_000)  # type: ignore[arg-type]
     found = await run(two, "node.list")
     assert isinstance(found, list)
@@ -65,9 +64,9 @@ async def test_nodes_are_listed(pair: tuple[Areas, Areas]) -> None:
 
 
 @needs_postgres
-async def test_only_a_silent_node_is_forgotten(pair: tuple[Areas, Areas]) -> None:
+async def test_only_a_silent_node_is_forgotten(pair: Pair) -> None:
     """A live node and an unknown name are refused, each with the next step."""
-    one, _ = pair
+    one = pair.one
     with pytest.raises(Conflict, match="the node two is alive: stop it first"):
         await run(one, "node.forget", name="two")
     with pytest.raises(NotFound, match=r'node "twoo" not found.*two.*sallyport node list'):
@@ -110,11 +109,10 @@ def test_the_doctor_names_silent_nodes_other_versions_and_a_free_lease() -> None
 
 
 @needs_postgres
-async def test_metrics_of_nodes(pair: tuple[Areas, Areas]) -> None:
+async def test_metrics_of_nodes(pair: Pair) -> None:
     """Every node exports how many are alive and silent, whether a node has the lease, and whether it leads itself."""
-    one, two = pair
-    await beat(one.cluster)  # type: ignore[arg-type]
-    for each in pair:
+    one, two = pair.one, pair.two
+    for each in (one, two):
         await each.nodes.look()
         assert each.sample("sallyport_nodes", state="alive") == 2
         assert each.sample("sallyport_nodes", state="silent") == 0

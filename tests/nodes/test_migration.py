@@ -185,7 +185,8 @@ async def _next_release(url: str, directory: Path) -> None:
     """Run a node of the next release, which adds a user."""
     async with opened(url, "new", NEXT) as store:
         keep_files_in(store, directory)
-        areas = Areas(store, SetClock(), key=bytes.fromhex(MASTER_KEY), node_name="new")
+        key = bytes.fromhex(MASTER_KEY)
+        areas = Areas(store, SetClock(), key=key, cluster=node(store, "new", key=key))
         await areas.cluster.join()
         await areas.configuration.reload()
         (domain,) = areas.domains.table.by_id
