@@ -52,7 +52,7 @@ class Pipeline:
     """Decides logins.
 
     domains: the current table. credentials: the current server certificate for EAP. certificate_tenant: the tenant that
-    a client certificate was issued for, by its SHA-256 in hex.
+    a client certificate was issued for, by its SHA-256 in hex. node: the number of this node.
     """
 
     domains: Snapshot[DomainTable]
@@ -66,6 +66,7 @@ class Pipeline:
     second: SecondFactor
     credentials: Callable[[], Credentials | None]
     certificate_tenant: Callable[[str], int | None]
+    node: Callable[[], int]
     rounds: Rounds = field(init=False)
 
     def __post_init__(self) -> None:
