@@ -24,7 +24,6 @@ from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON
 from sallyport.certs import commands as cert_commands
-from sallyport.certs.directory import Directory as CertificateDirectory
 from sallyport.directory import commands as directory_commands
 from sallyport.domains import commands as domain_commands
 from sallyport.domains.bodies import AddDomain
@@ -148,7 +147,7 @@ def commands(app: App) -> Commands:
         [
             token_commands.commands(app.tenancy, now_us),
             cert_commands.commands(
-                CertificateDirectory(app.settings.data_dir.absolute()),
+                app.certificate_files,
                 app.issued,
                 app.tenancy,
                 app.note,

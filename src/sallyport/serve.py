@@ -80,6 +80,7 @@ async def serve(
             async with trio.open_nursery() as background:
                 background.start_soon(app.cluster.run)
                 background.start_soon(app.follower.run)
+                background.start_soon(app.certificate_files.run)
                 await background.start(app.notices.run)
                 for task in (app.devices.run, app.clients.run, app.configuration.watch, app.journal.purge):
                     background.start_soon(task)

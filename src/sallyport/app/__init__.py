@@ -22,6 +22,7 @@ from sallyport.base.errors import ConfigError, SecretError
 from sallyport.base.setting_values import Address
 from sallyport.base.wire import JSON
 from sallyport.certs.credentials import Certificates, Credentials
+from sallyport.certs.directory import Directory
 from sallyport.did.area import DidArea
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import checks, readers
@@ -78,6 +79,7 @@ from sallyport.metrics import (
 )
 from sallyport.mfa.circuit import Attached
 from sallyport.mfa.host import ConfiguredProvider
+from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles, check_key
 from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, Notices, SharedNotices
 from sallyport.nodes.service import Alone, Cluster, Nodes
@@ -91,7 +93,7 @@ from sallyport.radius.retransmission import RFC_5080, Timers
 from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import Copies
 from sallyport.store.directory import installation_id
-from sallyport.store.foreign import CONFIGURATION, KEYS, PRINCIPALS, TOKENS, USERS
+from sallyport.store.foreign import CERTIFICATES, CONFIGURATION, KEYS, PRINCIPALS, TOKENS, USERS
 from sallyport.store.model import Engine, Tx
 from sallyport.store.rotation import Rotation
 from sallyport.store.snapshot import Configuration
@@ -209,6 +211,8 @@ class App:
         self.certificates = Certificates(
             settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
         )
+        kept = SharedFiles if store.is_shared else OwnFiles
+        self.certificate_files: CertificateFiles = kept(store, vault, Directory(settings.data_dir.absolute()))
         self.audit_retention = AuditRetention(store, days=settings.audit_days, clock=clock)
         self.senders = Senders()
         self._wire_logins()
@@ -230,6 +234,7 @@ class App:
                 TOKENS: lambda _domain_id: self.tenancy.forget(),
                 KEYS: lambda _domain_id: self.keys.forget(),
                 PRINCIPALS: self.directory.principals.changed_elsewhere,
+                CERTIFICATES: lambda _domain_id: self.certificate_files.changed(),
             },
             self._restored,
         )
@@ -389,6 +394,7 @@ class App:
         await self.agents.prepare()
         await self.logins.lockouts.load()
         await self.directory.restored()
+        await self.certificate_files.load()
 
     def domain_ids(self, tenant_id: int) -> set[int]:
         """Return the ids of a tenant's domains."""
@@ -424,6 +430,7 @@ class App:
         self.did.dids.check_key(tx)
         self.directory.directories.check_key(tx)
         self.agents.check_key(tx)
+        check_key(tx, self.vault)
 
     def apply(self, settings: Settings) -> None:
         """Apply the settings that may change while the service runs: the log level, and whether the log has names of
@@ -448,3 +455,4 @@ class App:
         await self.directory.principals.load()
         await self.logins.lockouts.load()
         await self.agents.prepare()
+        await self.certificate_files.load()

@@ -46,7 +46,7 @@ LABEL: Final = "radsec"
 BACKLOG = 256
 CHUNK = 8192
 AT_ONCE = 64  # packets of one connection before the next connection has its turn
-WATCH_S = 2.0
+WATCH_S = 0.5
 
 log = structlog.get_logger()
 

@@ -4,6 +4,7 @@ node       a node as the others see it
 repo       the SQL of the tables `nodes`, `leases` and `master_keys`, which only PostgreSQL has
 service    `Nodes`: joins, sends heartbeats, holds the lease of the periodic work; `Alone` for the embedded database
 follower   adopts the changes of other nodes
+certificates  the certificates of `sallyport cert` on every node
 notices    what each node counts in memory, and must count over all nodes
 
 A node sends a heartbeat each second. A node without one for DEAD_US is dead: its name is free, and other nodes take
