@@ -1,6 +1,6 @@
 """Stores of several nodes in one process, over one database."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
@@ -95,6 +95,7 @@ def node(
     installation: str = "",
     key: bytes = KEY,
     monotonic: Callable[[], float] | None = None,
+    names: Sequence[str] = (),
 ) -> Nodes:
     """Return a node that has not joined."""
     return Nodes(
@@ -104,5 +105,6 @@ def node(
         "1.0",
         lambda: {1: Secret(key)},
         lambda: f"http://{name}",
+        names=names,
         monotonic=monotonic or Monotonic(),
     )

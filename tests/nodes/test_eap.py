@@ -41,8 +41,8 @@ async def nodes(pair: tuple[Areas, Areas], tmp_path: Path) -> AsyncIterator[tupl
 
 
 async def test_a_conversation_of_another_node(nodes: tuple[Nas, Nas]) -> None:
-    """A State of one node gets Access-Reject with EAP-Failure at another. The conversation goes on at its node, and the
-    client can begin anew at the other."""
+    """A State of one node gets Access-Reject with EAP-Failure at another. The conversation continues at its node, and
+    the client can begin anew at the other."""
     one, two = nodes
     supplicant = Supplicant(ANN, peap(b"hello"))
     datagram = one.request(encode(Packet(RESPONSE, 0, IDENTITY, ANN)), ANN)

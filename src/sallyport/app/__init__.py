@@ -56,6 +56,7 @@ from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.inventory.sessions.service import Sessions
 from sallyport.listen.senders import Senders
+from sallyport.listen.siblings import Siblings
 from sallyport.login.first.fields import Fields as FirstFactorFields
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
@@ -144,6 +145,7 @@ class App:
         self.settings = settings
         self.vault = vault
         self.http_address: Address | None = None  # address of the HTTP listener, once it is bound
+        self.siblings = Siblings({})
         self.tls: Tls | None = None
         if settings.tls_certificate and settings.tls_key:
             self.tls = Tls(settings.tls_certificate, settings.tls_key)
@@ -252,6 +254,7 @@ class App:
             self.version,
             lambda: self.vault.keys,
             lambda: self.settings.link_base(self.http_address),
+            names=self.settings.nodes,
         )
 
     def _guesses(self, kind: str, *, burst: int) -> Guesses:

@@ -14,7 +14,7 @@ from sallyport.directory.schedules import Schedules
 from sallyport.directory.service import Directories
 from sallyport.directory.trial import Trials
 from sallyport.metrics import DirectoryMetrics
-from sallyport.store.model import Store
+from sallyport.store.model import Engine
 from sallyport.store.vault import Vault
 
 
@@ -23,7 +23,7 @@ class DirectoryArea:
 
     def __init__(
         self,
-        store: Store,
+        store: Engine,
         vault: Vault,
         data_dir: Path,
         revocations: Revocations,

@@ -47,7 +47,7 @@ from sallyport.directory.mapping import FieldMapping
 from sallyport.directory.principals import Invalidations
 from sallyport.metrics import DirectoryMetrics
 from sallyport.store import audit
-from sallyport.store.model import Store, Tx
+from sallyport.store.model import Engine, Tx
 from sallyport.store.vault import Vault
 
 MOST_WAITING: Final = 20
@@ -60,6 +60,8 @@ FEW_REMOVALS: Final = 20
 one."""
 LOOK_S: Final = 5.0
 AGAIN_S: Final = 5.0
+UNFINISHED_S: Final = 3600.0
+"""Age up to which a file without a row may be an upload to another worker."""
 
 log = structlog.get_logger()
 
@@ -70,7 +72,7 @@ class Jobs:
 
     def __init__(
         self,
-        store: Store,
+        store: Engine,
         vault: Vault,
         files: ImportFiles,
         revocations: Revocations,
@@ -161,7 +163,8 @@ class Jobs:
                 self._metrics.succeeded(domain_id, at / SECOND)
         with suppress(OSError):
             kept = await self._store.read(repo.files)
-            await trio.to_thread.run_sync(self._files.keep_only, kept)
+            spare_s = UNFINISHED_S if self._store.is_shared else 0
+            await trio.to_thread.run_sync(self._files.keep_only, kept, spare_s)
         async with trio.open_nursery() as nursery:
             while True:
                 self._wake = trio.Event()
