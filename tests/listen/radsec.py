@@ -4,15 +4,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from socket import SOCK_STREAM
 
 import trio
 
+from sallyport.base.listening import bound
 from sallyport.base.setting_values import Address
 from sallyport.certs.credentials import Certificates
 from sallyport.certs.directory import Directory
 from sallyport.listen.counts import Kind
 from sallyport.listen.exchange import Exchange
-from sallyport.listen.radsec import LABEL, Limits, RadSec, bind, decode_proven
+from sallyport.listen.radsec import LABEL, Limits, RadSec, decode_proven
 from tests.listen.conftest import WINDOW_S, Wire
 from tests.radsec_client import RadSecClient, client_context, connected
 
@@ -98,7 +100,7 @@ async def running(wire: Wire, data_dir: Path, *, limits: Limits | None = None) -
         )
         for number, kind in enumerate(Kind, 2)
     ]
-    with closing(bind(Address("127.0.0.1", 0))) as sock:
+    with closing(bound(Address("127.0.0.1", 0), SOCK_STREAM)) as sock:
         port = sock.getsockname()[1]
         async with trio.open_nursery() as nursery:
             await nursery.start(radsec.run, [sock], auth, acct)

@@ -18,7 +18,9 @@ def of_node(app: App) -> Tasks:
     """Return the tasks that each node runs: they keep its memory."""
     return (
         app.cluster.run,
+        app.nodes.run,
         app.follower.run,
+        app.certificate_files.run,
         app.devices.run,
         app.clients.run,
         app.configuration.watch,

@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 class Notices(Protocol):
-    """The notices of this node to the others, and of the others to this node. is_shared: whether there may be others."""
+    """The notices of this node to the others, and of the others to this node. is_shared: whether others may exist."""
 
     is_shared: bool
 
