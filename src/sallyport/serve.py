@@ -82,6 +82,8 @@ async def serve(
                 background.start_soon(app.follower.run)
                 for task in (app.devices.run, app.clients.run, app.configuration.watch, app.journal.purge):
                     background.start_soon(task)
+                if app.spool is not None:
+                    await background.start(app.spool.run)
                 background.start_soon(app.retention.run)
                 await background.start(app.outlets.run)
                 background.start_soon(app.sessions.run)

@@ -60,6 +60,7 @@ from sallyport.login.journal import Journal
 from sallyport.login.login import Login
 from sallyport.login.second import session as sessions
 from sallyport.login.second.service import device_patience
+from sallyport.login.spool import Spool
 from sallyport.metrics import (
     AgentMetrics,
     CredentialMetrics,
@@ -74,6 +75,7 @@ from sallyport.metrics import (
     ProcessMetrics,
     RadiusMetrics,
     SessionMetrics,
+    SpoolMetrics,
 )
 from sallyport.mfa.circuit import Attached
 from sallyport.mfa.host import ConfiguredProvider
@@ -309,12 +311,27 @@ class App:
             store, self.configuration, self.domains, self.rules, self.logins.enrolled, self._find_client, self.clock
         )
         self.enforcement = Enforcement(self.domains, self.preview, self.logins.providers)
+        self.spool = self._spool()
         self.journal = Journal(
             store,
             self.devices.count_written,
             self.sessions.count_records,
             keep_answers_s=2.0 * settings.duplicate_window_s,
             clock=self.clock,
+            spool=self.spool,
+        )
+
+    def _spool(self) -> Spool | None:
+        """Return the spool of accounting records. The embedded database needs none: its disk would be the same."""
+        if not self.store.is_shared:
+            return None
+        return Spool(
+            self.store,
+            self.settings.data_dir / "accounting.spool",
+            self.settings.accounting_spool_mib << 20,
+            SpoolMetrics(self.registry),
+            self.devices.count_written,
+            self.sessions.count_records,
         )
 
     async def note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:

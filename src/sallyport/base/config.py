@@ -190,6 +190,13 @@ class Settings(BaseModel):
         pattern=r"^[A-Za-z0-9._-]*$",
         description="name of this node among those of the PostgreSQL database; empty: the host's name",
     )
+    accounting_spool_mib: int = Field(
+        64,
+        ge=0,
+        le=65536,
+        description="most MiB of accounting records that wait in `data_dir` while the PostgreSQL database is away; "
+        "0: none, and they get no response",
+    )
     disk_reserve_mib: int = Field(32, ge=0, description="MiB kept in reserve beside the database")
     disk_warning_mib: int = Field(
         1024,

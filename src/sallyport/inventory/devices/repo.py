@@ -6,6 +6,7 @@ device is its NAS-Identifier, else its product, so a search for a name compares 
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sallyport.base.text import fold
 from sallyport.inventory.devices.device import (
@@ -22,7 +23,7 @@ from sallyport.inventory.devices.device import (
 from sallyport.store import counters
 from sallyport.store.model import LISTED, Tx, Value, listed, without_case
 from sallyport.store.schema.limits import exceeds
-from sallyport.store.search import SearchIndex, Stretch, whole_page
+from sallyport.store.search import Entry, SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import delete_slice
 
@@ -54,37 +55,72 @@ def _identity(device: Device | DeviceRow) -> dict[str, Value]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """The row of a device that was inserted."""
+
+    id: int
+    registrations: int
+
+
 def register(tx: Tx, device: Device) -> bool:
-    """Insert the row of a device, and return whether it was inserted.
+    """Insert the row of a device, and return whether it was inserted; see `register_all`."""
+    return bool(register_all(tx, [device]))
+
+
+def register_all(tx: Tx, devices: Sequence[Device]) -> list[tuple[Device, int]]:
+    """Insert the rows of devices. Return the inserted ones with the number of their registrations.
 
     Set `device.id`, also if the row exists already; None if the tenant has reached its limit. A device that was deleted
-    gets a new row, with `registrations` increased by one.
+    gets a new row, with `registrations` increased by one. The order is that of the identities: two nodes that register
+    the same devices wait for each other in the same order.
     """
-    device_id = tx.value(
-        int,
+    inserted: list[tuple[Device, int]] = []
+    for device in sorted(devices, key=_order):
+        row = _insert(tx, device)
+        if row is not None:
+            device.id = row.id
+            inserted.append((device, row.registrations))
+    entries, parts = [], dict[int, list[int]]()
+    for device, _ in inserted:
+        assert device.id is not None  # noqa: S101
+        texts = _texts(device, fold(device.nas_identifier), fold(device.device_type))
+        entries.append(Entry(device.domain_id, device.id, texts))
+        parts.setdefault(device.domain_id, []).append(device.id)
+    _SEARCH.add_all(tx, entries)
+    for domain_id, ids in parts.items():
+        counters.add_rows(tx, domain_id, COUNTER, ids, 1)
+    _remember(tx, [(each, each.id or 0, "registered", each.first_seen, "") for each, _ in inserted])
+    return inserted
+
+
+def _order(device: Device) -> tuple[int, int, str, str, str]:
+    """Return the key of the order in which all nodes lock rows: the tenant's counters, then the device's row."""
+    return device.tenant_id, device.domain_id, device.ip_address, device.client_ip, device.nas_identifier
+
+
+def _insert(tx: Tx, device: Device) -> Inserted | None:
+    """Insert the row of a device. None: the row exists, and `device.id` is set, or the tenant has reached its limit."""
+    row = tx.one(
+        Inserted,
         "insert into devices (domain_id, ip_address, client_ip, nas_identifier, nas_identifier_key, device_name, "
         "device_type, device_type_key, device_type_certainty, nas_device_type, evidence, nas_port_type, "
         "nas_port_type_key, first_seen, last_seen, request_count, registrations) select :d, :ip, :client, :nas, "
         ":nas_key, :name, :type, :type_key, :certainty, :nas_type, :evidence, :medium, :medium_key, :first, :last, 0, "
         f"1 + (select count(*) from device_history where {_IDENTITY} and event = 'deleted') where not {_TOO_MANY} "
-        "on conflict (domain_id, ip_address, client_ip, nas_identifier) do nothing returning id",
+        "on conflict (domain_id, ip_address, client_ip, nas_identifier) do nothing returning id, registrations",
         **_identity(device),
         **_description(device),
         nas_key=fold(device.nas_identifier),
         first=device.first_seen,
         last=device.last_seen,
     )
-    if device_id is None:
-        row = tx.one(DeviceRow, f"{_SELECT} where {_IDENTITY}", **_identity(device))
+    if row is None:
+        known = tx.one(DeviceRow, f"{_SELECT} where {_IDENTITY}", **_identity(device))
         device.id = None
-        if row is not None:
-            _recall(device, row)
-        return False
-    device.id = device_id
-    _SEARCH.add(tx, device.domain_id, device_id, _texts(device, fold(device.nas_identifier), fold(device.device_type)))
-    counters.add_row(tx, device.domain_id, COUNTER, device_id, 1)
-    _remember(tx, device, device_id, "registered", device.first_seen, "")
-    return True
+        if known is not None:
+            _recall(device, known)
+    return row
 
 
 def _recall(device: Device, row: DeviceRow) -> None:
@@ -103,11 +139,6 @@ def _recall(device: Device, row: DeviceRow) -> None:
         device.device_type, device.certainty = row.device_type, row.device_type_certainty
         device.nas_device_type, device.evidence = row.nas_device_type, row.evidence
         device.device_name = row.device_name
-
-
-def registrations(tx: Tx, device_id: int) -> int:
-    """Return the number of times that a device has registered."""
-    return tx.value(int, "select registrations from devices where id = :id", id=device_id) or 0
 
 
 def flush(tx: Tx, device: Device, requests: int) -> bool:
@@ -221,21 +252,24 @@ def has_too_many_stations(tx: Tx, domain_id: int) -> bool:
     return tx.value(int, f"select {exceeds('stations', ':d')}", d=domain_id) == 1
 
 
-def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> None:
+def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> list[Station]:
     """Write many stations as `note_station` does, in two statements: the thread waits for the interpreter at each.
+    Return the stations that got no row because of the tenant's limit.
 
-    For a tenant near its limit, each station takes a statement of its own.
+    For a tenant near its limit, each station takes a statement of its own. All nodes write in the same order.
     """
+    refused: list[Station] = []
     ids = {f"id{number}": each for number, each in enumerate({station.device.id for station, _ in counted})}
     marks = ", ".join(f":{name}" for name in ids)
     too_many = exceeds("stations", "devices.domain_id", ":new")
     found = tx.rows(f"select id, {too_many} from devices where id in ({marks})", new=len(counted), **ids)
     near_limit = {row[0]: bool(row[1]) for row in found}  # only devices that were not deleted meanwhile
     merged: dict[tuple[int, int | None, str], tuple[int, Station, int]] = {}
-    for station, requests in counted:
+    for station, requests in sorted(counted, key=_station_order):
         key = (station.device.domain_id, station.device.id, station.name)
         if near_limit.get(station.device.id):
-            note_station(tx, station, requests)
+            if not note_station(tx, station, requests) and has_too_many_stations(tx, station.device.domain_id):
+                refused.append(station)
         elif station.device.id in near_limit:  # two stations in memory may share a row
             first_seen, _, before = merged.get(key, (station.first_seen, station, 0))
             merged[key] = first_seen, station, before + requests
@@ -245,6 +279,12 @@ def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> None:
         [(*key, each.user, first, each.last_seen, requests) for key, (first, each, requests) in merged.items()],
         on_conflict=_SEEN_AGAIN,
     )
+    return refused
+
+
+def _station_order(counted: tuple[Station, int]) -> tuple[int, int, int, str]:
+    device = counted[0].device
+    return device.tenant_id, device.domain_id, device.id or 0, counted[0].name
 
 
 def delete_stations(tx: Tx, rows: Sequence[DeviceRow]) -> int:
@@ -259,7 +299,7 @@ def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
     _SEARCH.remove(tx, row.domain_id, [row.id])
     tx.execute("delete from devices where id = :id", id=row.id)
     counters.add_row(tx, row.domain_id, COUNTER, row.id, -1)
-    _remember(tx, row, row.id, "deleted", at, actor)
+    _remember(tx, [(row, row.id, "deleted", at, actor)])
 
 
 def by_ids(tx: Tx, domain_id: int, device_ids: list[int]) -> list[DeviceRow]:
@@ -317,16 +357,12 @@ def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:
     return *keys, fold(device.ip_address), fold(device.client_ip)
 
 
-def _remember(tx: Tx, device: Device | DeviceRow, device_id: int, event: str, at: int, actor: str) -> None:
-    tx.execute(
-        "insert into device_history (domain_id, ip_address, client_ip, nas_identifier, device_id, event, at, actor) "
-        "values (:d, :ip, :client, :nas, :id, :event, :at, :actor)",
-        **_identity(device),
-        id=device_id,
-        event=event,
-        at=at,
-        actor=actor,
-    )
+_HISTORY = ("domain_id", "ip_address", "client_ip", "nas_identifier", "device_id", "event", "at", "actor")
+
+
+def _remember(tx: Tx, entries: Sequence[tuple[Device | DeviceRow, int, str, int, str]]) -> None:
+    """Add entries to the history: device, its id, event, time and actor."""
+    tx.insert("device_history", _HISTORY, [(*_identity(entry[0]).values(), *entry[1:]) for entry in entries])
 
 
 _OF_DEVICE = "(select {0} from devices where devices.id = stations.device_id) as {0}"

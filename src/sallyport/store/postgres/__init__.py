@@ -1,17 +1,21 @@
 """PostgreSQL, the engine for several nodes: version 15 or later, through psycopg 3 in threads.
 
 connection   how a connection is opened, and how Python's values and SQL's correspond
+dialer       how a lost connection is opened again, without a rush of all nodes
 transaction  the `Tx` of this engine: named parameters, and inserts of many rows by arrays
 engine       the store: a pool of readers, and two lanes of writes
-lane         one connection that writes, with its thread: group commit, and the look-up of a commit without an answer
+lane         one connection that writes, with its thread: group commit
+link         the connection of a lane, and the look-up of a commit without an answer
+server       what the server must offer, and what a fail-over of it loses
 schema       the tables of `store.schema` in this engine's words, its functions and its triggers
 
-Writes have two lanes. The journal's lane commits logins. The other lane has all other writes, and takes an advisory
-lock in each transaction: at most one node changes the configuration at a time, so that work that reads before it writes
-is as safe as with SQLite's one writer.
-
-One process uses a database at a time: the journal's lane holds an advisory lock.
+Writes have three lanes. The journal's lane commits logins. The pulse has heartbeats and leases. The other lane has all
+other writes, and takes an advisory lock in each transaction: at most one node changes the configuration at a time, so
+that work that reads before it writes is as safe as with SQLite's one writer.
 
 A COMMIT whose answer is lost may have succeeded. Each transaction of a lane stores its number in the lane's row of
 `lanes`; after a reconnect, the row tells whether the transaction was kept.
+
+A server that hangs is given up after a few seconds (`engine.HUNG_S`): the journal tries its connection several times a
+second, so it notices. Before that, the store is not ready after `engine.LATE_S`.
 """

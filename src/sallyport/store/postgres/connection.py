@@ -10,7 +10,7 @@ from typing import Final
 import psycopg
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.types.numeric import Int8Dumper, IntLoader
-from psycopg.types.string import StrDumper
+from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from sallyport.base.errors import Contradiction, LimitReached, SallyportError, StoreError, StoreFull
 from sallyport.base.limits import DEFAULTS
@@ -19,7 +19,7 @@ Row = tuple[object, ...]
 Connection = psycopg.Connection[Row]
 Cursor = psycopg.Cursor[Row]
 
-CONNECT_S: Final = 5
+CONNECT_S: Final = 3
 OLDEST: Final = 150_000
 """PostgreSQL 15, as libpq counts versions."""
 PREPARED: Final = 300
@@ -35,12 +35,19 @@ _SETTINGS: Final = {
     "options": "-c statement_timeout=30s -c lock_timeout=20s -c idle_in_transaction_session_timeout=60s",
 }
 _DISK_FULL: Final = "53100"
-_INTEGRITY: Final = "23"  # the class of all violated constraints
+_AT_FAULT: Final = ("22", "23")  # the classes of impossible values and of violated constraints
 _RAISED: Final = "P0001"  # by a trigger of ours
 
 
 class _TextDumper(StrDumper):
     """Text without NUL, which PostgreSQL refuses."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
+class _BinaryTextDumper(StrBinaryDumper):
+    """The same for COPY."""
 
     def dump(self, obj: str) -> Buffer | None:
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
@@ -89,6 +96,7 @@ def connect(url: str) -> Connection:
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_dumper(bool, _TruthDumper)
     adapters.register_dumper(str, _TextDumper)
+    adapters.register_dumper(str, _BinaryTextDumper)
     adapters.register_loader("bool", _TruthLoader)
     adapters.register_loader("numeric", _NumberLoader)
     adapters.register_loader("int8", IntLoader)
@@ -101,7 +109,7 @@ def as_ours(error: Exception) -> SallyportError:
     if code == _RAISED:
         limit = text.removeprefix("limit: ")
         return LimitReached(limit) if limit in DEFAULTS else Contradiction(text)
-    if code.startswith(_INTEGRITY):
+    if code.startswith(_AT_FAULT) or isinstance(error, psycopg.DataError):
         return Contradiction(text)
     return StoreFull(text) if code == _DISK_FULL else StoreError(text)
 

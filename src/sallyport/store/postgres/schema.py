@@ -57,9 +57,10 @@ _NODES: Final = (
     started_at bigint not null, seen_at bigint not null)""",
     "create table leases (name text primary key, node_id bigint not null, fence bigint not null, "
     "until bigint not null)",
+    "create table spool_places (name text primary key, sequence bigint not null)",
     "create table master_keys (version bigint primary key, mark text not null)",
 )
-"""Tables that only this engine has; `nodes` explains them."""
+"""Tables that only this engine has; `nodes` explains them, and `login.spool` the places."""
 
 
 class PostgresDialect:
