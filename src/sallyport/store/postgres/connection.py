@@ -24,6 +24,9 @@ OLDEST: Final = 150_000
 """PostgreSQL 15, as libpq counts versions."""
 PREPARED: Final = 300
 """Prepared statements of a connection; the least recently used one is dropped."""
+POOLER: Final = (
+    "connect to PostgreSQL itself, or set pool_mode = session and ignore_startup_parameters = options in PgBouncer"
+)
 _SETTINGS: Final = {
     "application_name": "sallyport",
     "connect_timeout": str(CONNECT_S),
@@ -90,6 +93,8 @@ def connect(url: str) -> Connection:
             cursor_factory=psycopg.RawCursor,
         )
     except psycopg.Error as error:
+        if "unsupported startup parameter" in str(error):
+            raise StoreError(f"{_first_line(error)}: {POOLER}") from error
         raise as_ours(error) from error
     connection.prepared_max = PREPARED
     adapters = connection.adapters

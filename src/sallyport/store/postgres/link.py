@@ -40,13 +40,12 @@ class Link:
     def connected(self) -> Connection:
         """Return the connection; open it if there is none. Raises StoreError, psycopg.Error."""
         if self._connection is None or self._connection.closed:
-            connection = self._dialer.connect()
+            connection = self._connection = self._dialer.connect()
             try:
                 self._prepare(connection)
             except BaseException:
                 connection.close()
                 raise
-            self._connection = connection
         return self._connection
 
     def _prepare(self, connection: Connection) -> None:

@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import psycopg
 
 from sallyport.base.errors import StoreError
-from sallyport.store.postgres.connection import Connection, as_ours, connect
-
-MODE: Final = "set pool_mode = session for this database, or connect to PostgreSQL itself"
+from sallyport.store.postgres.connection import POOLER, Connection, as_ours, connect
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,7 @@ def check(url: str, connections: int) -> None:
             if _is_pooled_by_transaction(connection, url):
                 raise StoreError(
                     "the database is behind a pooler in transaction mode, such as PgBouncer, where announcements and "
-                    f"locks do not work: {MODE}"
+                    f"locks do not work: {POOLER}"
                 )
     except psycopg.Error as error:
         raise as_ours(error) from error
