@@ -38,9 +38,7 @@ def seen(domain: int, count: int) -> list[tuple[Device, Station]]:
     return [(each, Station(each, "02-00", "ann", 1)) for each in devices]
 
 
-async def test_two_nodes_register_the_same_devices(
-    store: PostgresStore, other: PostgresStore, tmp_path: Path
-) -> None:
+async def test_two_nodes_register_the_same_devices(store: PostgresStore, other: PostgresStore, tmp_path: Path) -> None:
     """Each device gets one row, whose id both nodes have, one registration and one entry in its history, whatever the
     order in which the nodes have seen the devices."""
     keep_files_in(store, tmp_path)

@@ -96,6 +96,43 @@ def readiness(service: RunningService) -> int:
     return httpx.get(f"http://127.0.0.1:{service.ports.http}/readyz", trust_env=False).status_code
 
 
+def test_a_hung_database_is_reported_within_a_second(service: RunningService, server: Server) -> None:
+    """/readyz answers 503 while the server's processes stand still, and a stop of the service does not wait for them.
+    The service works again when they go on."""
+    eventually(lambda: readiness(service) == 200)
+    with server.frozen():
+        since = time.monotonic()
+        eventually(lambda: readiness(service) == 503)
+        assert time.monotonic() - since < 1.5  # the second, and the time of requests on a loaded machine
+        time.sleep(LONGER_THAN_A_HANG_S)
+    eventually(lambda: readiness(service) == 200)
+    with service.radius("a secret of the tests") as client:
+        eventually(lambda: client.login("user1", "password of 1") == 2)
+    with server.frozen():
+        assert service.stop() == 0
+    service.start()
+
+
+def test_accounting_is_spooled_and_stored_once(service: RunningService, server: Server) -> None:
+    """Records that were answered while the database was away are each stored once, though the service was killed."""
+    sent = [f"02-00-00-00-00-{number:02x}" for number in range(40)]
+    eventually(lambda: readiness(service) == 200)
+    with service.radius("a secret of the tests") as client:
+        for station in sent[:10]:
+            assert client.account(station) == ACCOUNTING_RESPONSE
+        server.kill()
+        for station in sent[10:30]:
+            assert client.account(station, seconds=15) == ACCOUNTING_RESPONSE
+        service.kill()
+        server.start()
+        service.start()
+        eventually(lambda: not (service.data_dir / "accounting.spool").exists())
+        for station in sent[30:]:
+            assert client.account(station) == ACCOUNTING_RESPONSE
+    rows = postgres_rows(server.url("sallyport"), "select station from accounting_records order by station", ())
+    assert [station for (station,) in rows] == sent
+
+
 def test_a_missing_database_is_reported_within_two_seconds(service: RunningService, server: Server) -> None:
     """/readyz answers 503, a login gets no answer, and both end when the database is back."""
     assert readiness(service) == 200
