@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from sallyport.base.errors import StoreError
-from sallyport.store.postgres.engine import CONNECTIONS, PostgresStore
+from sallyport.store.postgres.engine import CONNECTIONS, PostgresStore, _Readers
 from sallyport.store.postgres.server import Server, check, doubts, inspect
+from sallyport.store.postgres.transaction import Inserts
 from tests.nodes.conftest import node
 from tests.nodes.pooler import needs_pgbouncer, pooled
 from tests.peers.postgres import database_in, needs_postgres
@@ -74,3 +75,12 @@ def test_what_may_be_lost(server: Server, expected: list[str]) -> None:
     found = list(doubts(server, CONNECTIONS))
     assert len(found) == len(expected)
     assert all(text in each for text, each in zip(expected, found, strict=True))
+
+
+async def test_a_search_has_a_time_limit(tmp_path: Path) -> None:
+    """A search that takes too long, as one without an index may, ends with an error that says what to do."""
+    readers = _Readers(database_in(tmp_path), Inserts(), 1, 0.05)
+    with pytest.raises(StoreError, match=r"the search took longer than 0\.05 s: narrow it"):
+        await readers.run(lambda tx: tx.rows("select pg_sleep(9)"))
+    assert await readers.run(lambda tx: tx.rows("select 1")) == [(1,)]
+    readers.close()

@@ -14,7 +14,7 @@ from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.inventory.clients.client import Client
-from sallyport.inventory.devices import repo
+from sallyport.inventory.devices import repo, station_repo
 from sallyport.inventory.devices.device import UNKNOWN, Device, Posture, Station
 from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
 from sallyport.radius.packet import Request
@@ -266,7 +266,7 @@ def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
             back.append(Registered(device, again=True))
         repo.add_posture(tx, device.id, taken)
     if changes.stations:
-        repo.note_stations(tx, changes.stations)
+        station_repo.note_all(tx, changes.stations)
     return back
 
 
@@ -276,9 +276,11 @@ def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]])
     Return registrations and refusals. A station that got no row is tried again with each flush.
     """
     pairs = dict.fromkeys(seen)
-    inserted = repo.register_all(tx, [*dict.fromkeys(device for device, _ in pairs if device.id is None)])
-    sightings: list[Registered | Refused] = [Registered(device, again=count > 1) for device, count in inserted]
-    sightings += [Refused("devices", device, station) for device, station in pairs if device.id is None]
+    sightings: list[Registered | Refused] = []
+    if new_devices := dict.fromkeys([device for device, _ in pairs if device.id is None]):
+        inserted = repo.register_all(tx, [*new_devices])
+        sightings += [Registered(device, again=count > 1) for device, count in inserted]
+        sightings += [Refused("devices", device, station) for device, station in pairs if device.id is None]
     new = [each for device, each in pairs if device.id is not None and each is not None and not each.stored]
     sightings += [Refused("stations", each.device, each) for each in _note_first(tx, new)]
     for each in new:
@@ -289,6 +291,6 @@ def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]])
 def _note_first(tx: Tx, stations: Sequence[Station]) -> Sequence[Station]:
     """Write new stations; return those that got no row because of the tenant's limit."""
     if len(stations) >= TOGETHER:
-        return repo.note_stations(tx, [(each, 0) for each in stations])
-    refused = [each for each in stations if not repo.note_station(tx, each, 0)]
-    return [each for each in refused if repo.has_too_many_stations(tx, each.device.domain_id)]
+        return station_repo.note_all(tx, [(each, 0) for each in stations])
+    refused = [each for each in stations if not station_repo.note(tx, each, 0)]
+    return [each for each in refused if station_repo.has_too_many(tx, each.device.domain_id)]
