@@ -88,6 +88,8 @@ async def serve(
                     await background.start(app.login_log.run)
                 for task in tasks.of_node(app):
                     background.start_soon(task)
+                if app.spool is not None:
+                    await background.start(app.spool.run)
                 background.start_soon(while_leading, app.cluster, tasks.of_leader(app))
                 await background.start(app.logins.first.run)
                 await background.start(app.logins.second.run)

@@ -13,7 +13,7 @@ from sallyport.inventory.clients.client import LIMITED, SIGNED
 from sallyport.inventory.clients.plan import Wanted
 from sallyport.inventory.clients.repo import described
 from sallyport.inventory.clients.service import NewClient
-from sallyport.inventory.devices.sightings import write_first_sighting
+from sallyport.inventory.devices.sightings import write_first_sightings
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.store import audit
 from sallyport.store.audit import HIDDEN, INSTALLATION, changed
@@ -268,7 +268,7 @@ async def test_deleted_devices_are_recorded(areas: Areas, new_entries: NewEntrie
     client = await areas.client("192.0.2.1/32")
     request = opened(access_request(attributes(NAS_IDENTIFIER=b"fw-1")))
     device = areas.devices.sightings.device(request, "192.0.2.1", client, areas.domain, areas.clock())
-    await areas.store.write(lambda tx: write_first_sighting(tx, device, None))
+    await areas.store.write(lambda tx: write_first_sightings(tx, [(device, None)]))
     await new_entries.rows()
     await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="ci")
     (row,) = await new_entries.rows()

@@ -1,7 +1,7 @@
 """Devices and accounting sessions in the store."""
 
 from sallyport.inventory.clients.client import Client
-from sallyport.inventory.devices.sightings import write_first_sighting
+from sallyport.inventory.devices.sightings import write_first_sightings
 from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.store.model import Tx
 from tests.areas import Areas
@@ -18,7 +18,7 @@ async def device(areas: Areas, client: Client, source: str, *, domain: int = 0, 
     request = opened(access_request(attributes(**names)))
     place = domain or areas.domain
     seen = areas.devices.sightings.device(request, source, client, place, areas.clock())
-    await areas.store.write(lambda tx: write_first_sighting(tx, seen, None))
+    await areas.store.write(lambda tx: write_first_sightings(tx, [(seen, None)]))
     assert seen.id is not None
     return place, seen.id
 

@@ -19,7 +19,7 @@ from sallyport.radius.attributes import push_attribute
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCOUNTING_RESPONSE, encode_reply
 from sallyport.store.connections import SqliteTx
-from sallyport.store.model import Store, T, Work
+from sallyport.store.model import Store, T, Tx, Work
 from tests.areas import Areas, only_sqlite
 from tests.login.conftest import SOURCE, Answers, FakeListener, unproven
 from tests.packets import access_request, accounting, attributes, opened, pap
@@ -462,3 +462,26 @@ async def test_long_answers_fit(listener: FakeListener) -> None:
     await written(listener, login)
     assert [kept.reply for kept in await listener.areas.journal.recent()] == [login.reply]
     assert isinstance(login, Login)
+
+
+async def test_an_entry_at_fault_costs_only_itself(listener: FakeListener) -> None:
+    """If the store refuses one of several entries, the others are written, each with its device, and answered."""
+    logins = []
+    for number in range(70):
+        packet = pap("ann", "hello", attributes(NAS_IDENTIFIER=b"switch-%d" % (number // 2)))
+        logins.append(await listener.ready(packet))
+
+    def fault(tx: Tx) -> None:
+        tx.execute("insert into counters (domain_id, name, value) values (0, 'kept', 1), (0, 'kept', 2)")
+
+    bad = [logins[4], logins[69]]  # the first one of its device, and the last one
+    for login in bad:
+        login.keep = fault
+    await written(listener, *logins)
+    assert listener.answers.dropped == bad
+    assert set(listener.answers.sent) == {*logins} - {*bad}
+    found = await events(listener.areas)
+    assert len(found) == 68
+    known = await listener.areas.store.read(lambda tx: tx.all(lambda id: id, "select id from devices"))
+    assert {event.device_id for event in found} <= set(known)
+    assert len(known) == 35

@@ -32,6 +32,7 @@ def registered() -> CollectorRegistry:
     store.watch_queue(lambda: 0)
     store.watch_files(Path("no such file"))
     metrics.OutletMetrics(registry)
+    metrics.SpoolMetrics(registry).watch(lambda: 0, lambda: 0)
     metrics.HttpMetrics(registry)
     metrics.ProcessMetrics(registry, "0")
     return registry

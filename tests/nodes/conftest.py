@@ -24,7 +24,7 @@ __all__ = ["areas", "clock"]
 KEY = bytes(32)
 LOCKOUT = 5
 """Failures that lock a user or a station of `pair`."""
-Open = Callable[[str], AbstractAsyncContextManager[PostgresStore]]
+Open = Callable[..., AbstractAsyncContextManager[PostgresStore]]
 
 
 class Monotonic:
@@ -39,11 +39,11 @@ class Monotonic:
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Open:
-    """Return a function that opens the database for a node, by its name."""
+    """Return a function that opens the database for a node, by its name and the address that it uses."""
 
     @asynccontextmanager
-    async def run(name: str) -> AsyncIterator[PostgresStore]:
-        store = PostgresStore(database_in(tmp_path), StoreMetrics(CollectorRegistry()), name=name)
+    async def run(name: str, url: str = "") -> AsyncIterator[PostgresStore]:
+        store = PostgresStore(url or database_in(tmp_path), StoreMetrics(CollectorRegistry()), name=name)
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)

@@ -8,8 +8,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -67,14 +67,30 @@ class Server:
 
     def kill(self) -> None:
         """End it as the loss of its machine does: no process of it writes anything more."""
-        file = self.directory / "data" / "postmaster.pid"
-        process_id = int(file.read_text().split()[0])
-        children = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat") if _parent(path) == process_id]
-        for each in (process_id, *children):
+        processes = self._signal(signal.SIGKILL)
+        eventually(lambda: not any(map(runs, processes)))
+        (self.directory / "data" / "postmaster.pid").unlink()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let its processes stand still: connections stay, and nothing answers."""
+        self._signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> list[int]:
+        """Send a signal to all its processes, and return them."""
+        first = int((self.directory / "data" / "postmaster.pid").read_text().split()[0])
+        found = [
+            first,
+            *(int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat") if _parent(path) == first),
+        ]
+        for each in found:
             with suppress(ProcessLookupError):
-                os.kill(each, signal.SIGKILL)
-        eventually(lambda: not any(runs(each) for each in (process_id, *children)))
-        file.unlink()
+                os.kill(each, number)
+        return found
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it and wait for the end. mode: `immediate` ends it as a crash does."""

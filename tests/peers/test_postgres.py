@@ -3,7 +3,7 @@
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -11,7 +11,12 @@ from random import Random
 import httpx
 import pytest
 
-from tests.peers.postgres import Server, made, needs_postgres
+from sallyport.radius.packet import ACCOUNTING_RESPONSE
+from sallyport.store.postgres.engine import HUNG_S
+from tests.areas import SECRET
+from tests.packets import accounting, attributes
+from tests.peers.postgres import Server, made, needs_postgres, postgres_rows
+from tests.radius_client import RadiusClient
 from tests.service import RunningService
 from tests.torture.load import Load, check_stored, populate
 from tests.waiting import eventually
@@ -94,6 +99,50 @@ def test_answers_survive_a_kill_of_the_database(service: RunningService, server:
 def readiness(service: RunningService) -> int:
     """Return the status of /readyz."""
     return httpx.get(f"http://127.0.0.1:{service.ports.http}/readyz", trust_env=False).status_code
+
+
+def test_a_hung_database_is_reported_within_a_second(service: RunningService, server: Server) -> None:
+    """/readyz answers 503 while the server's processes stand still, and a stop of the service does not wait for them.
+    The service works again when they go on."""
+    eventually(lambda: readiness(service) == 200)
+    with server.frozen():
+        since = time.monotonic()
+        eventually(lambda: readiness(service) == 503)
+        assert time.monotonic() - since < 1.5  # the second, and the time of requests on a loaded machine
+        time.sleep(HUNG_S + 1)  # until the connections are given up
+    eventually(lambda: readiness(service) == 200)
+    with service.radius("a secret of the tests") as client:
+        eventually(lambda: client.login("user1", "password of 1") == 2)
+    with server.frozen():
+        assert service.stop() == 0
+    service.start()
+
+
+def test_accounting_is_spooled_and_stored_once(service: RunningService, server: Server) -> None:
+    """Records that were answered while the database was away are each stored once, though the service was killed."""
+    sent = [f"02-00-00-00-00-{number:02x}" for number in range(40)]
+    eventually(lambda: readiness(service) == 200)
+    account(service, sent[:10])
+    server.kill()
+    account(service, sent[10:30])
+    service.kill()
+    server.start()
+    service.start()
+    eventually(lambda: not (service.data_dir / "accounting.spool").exists())
+    account(service, sent[30:])
+    rows = postgres_rows(server.url("sallyport"), "select station from accounting_records order by station", ())
+    assert [station for (station,) in rows] == sent
+
+
+def account(service: RunningService, stations: Sequence[str]) -> None:
+    """Send a record of each station, and wait for its response."""
+    with RadiusClient(service.ports.acct, SECRET, timeout=20) as client:
+        for number, station in enumerate(stations):
+            body = attributes(
+                ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=station.encode(), CALLING_STATION_ID=station.encode()
+            )
+            code, _ = client.exchange(accounting(body, identifier=number))
+            assert code == ACCOUNTING_RESPONSE
 
 
 def test_a_missing_database_is_reported_within_two_seconds(service: RunningService, server: Server) -> None:

@@ -303,6 +303,7 @@ class App:
             store, self.configuration, self.domains, self.rules, self.logins.enrolled, self._find_client, self.clock
         )
         self.enforcement = Enforcement(self.domains, self.preview, self.logins.providers)
+        self.spool = node_parts.spool_of(self)
         self.journal = Journal(
             store,
             self.devices.count_written,
@@ -310,6 +311,7 @@ class App:
             keep_answers_s=2.0 * settings.duplicate_window_s,
             clock=self.clock,
             cluster=self.cluster,
+            spool=self.spool,
         )
 
     async def note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sallyport.login.spool import Spool
+from sallyport.metrics import SpoolMetrics
 from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, Notices, SharedNotices
 from sallyport.nodes.service import Alone, Cluster, Nodes
@@ -71,6 +73,21 @@ def follower_of(app: App) -> Follower:
             CERTIFICATES: lambda _domain_id: app.certificate_files.changed(),
         },
         app.restored,
+    )
+
+
+def spool_of(app: App) -> Spool | None:
+    """Return the spool of accounting records. The embedded database needs none, because its disk would be the same."""
+    if not app.store.is_shared:
+        return None
+    _, _, worker = app.settings.node.partition("/")
+    return Spool(
+        app.store,
+        app.settings.data_dir / f"accounting{worker and '-'}{worker}.spool",
+        app.settings.accounting_spool_mib << 20,
+        SpoolMetrics(app.registry),
+        app.devices.count_written,
+        app.sessions.count_records,
     )
 
 

@@ -198,6 +198,13 @@ class Settings(BaseModel):
         le=64,
         description="processes (1 to 64) that share the work of this machine; several need a PostgreSQL database",
     )
+    accounting_spool_mib: int = Field(
+        64,
+        ge=0,
+        le=65536,
+        description="most MiB of accounting records that wait in `data_dir` while the PostgreSQL database is away; "
+        "0: none, and they get no response",
+    )
     disk_reserve_mib: int = Field(32, ge=0, description="MiB kept in reserve beside the database")
     disk_warning_mib: int = Field(
         1024,

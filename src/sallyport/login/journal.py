@@ -6,31 +6,35 @@ its device and station, and with its answer in octets, so that a retransmission 
 
 Tenants take turns in each transaction, and a transaction is short: thousands of waiting requests of one tenant delay
 those of another tenant by at most two transactions.
+
+If one entry makes a transaction fail, each of its entries is written again as a piece of work of its own: only the
+entries at fault get no answer.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import compress
 from typing import Final
 
 import structlog
 import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.errors import Contradiction, StoreError
 from sallyport.base.fair import FairQueue
 from sallyport.base.periodic import every
-from sallyport.events.repo import ACCOUNTING_COUNTER, COUNTER
+from sallyport.events.repo import COUNTER
 from sallyport.inventory.devices.device import Device, Station
-from sallyport.inventory.devices.sightings import Refused, Registered, write_first_sighting
+from sallyport.inventory.devices.sightings import Refused, Registered, write_first_sightings
 from sallyport.inventory.sessions.report import OF_DEVICE
-from sallyport.inventory.sessions.service import Record, write_records
+from sallyport.login.accounting import write_accounting
 from sallyport.login.identity import kind
 from sallyport.login.login import AccountingRecord, Answered, Login
+from sallyport.login.spool import Spool
 from sallyport.nodes.service import Cluster
 from sallyport.policy.rules.rule import Kind
-from sallyport.radius.attributes import ACCT_SESSION_ID, SERVICE_TYPE
+from sallyport.radius.attributes import SERVICE_TYPE
 from sallyport.radius.duplicates import Source
 from sallyport.radius.password import Method
 from sallyport.store import counters
@@ -42,14 +46,13 @@ MOST: Final = 1000
 """Maximum number of entries in a transaction. Each device or station that the store does not know yet, and each record
 that ends all sessions of its device, counts as `LONG` further entries."""
 LONG: Final = 16
+SINGLE: Final = 60
+"""Entries that are written one by one at a time: each has a savepoint, and PostgreSQL becomes slow above 64 of them."""
 PURGE_S = 5.0
 SKEW_US: Final = 180 * SECOND
 """Most by which the clocks of two nodes may differ, so that no node deletes answers that another one still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
-ACCOUNTING_COLUMNS = (
-    "at", "domain_id", "device_id", "status_type", "session_id", "user_name", "station", "attributes",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,8 @@ class Journal:
     """Writes decided logins and accounting records.
 
     on_sightings, on_accounted: called after a commit with the devices that got their row, and those beyond a limit, and
-    with the number of accounting records of each Acct-Status-Type. cluster: this node; None for a journal alone.
+    with the number of accounting records of each Acct-Status-Type. cluster: this node; None for a journal alone. spool:
+    takes the accounting records that the store does not take.
     """
 
     def __init__(
@@ -81,8 +85,10 @@ class Journal:
         keep_answers_s: float,
         clock: Clock = now_us,
         cluster: Cluster | None = None,
+        spool: Spool | None = None,
     ) -> None:
         self._store = store
+        self._spool = spool
         self._on_sightings = on_sightings
         self._on_accounted = on_accounted
         self._keep_us = int(keep_answers_s * SECOND)
@@ -90,7 +96,8 @@ class Journal:
         self._cluster = cluster
         self._entries: FairQueue[int, Answered] = FairQueue()
         self._gathers = False
-        self._writing = False
+        self._writing = 0  # batches that the store has
+        self._single: deque[Answered] = deque()  # entries that are written one by one
 
     def add(self, entry: Answered) -> None:
         """Add an entry to the next transaction, after which its exchange is called. `flush` must follow."""
@@ -98,10 +105,22 @@ class Journal:
 
     def flush(self) -> None:
         """Submit the added entries to the store. While a transaction runs, they are collected for the next one."""
-        if self._entries and not self._writing:
-            batch = _Batch(self._take(), self._clock(), self._cluster.id if self._cluster else 0)
-            self._writing = True
-            self._store.submit(batch.write, lambda sightings, error: self._written(batch, sightings, error))
+        if self._writing:
+            return
+        if self._single:
+            single, now = self._single, self._clock()
+            taken = [single.popleft() for _ in range(min(SINGLE, len(single)))]
+            self._submit([_Batch([each], now, self._node_id()) for each in taken])
+        elif self._entries:
+            self._submit([_Batch(self._take(), self._clock(), self._node_id())])
+
+    def _node_id(self) -> int:
+        return self._cluster.id if self._cluster else 0
+
+    def _submit(self, batches: Sequence["_Batch"]) -> None:
+        self._writing = len(batches)
+        for batch in batches:
+            self._store.submit(batch.write, partial(self._written, batch))
 
     def _take(self) -> list[Answered]:
         """Return the entries of the next transaction."""
@@ -130,11 +149,14 @@ class Journal:
     def _written(
         self, batch: "_Batch", sightings: list[Registered | Refused] | None, error: BaseException | None
     ) -> None:
-        self._writing = False
+        self._writing -= 1
         if error is not None:
-            batch.undo()  # before the next transaction checks which devices are stored
-            for entry in batch.entries:
-                entry.exchange.abandoned(entry)
+            batch.undo()  # before the next one asks which devices have their row
+            if len(batch.entries) > 1 and _is_of_an_entry(error):
+                log.warning("journal_batch_split", entries=len(batch.entries), error=str(error))
+                self._single.extend(batch.entries)
+            else:
+                self._refused(batch.entries, is_away=not _is_of_an_entry(error))
         else:
             self._answer(batch.entries)
         if sightings:
@@ -143,7 +165,24 @@ class Journal:
             self._on_accounted(batch.accounted)
         self.flush()
 
-    def _answer(self, entries: list[Answered]) -> None:
+    def _refused(self, entries: list[Answered], *, is_away: bool) -> None:
+        """Drop entries that the store did not take. is_away: it takes none at present."""
+        for entry in entries:
+            if not (is_away and self._is_taken_by_spool(entry)):
+                entry.exchange.abandoned(entry)
+
+    def _is_taken_by_spool(self, entry: Answered) -> bool:
+        if self._spool is None or not isinstance(entry, AccountingRecord):
+            return False
+        return self._spool.add(entry, partial(self._spooled, entry))
+
+    def _spooled(self, entry: AccountingRecord, is_kept: bool) -> None:
+        if is_kept:
+            self._answer([entry])
+        else:
+            entry.exchange.abandoned(entry)
+
+    def _answer(self, entries: Sequence[Answered]) -> None:
         now = self._clock()
         for entry in entries:
             try:
@@ -153,7 +192,7 @@ class Journal:
 
     async def drained(self) -> None:
         """Return once no entry waits."""
-        while self._entries or self._writing:
+        while self._entries or self._single or self._writing or (self._spool is not None and self._spool.is_writing):
             await trio.sleep(0.005)
 
     async def recent(self) -> list[KeptAnswer]:
@@ -187,15 +226,24 @@ class _Batch:
         self.node_id = node_id
         self.accounted: Counter[int] = Counter()
         self._new_devices: list[Device] = []
+        self._new_stations: list[Station] = []
 
     def write(self, tx: Tx) -> list[Registered | Refused]:
-        """Write devices and stations first, since events name them."""
-        sightings: list[Registered | Refused] = []
+        """Write the entries. It may run again, if the engine has undone it."""
+        self.undo()
+        try:
+            return self._write(tx)
+        except BaseException:
+            self.undo()  # before the next piece of work in this transaction
+            raise
+
+    def _write(self, tx: Tx) -> list[Registered | Refused]:
+        """Write devices and stations first, since events name them; and totals late, since other nodes wait for
+        them."""
+        sightings = self._sightings(tx)
         alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
         records: list[AccountingRecord] = []
         for entry in self.entries:
-            if _is_first(entry):
-                sightings += self._sighting(tx, entry)
             if isinstance(entry, Login):
                 alike[_likeness(entry)].append(entry)
                 if entry.keep is not None:
@@ -209,34 +257,31 @@ class _Batch:
                 same["node_id"] = self.node_id
             tx.insert("events", OWN_COLUMNS, map(_event, logins), same=same)
             totals[_domain_id(logins[0]), COUNTER] += len(logins)
-        if records:
-            totals.update((each.domain_id, ACCOUNTING_COUNTER) for each in self._account(tx, records))
-        for (domain_id, name), count in totals.items():
-            counters.add(tx, domain_id, name, count)
+        self.accounted = write_accounting(tx, records) if records else Counter()
+        counters.add_share(tx, totals)
         tx.insert("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.entries)))])
         return sightings
-
-    def _account(self, tx: Tx, records: list[AccountingRecord]) -> list[AccountingRecord]:
-        """Write sessions and records; return the records that are kept: all except repeated ones."""
-        fresh = write_records(tx, [Record(each.domain_id, each.device.id or 0, each.report) for each in records])
-        kept = list(compress(records, fresh))
-        self.accounted.update([each.report.status for each in kept])
-        tx.insert("accounting_records", ACCOUNTING_COLUMNS, map(_record, kept))
-        return kept
-
-    def _sighting(self, tx: Tx, entry: Answered) -> list[Registered | Refused]:
-        device, behind = entry.device, entry.behind
-        if device.id is None:
-            self._new_devices.append(device)
-        return write_first_sighting(tx, device, behind)
 
     def undo(self) -> None:
         """Mark the devices and stations of a failed transaction as not stored again."""
         for device in self._new_devices:
             device.id = None
-        for entry in self.entries:
-            if entry.behind is not None:
-                entry.behind.stored = False
+        for station in self._new_stations:
+            station.stored = False
+        self._new_devices, self._new_stations = [], []
+
+    def _sightings(self, tx: Tx) -> list[Registered | Refused]:
+        first = [(entry.device, entry.behind) for entry in self.entries if _is_first(entry)]
+        if not first:
+            return []
+        self._new_devices = [device for device, _ in first if device.id is None]
+        self._new_stations = [each for _, each in first if each is not None and not each.stored]
+        return write_first_sightings(tx, first)
+
+
+def _is_of_an_entry(error: BaseException) -> bool:
+    """Return whether an entry of a batch is at fault, and not the store."""
+    return not isinstance(error, StoreError) or isinstance(error, Contradiction)
 
 
 def _is_first(entry: Answered) -> bool:
@@ -289,20 +334,6 @@ def _domain_id(login: Login) -> int:
 def _machine(login: Login) -> int | None:
     """Return 1 for a computer whose name does not show that it is one; else None."""
     return 1 if login.method == Method.EAP_TLS and kind(login) is Kind.MACHINE else None
-
-
-def _record(entry: AccountingRecord) -> tuple[Value, ...]:
-    first = entry.request.first
-    return (
-        entry.at,
-        entry.domain_id,
-        entry.device.id or 0,
-        entry.report.status,
-        first.get(ACCT_SESSION_ID, b""),
-        entry.user,
-        entry.report.station,
-        entry.request.data[20:],
-    )
 
 
 _UNSIGNED: Final = 0x80

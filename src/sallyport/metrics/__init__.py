@@ -8,7 +8,14 @@ an address. `instruments` has counters for hot paths, and `render`, which return
 from sallyport.metrics.identity import CredentialMetrics, DirectoryMetrics, PresentationMetrics
 from sallyport.metrics.instruments import MAX_NAMES, Buckets, Cell, render
 from sallyport.metrics.inventory import AgentMetrics, DomainMetrics, InventoryMetrics, SessionMetrics
-from sallyport.metrics.login import LockoutMetrics, LoginMetrics, MfaMetrics, OutletMetrics, UpstreamMetrics
+from sallyport.metrics.login import (
+    LockoutMetrics,
+    LoginMetrics,
+    MfaMetrics,
+    OutletMetrics,
+    SpoolMetrics,
+    UpstreamMetrics,
+)
 from sallyport.metrics.nodes import NodeMetrics
 from sallyport.metrics.process import HttpMetrics, ProcessMetrics, StoreMetrics
 from sallyport.metrics.radius import DynamicMetrics, RadiusMetrics
@@ -33,6 +40,7 @@ __all__ = [
     "ProcessMetrics",
     "RadiusMetrics",
     "SessionMetrics",
+    "SpoolMetrics",
     "StoreMetrics",
     "UpstreamMetrics",
     "render",

@@ -130,6 +130,28 @@ class OutletMetrics:
         self.waiting = {labels: count for labels, count in self.waiting.items() if labels[0] != outlet}
 
 
+class SpoolMetrics:
+    """Metrics of accounting records that wait on local disk. outcome: spooled, delivered, dropped."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self.records = Tally(
+            registry,
+            "sallyport_accounting_spooled_records",
+            "Accounting records for the spool, by outcome: spooled, delivered, dropped.",
+            ("outcome",),
+        )
+        self.records.expect(lambda: (("spooled",), ("delivered",), ("dropped",)))
+
+    def watch(self, records: Callable[[], int], octets: Callable[[], int]) -> None:
+        """Set the functions that return the number of waiting records and their octets; called at a scrape."""
+        for name, help, read in (
+            ("sallyport_accounting_spool_waiting_records", "Accounting records that wait on local disk.", records),
+            ("sallyport_accounting_spool_bytes", "Size of the accounting spool.", octets),
+        ):
+            Gauge(name, help, registry=self._registry).set_function(read)
+
+
 class UpstreamMetrics:
     """Metrics of RADIUS servers that check logins. domain: the domain's id. outcome: outcome of a forwarded login."""
 

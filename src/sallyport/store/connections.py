@@ -98,6 +98,7 @@ class SqliteTx:
     """A transaction on one connection."""
 
     search = FtsSearch()
+    share = ""
 
     def __init__(self, connection: Statements, waiting: Sized = ()) -> None:
         self._connection = connection

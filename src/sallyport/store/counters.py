@@ -1,29 +1,41 @@
 """Stored totals. The total of a whole list saves the count of its rows for each page. Totals of parts of a list save
 reading all rows before a page.
 
-A part of a list consists of the rows whose ids are equal except in the last PART_BITS bits. Its key is `NAME#` and the
-other bits, in hexadecimal digits that sort like the numbers.
+A part is the rows whose ids are equal except in the last PART_BITS bits. Its key is `NAME#` and the other bits, in
+hexadecimal digits that sort like the numbers.
+
+The journals of several nodes would wait for each other's commits if they changed the same row. So the total that a
+journal counts has a row for each of a few shares, `NAME@SHARE`, and the total is their sum (`Tx.share`).
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sallyport.store.model import Tx
 
 PART_BITS: Final = 12
 NO_ROW: Final = 2**62
+SHARES: Final = "(name = :name or (name > :name || '@' and name < :name || 'A'))"
+"""SQL for the rows of a total."""
+_ADDED: Final = "on conflict (domain_id, name) do update set value = counters.value + excluded.value"
 
 
 def add(tx: Tx, domain_id: int, name: str, change: int) -> None:
     """Change a domain's total in the transaction that changes its list."""
     tx.execute(
-        "insert into counters (domain_id, name, value) values (:d, :name, :change) "
-        "on conflict (domain_id, name) do update set value = counters.value + excluded.value",
+        f"insert into counters (domain_id, name, value) values (:d, :name, :change) {_ADDED}",  # noqa: S608
         d=domain_id,
         name=name,
         change=change,
     )
+
+
+def add_share(tx: Tx, changes: Mapping[tuple[int, str], int]) -> None:
+    """Change the totals of several domains, by domain and name, in the rows of this transaction's share. Call it at
+    the end of a transaction."""
+    rows = [(domain_id, name + tx.share, change) for (domain_id, name), change in sorted(changes.items()) if change]
+    tx.insert("counters", ("domain_id", "name", "value"), rows, on_conflict=_ADDED)
 
 
 def add_row(tx: Tx, domain_id: int, name: str, row_id: int, change: int) -> None:
@@ -40,13 +52,13 @@ def add_rows(tx: Tx, domain_id: int, name: str, row_ids: Sequence[int], change: 
 
 def total(tx: Tx, domain_id: int, name: str) -> int:
     """A domain's total."""
-    sql = "select value from counters where domain_id = :d and name = :name"
+    sql = f"select sum(value) from counters where domain_id = :d and {SHARES}"  # noqa: S608
     return tx.value(int, sql, d=domain_id, name=name) or 0
 
 
 def totals(tx: Tx, name: str) -> dict[int, int]:
-    """Return the totals of all domains, by domain id. A list that has become empty has the total 0."""
-    sql = "select domain_id, value from counters where name = :name"
+    """Return the totals of all domains, by the domain's id; an emptied list has 0."""
+    sql = f"select domain_id, sum(value) from counters where {SHARES} group by domain_id"  # noqa: S608
     return {int(str(domain_id)): int(str(value)) for domain_id, value in tx.rows(sql, name=name)}
 
 

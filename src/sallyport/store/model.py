@@ -39,6 +39,11 @@ class Tx(Protocol):
     def search(self) -> TextSearch:
         """Return the engine's search."""
 
+    @property
+    def share(self) -> str:
+        """Return the suffix of the totals that this transaction changes (`store.counters`); empty: they have one row
+        each."""
+
     def execute(self, sql: str, /, **parameters: Value) -> int:
         """Run a statement; return the number of rows that it changed."""
 
@@ -131,7 +136,8 @@ class Store(Protocol):
     async def write(self, work: Work[T]) -> T:
         """Run `work` and return once it is on disk. StoreError: no part of it was kept.
 
-        It may share a transaction with other work. If it raises, only its own changes are undone.
+        It may run beside other work in one transaction. If it raises, it alone is undone. It runs again if the engine
+        ended the transaction because of a transaction of another node.
         """
 
     def submit(self, work: Work[T], done: Done[T]) -> None:

@@ -15,7 +15,7 @@ from sallyport.inventory.devices.device import MAX_DELETED, DeviceQuery
 from sallyport.inventory.devices.operations import filter_column
 from sallyport.inventory.devices.repo import HistoryRow
 from sallyport.inventory.devices.service import Devices
-from sallyport.inventory.devices.sightings import Sightings, write_first_sighting
+from sallyport.inventory.devices.sightings import Sightings, write_first_sightings
 from sallyport.metrics import InventoryMetrics
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Store, Tx, Value
@@ -378,7 +378,7 @@ async def test_a_registration_is_undone_with_its_transaction(areas: Areas, seen:
     device = seen.note(NAS_IDENTIFIER=b"switch")
 
     def fails(tx: Tx) -> None:
-        write_first_sighting(tx, device, None)
+        write_first_sightings(tx, [(device, None)])
         raise NotFound("x")
 
     with pytest.raises(NotFound):

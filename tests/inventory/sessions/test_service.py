@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from sallyport.base.clock import SECOND
-from sallyport.inventory.devices.sightings import write_first_sighting
+from sallyport.inventory.devices.sightings import write_first_sightings
 from sallyport.inventory.sessions import repo
 from sallyport.inventory.sessions.repo import SessionQuery, SessionRow
 from sallyport.inventory.sessions.report import Report, Status
@@ -294,7 +294,7 @@ async def test_sessions_of_a_deleted_device_are_kept(areas: Areas) -> None:
     client = await areas.client()
     request = opened(access_request(attributes(NAS_IDENTIFIER=b"switch-1")))
     device = areas.devices.sightings.device(request, "192.0.2.1", client, areas.domain, areas.clock())
-    await areas.store.write(lambda tx: write_first_sighting(tx, device, None))
+    await areas.store.write(lambda tx: write_first_sightings(tx, [(device, None)]))
     assert device.id is not None
     await write(areas, started(), device=device.id)
     (before,) = await listed(areas)

@@ -24,7 +24,7 @@ def check_database(examination: Examination) -> Iterator[Finding]:
     """Check that the database can be opened and has the schema of this program."""
     path = examination.settings.database_path
     if examination.settings.database_url:
-        yield _server(examination.settings.database_url)
+        yield from _server(examination.settings.database_url)
     elif not path.exists():
         yield ok(f"{path} does not exist yet: it is made at the first start")
     else:
@@ -138,25 +138,33 @@ def _schema_finding(path: Path, schema: Schema) -> Finding:
     return ok(f"{path}, schema {max(schema.applied)}")
 
 
-def _server(url: str) -> Finding:
+def _server(url: str) -> Iterator[Finding]:
     """Examine a PostgreSQL database. ConfigError: the extra `postgres` is missing. Raises StoreError."""
     check_extra()
+    from sallyport.store.postgres import server
+    from sallyport.store.postgres.engine import CONNECTIONS
     from sallyport.store.postgres.migration import inspect
 
     found = inspect(url)
     if not found.has_store:
-        return ok(f"{found.name} is empty: the tables are made at the first start")
+        yield ok(f"{found.name} is empty: the tables are made at the first start")
+        return
     if found.pending:
         steps = ", ".join(found.pending)
-        return warning(f"{found.name} has an older schema: the next start, or sallyport db migrate, applies {steps}")
+        yield warning(f"{found.name} has an older schema: the next start, or sallyport db migrate, applies {steps}")
+        return
+    about = server.inspect(url)
+    doubts = [f"{found.name}: {each}" for each in server.doubts(about, CONNECTIONS)]
     if found.newer:
-        return warning(f"{found.name} has the schema of a newer version: finish the upgrade of this node")
+        doubts.append(f"{found.name} has the schema of a newer version: finish the upgrade of this node")
     if not found.has_trigrams:
-        return warning(
+        doubts.append(
             f"{found.name} searches without an index: create the extension pg_trgm before the first start, or move the "
             "installation to a database that has it (sallyport db copy)"
         )
-    return ok(found.name)
+    yield from map(warning, doubts)
+    if not doubts:
+        yield ok(f"{found.name}, {'synchronous' if about.standbys else 'no'} replication")
 
 
 def _rows(examination: Examination, sql: str) -> list[tuple[Any, ...]]:

@@ -6,6 +6,7 @@ device is its NAS-Identifier or, without one, its product. So a search for a nam
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sallyport.base.text import fold
 from sallyport.inventory.devices.device import (
@@ -16,15 +17,12 @@ from sallyport.inventory.devices.device import (
     Forwarder,
     HistoryRow,
     Posture,
-    Station,
-    StationRow,
 )
 from sallyport.store import counters
-from sallyport.store.model import LISTED, Tx, Value, listed, without_case
+from sallyport.store.model import Tx, Value
 from sallyport.store.schema.limits import exceeds
-from sallyport.store.search import SearchIndex, Stretch, whole_page
+from sallyport.store.search import Entry, SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
-from sallyport.store.slices import delete_slice
 
 COUNTER = "devices"
 _SEARCH = SearchIndex("devices_search")
@@ -54,37 +52,74 @@ def _identity(device: Device | DeviceRow) -> dict[str, Value]:
     }
 
 
-def register(tx: Tx, device: Device) -> bool:
-    """Insert the row of a device, and return whether it was inserted.
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """The row of a device that was inserted."""
 
-    Set `device.id`, also if the row exists already. Set it to None if the tenant has reached its limit. The
-    `registrations` of the new row count the earlier deletions of the device.
+    id: int
+    registrations: int
+
+
+def register(tx: Tx, device: Device) -> bool:
+    """Insert the row of a device, and return whether it was inserted; see `register_all`."""
+    return bool(register_all(tx, [device]))
+
+
+def register_all(tx: Tx, devices: Sequence[Device]) -> list[tuple[Device, int]]:
+    """Insert the rows of devices. Return the inserted ones with the number of their registrations.
+
+    Set `device.id`, also if the row exists already; None if the tenant has reached its limit. A device that was deleted
+    gets a new row, with `registrations` increased by one. The order is that of the identities: two nodes that register
+    the same devices wait for each other in the same order.
     """
-    device_id = tx.value(
-        int,
+    inserted: list[tuple[Device, int]] = []
+    for device in sorted(devices, key=_order):
+        row = _insert(tx, device)
+        if row is not None:
+            device.id = row.id
+            inserted.append((device, row.registrations))
+    if not inserted:
+        return inserted
+    entries, parts = [], dict[int, list[int]]()
+    for device, _ in inserted:
+        assert device.id is not None  # noqa: S101
+        texts = _texts(device, fold(device.nas_identifier), fold(device.device_type))
+        entries.append(Entry(device.domain_id, device.id, texts))
+        parts.setdefault(device.domain_id, []).append(device.id)
+    _SEARCH.add_all(tx, entries)
+    for domain_id, ids in parts.items():
+        counters.add_rows(tx, domain_id, COUNTER, ids, 1)
+    _remember(tx, [(each, each.id or 0, "registered", each.first_seen, "") for each, _ in inserted])
+    return inserted
+
+
+def _order(device: Device) -> tuple[int, int, str, str, str]:
+    """Return the key of the order in which all nodes lock rows: the tenant's counters, then the device's row."""
+    return device.tenant_id, device.domain_id, device.ip_address, device.client_ip, device.nas_identifier
+
+
+def _insert(tx: Tx, device: Device) -> Inserted | None:
+    """Insert the row of a device. None: the row exists, and `device.id` is set, or the tenant has reached its limit."""
+    row = tx.one(
+        Inserted,
         "insert into devices (domain_id, ip_address, client_ip, nas_identifier, nas_identifier_key, device_name, "
         "device_type, device_type_key, device_type_certainty, nas_device_type, evidence, nas_port_type, "
         "nas_port_type_key, first_seen, last_seen, request_count, registrations) select :d, :ip, :client, :nas, "
         ":nas_key, :name, :type, :type_key, :certainty, :nas_type, :evidence, :medium, :medium_key, :first, :last, 0, "
         f"1 + (select count(*) from device_history where {_IDENTITY} and event = 'deleted') where not {_TOO_MANY} "
-        "on conflict (domain_id, ip_address, client_ip, nas_identifier) do nothing returning id",
+        "on conflict (domain_id, ip_address, client_ip, nas_identifier) do nothing returning id, registrations",
         **_identity(device),
         **_description(device),
         nas_key=fold(device.nas_identifier),
         first=device.first_seen,
         last=device.last_seen,
     )
-    if device_id is None:
-        row = tx.one(DeviceRow, f"{_SELECT} where {_IDENTITY}", **_identity(device))
+    if row is None:
+        known = tx.one(DeviceRow, f"{_SELECT} where {_IDENTITY}", **_identity(device))
         device.id = None
-        if row is not None:
-            _recall(device, row)
-        return False
-    device.id = device_id
-    _SEARCH.add(tx, device.domain_id, device_id, _texts(device, fold(device.nas_identifier), fold(device.device_type)))
-    counters.add_row(tx, device.domain_id, COUNTER, device_id, 1)
-    _remember(tx, device, device_id, "registered", device.first_seen, "")
-    return True
+        if known is not None:
+            _recall(device, known)
+    return row
 
 
 def _recall(device: Device, row: DeviceRow) -> None:
@@ -103,11 +138,6 @@ def _recall(device: Device, row: DeviceRow) -> None:
         device.device_type, device.certainty = row.device_type, row.device_type_certainty
         device.nas_device_type, device.evidence = row.nas_device_type, row.evidence
         device.device_name = row.device_name
-
-
-def registrations(tx: Tx, device_id: int) -> int:
-    """Return the number of times that a device has registered."""
-    return tx.value(int, "select registrations from devices where id = :id", id=device_id) or 0
 
 
 def flush(tx: Tx, device: Device, requests: int) -> bool:
@@ -187,80 +217,12 @@ def add_posture(tx: Tx, device_id: int, taken: Posture) -> None:
     )
 
 
-_STATION = ("domain_id", "device_id", "station", "user_name", "first_seen", "last_seen", "request_count")
-_SEEN_AGAIN = (
-    "on conflict (domain_id, device_id, station) do update set user_name = excluded.user_name, "
-    "last_seen = excluded.last_seen, request_count = stations.request_count + excluded.request_count"
-)
-
-
-def note_station(tx: Tx, station: Station, requests: int) -> bool:
-    """Write a station with its last user, and add requests.
-
-    Return False if its device was deleted, or if the station is new and the tenant has reached its limit.
-    """
-    changed = tx.execute(
-        f"insert into stations ({', '.join(_STATION)}) "
-        "select :d, :device, :station, :user, :first, :last, :requests "
-        f"where exists (select 1 from devices where id = :device) and (not {exceeds('stations', ':d')} or exists "
-        "(select 1 from stations where domain_id = :d and device_id = :device and station = :station)) "
-        f"{_SEEN_AGAIN}",
-        d=station.device.domain_id,
-        device=station.device.id,
-        station=station.name,
-        user=station.user,
-        first=station.first_seen,
-        last=station.last_seen,
-        requests=requests,
-    )
-    return changed > 0
-
-
-def has_too_many_stations(tx: Tx, domain_id: int) -> bool:
-    """Return whether another station would exceed the limit of the domain's tenant."""
-    return tx.value(int, f"select {exceeds('stations', ':d')}", d=domain_id) == 1
-
-
-def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> None:
-    """Write many stations as `note_station` does, but in two statements: at each statement the thread waits for the
-    interpreter lock.
-
-    If a tenant is near its limit, each of its stations takes a separate statement.
-    """
-    ids = {f"id{number}": each for number, each in enumerate({station.device.id for station, _ in counted})}
-    marks = ", ".join(f":{name}" for name in ids)
-    too_many = exceeds("stations", "devices.domain_id", ":new")
-    found = tx.rows(f"select id, {too_many} from devices where id in ({marks})", new=len(counted), **ids)
-    near_limit = {row[0]: bool(row[1]) for row in found}  # by id, without devices that were deleted meanwhile
-    merged: dict[tuple[int, int | None, str], tuple[int, Station, int]] = {}
-    for station, requests in counted:
-        key = (station.device.domain_id, station.device.id, station.name)
-        if near_limit.get(station.device.id):
-            note_station(tx, station, requests)
-        elif station.device.id in near_limit:  # two stations in memory may share a row
-            first_seen, _, before = merged.get(key, (station.first_seen, station, 0))
-            merged[key] = first_seen, station, before + requests
-    tx.insert(
-        "stations",
-        _STATION,
-        [(*key, each.user, first, each.last_seen, requests) for key, (first, each, requests) in merged.items()],
-        on_conflict=_SEEN_AGAIN,
-    )
-
-
-def delete_stations(tx: Tx, rows: Sequence[DeviceRow]) -> int:
-    """Delete up to SLICE stations of these devices, which belong to one domain; return their number."""
-    condition = f"domain_id = :d and device_id in {LISTED}"
-    ids = listed(row.id for row in rows)
-    return delete_slice(tx, "stations", "id", condition, d=rows[0].domain_id, ids=ids)
-
-
 def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
     """Delete a device whose stations are deleted already. Its history stays."""
     _SEARCH.remove(tx, row.domain_id, [row.id])
     tx.execute("delete from devices where id = :id", id=row.id)
     counters.add_row(tx, row.domain_id, COUNTER, row.id, -1)
-    _remember(tx, row, row.id, "deleted", at, actor)
+    _remember(tx, [(row, row.id, "deleted", at, actor)])
 
 
 def by_ids(tx: Tx, domain_id: int, device_ids: list[int]) -> list[DeviceRow]:
@@ -318,50 +280,16 @@ def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:
     return *keys, fold(device.ip_address), fold(device.client_ip)
 
 
-def _remember(tx: Tx, device: Device | DeviceRow, device_id: int, event: str, at: int, actor: str) -> None:
-    tx.execute(
-        "insert into device_history (domain_id, ip_address, client_ip, nas_identifier, device_id, event, at, actor) "
-        "values (:d, :ip, :client, :nas, :id, :event, :at, :actor)",
-        **_identity(device),
-        id=device_id,
-        event=event,
-        at=at,
-        actor=actor,
-    )
+_HISTORY = ("domain_id", "ip_address", "client_ip", "nas_identifier", "device_id", "event", "at", "actor")
 
 
-_OF_DEVICE = "(select {0} from devices where devices.id = stations.device_id) as {0}"
-_STATION_COLUMNS = ", ".join(
-    _OF_DEVICE.format(name) if name in {"device_name", "device_type"} else name
-    for name in StationRow.__dataclass_fields__
-)
+def _remember(tx: Tx, entries: Sequence[tuple[Device | DeviceRow, int, str, int, str]]) -> None:
+    """Add entries to the history: device, its id, event, time and actor."""
+    tx.insert("device_history", _HISTORY, [(*_identity(entry[0]).values(), *entry[1:]) for entry in entries])
 
 
-def stations(
-    tx: Tx, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
-) -> tuple[list[StationRow], int]:
-    """Return one page of the stations behind a device, ordered by id, and the number of all matches.
-
-    device_id: 0 for all devices of the domain.
-    """
-    where, parameters = _of(domain_id, device_id)
-    if search:
-        text, parameters["search"] = without_case("{}", search)
-        where += (
-            f" and (instr({text.format('station')}, :search) > 0 or instr({text.format('user_name')}, :search) > 0)"
-        )
-    rows = tx.all(
-        StationRow,
-        f"select {_STATION_COLUMNS} from stations where {where} order by id limit :limit offset :offset",
-        limit=limit,
-        offset=offset,
-        **parameters,
-    )
-    return rows, tx.value(int, f"select count(*) from stations where {where}", **parameters) or 0
-
-
-def _of(domain_id: int, device_id: int) -> tuple[str, dict[str, Value]]:
-    """Return the SQL condition for rows of a device, and its parameters. device_id: 0 for all devices of the domain."""
+def of_device(domain_id: int, device_id: int) -> tuple[str, dict[str, Value]]:
+    """Return the SQL condition for rows of a device, and its parameters. device_id: 0 for all of the domain."""
     where = "domain_id = :d and device_id = :device" if device_id else "domain_id = :d"
     return where, {"d": domain_id, "device": device_id}
 
@@ -371,7 +299,7 @@ def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) 
 
     device_id: 0 for all devices of the domain.
     """
-    where, parameters = _of(domain_id, device_id)
+    where, parameters = of_device(domain_id, device_id)
     columns = ", ".join(HistoryRow.__dataclass_fields__)
     rows = tx.all(
         HistoryRow,

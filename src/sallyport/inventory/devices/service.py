@@ -10,7 +10,7 @@ import trio
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, StoreError
-from sallyport.inventory.devices import repo
+from sallyport.inventory.devices import repo, station_repo
 from sallyport.inventory.devices.device import MAX_DELETED, DeviceQuery, DeviceRow, Forwarder, HistoryRow, StationRow
 from sallyport.inventory.devices.sightings import Changes, Refused, Registered, Sightings, write_counts
 from sallyport.metrics import InventoryMetrics
@@ -96,7 +96,7 @@ class Devices:
         await self._flush_or_log()
         is_short = device_id and not search and offset + limit <= SHORT
         read = self._store.read_now if is_short else self._store.search
-        return await read(lambda tx: repo.stations(tx, domain_id, device_id, search, offset=offset, limit=limit))
+        return await read(lambda tx: station_repo.page(tx, domain_id, device_id, search, offset=offset, limit=limit))
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
         """Return one page of the history and the number of all entries. device_id: 0 for all devices."""
@@ -149,8 +149,8 @@ class Devices:
                 )
             return {row.id for row in rows}
 
-        stations = (repo.delete_stations,)
-        await in_slices(self._store, find, stations, lambda _tx, _rows: None)  # meanwhile flushes may run
+        stations = (station_repo.delete,)
+        await in_slices(self._store, find, stations, lambda _tx, _rows: None)  # flushes may run meanwhile
         async with self._changing:  # a flush between `in_slices` and `forget` would register the device again
             deleted = await in_slices(self._store, find, stations, end)
             self.sightings.forget(domain_id, deleted)

@@ -115,22 +115,20 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
     """Write sessions, and update the counters. Each session must be the newest one of its device with its
     Acct-Session-Id."""
     groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
-    totals: Counter[tuple[int, SessionState]] = Counter()
+    totals: Counter[tuple[int, str]] = Counter()
     for session in sessions:
         indexed, stored = session.indexed, session.stored
         if stored is None or stored.state is not session.state:
-            totals[session.domain_id, session.state] += 1
+            totals[session.domain_id, COUNTER + session.state] += 1
             if stored is not None:
-                totals[session.domain_id, stored.state] -= 1
+                totals[session.domain_id, COUNTER + stored.state] -= 1
         moved = tuple(name for name, a, b in zip(Stored._fields, indexed, stored or indexed, strict=True) if a != b)
         groups.setdefault(moved, []).append(_row(session))
         session.stored = indexed
     for moved, rows in groups.items():
         for part in _blocks(rows):
             tx.insert("sessions", _COLUMNS, part, on_conflict=_update(moved))
-    for (domain_id, state), change in totals.items():
-        if change:
-            counters.add(tx, domain_id, COUNTER + state, change)
+    counters.add_share(tx, totals)
 
 
 def supersede(tx: Tx, session: Session) -> None:

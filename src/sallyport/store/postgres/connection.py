@@ -10,7 +10,7 @@ from typing import Final
 import psycopg
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.types.numeric import Int8Dumper, IntLoader
-from psycopg.types.string import StrDumper
+from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from sallyport.base.errors import Contradiction, LimitReached, SallyportError, StoreError, StoreFull
 from sallyport.base.limits import DEFAULTS
@@ -19,11 +19,14 @@ Row = tuple[object, ...]
 Connection = psycopg.Connection[Row]
 Cursor = psycopg.Cursor[Row]
 
-CONNECT_S: Final = 5
+CONNECT_S: Final = 3
 OLDEST: Final = 150_000
 """Oldest supported version, PostgreSQL 15, as libpq's version number."""
 PREPARED: Final = 300
-"""Maximum prepared statements of a connection; beyond it, the least recently used one is dropped."""
+"""Prepared statements of a connection; the least recently used one is dropped."""
+POOLER: Final = (
+    "connect to PostgreSQL itself, or set pool_mode = session and ignore_startup_parameters = options in PgBouncer"
+)
 _SETTINGS: Final = {
     "application_name": "sallyport",
     "connect_timeout": str(CONNECT_S),
@@ -35,12 +38,19 @@ _SETTINGS: Final = {
     "options": "-c statement_timeout=30s -c lock_timeout=20s -c idle_in_transaction_session_timeout=60s",
 }
 _DISK_FULL: Final = "53100"
-_INTEGRITY: Final = "23"  # class of the codes for violated constraints
-_RAISED: Final = "P0001"  # raised by a trigger of this schema
+_AT_FAULT: Final = ("22", "23")  # the classes of impossible values and of violated constraints
+_RAISED: Final = "P0001"  # by a trigger of ours
 
 
 class _TextDumper(StrDumper):
     """Text in which NUL is replaced, since PostgreSQL does not accept it."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
+class _BinaryTextDumper(StrBinaryDumper):
+    """The same for COPY."""
 
     def dump(self, obj: str) -> Buffer | None:
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
@@ -84,12 +94,15 @@ def connect(url: str) -> Connection:
             cursor_factory=psycopg.RawCursor,
         )
     except psycopg.Error as error:
+        if "unsupported startup parameter" in str(error):
+            raise StoreError(f"{_first_line(error)}: {POOLER}") from error
         raise as_ours(error) from error
     connection.prepared_max = PREPARED
     adapters = connection.adapters
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_dumper(bool, _TruthDumper)
     adapters.register_dumper(str, _TextDumper)
+    adapters.register_dumper(str, _BinaryTextDumper)
     adapters.register_loader("bool", _TruthLoader)
     adapters.register_loader("numeric", _NumberLoader)
     adapters.register_loader("int8", IntLoader)
@@ -102,7 +115,7 @@ def as_ours(error: Exception) -> SallyportError:
     if code == _RAISED:
         limit = text.removeprefix("limit: ")
         return LimitReached(limit) if limit in DEFAULTS else Contradiction(text)
-    if code.startswith(_INTEGRITY):
+    if code.startswith(_AT_FAULT) or isinstance(error, psycopg.DataError):
         return Contradiction(text)
     return StoreFull(text) if code == _DISK_FULL else StoreError(text)
 

@@ -1,6 +1,7 @@
 """The store on PostgreSQL: readers, lanes of writes, and the listener to other nodes."""
 
 import sqlite3
+import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from functools import partial
@@ -15,7 +16,9 @@ from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
 from sallyport.store.foreign import ForeignChange
 from sallyport.store.model import Tx, Work
+from sallyport.store.postgres import server
 from sallyport.store.postgres.connection import Connection, Cursor, as_ours, connect
+from sallyport.store.postgres.dialer import Dialer, cut
 from sallyport.store.postgres.dump import load_dump, write_dump
 from sallyport.store.postgres.lane import Lane, Restores
 from sallyport.store.postgres.listener import Listener
@@ -30,12 +33,20 @@ T = TypeVar("T")
 
 READERS: Final = 4
 SEARCHERS: Final = 2
+LANES: Final = ("journal", "others", "pulse")
+CONNECTIONS: Final = READERS + SEARCHERS + len(LANES) + 1
+"""Most connections of a process; the last one listens."""
 READ_S: Final = 30.0
 SEARCH_S: Final = 10.0
 WRITE_S: Final = 1.0
 """Time of a token's work in a transaction: other writes wait for it."""
 SETTLE_S: Final = 0.01
 """Pause before the writers of a table are looked up again."""
+LATE_S: Final = 0.6
+"""Seconds after which a transaction of the journal that has not ended counts as failed."""
+HUNG_S: Final = 5.0
+"""Seconds after which a server that does not answer is given up. The server itself ends work that takes too long."""
+WATCH_S: Final = 0.25
 _CANCELLED: Final = "57014"
 _WRITERS: Final = """select virtualtransaction from pg_locks where mode = 'RowExclusiveLock'
 and relation = cast(:table as text)::regclass
@@ -46,7 +57,7 @@ class PostgresStore:
     """The store in a PostgreSQL database. `run` must run while writes are submitted; call `close` when all users have
     stopped.
 
-    StoreError: the server cannot be reached.
+    StoreError: the server cannot be reached, or is not fit (`server.check`).
 
     url: `postgresql://...`. limits: the rows that a tenant may have (`base/limits.py`). name: the name of this process
     among those that use the database. steps: the history of the schema.
@@ -61,6 +72,7 @@ class PostgresStore:
         name: str = "node",
         steps: Steps = STEPS,
     ) -> None:
+        server.check(url, CONNECTIONS)
         with connect(url) as connection:
             migrate(connection, steps)
             set_limits(connection, limits)
@@ -71,7 +83,7 @@ class PostgresStore:
         self._restores = Restores(restores, restores)
         self._journal, self._others, self._pulse = self._lanes = tuple(
             Lane(url, f"{name}/{lane}", self._inserts, metrics, self._restores, alone=lane == "others")
-            for lane in ("journal", "others", "pulse")
+            for lane in LANES
         )
         self._readers = _Readers(url, self._inserts, READERS, READ_S)
         self._searchers = _Readers(url, self._inserts, SEARCHERS, SEARCH_S)
@@ -84,8 +96,8 @@ class PostgresStore:
 
     @property
     def ready(self) -> bool:
-        """Return whether the last writes were kept."""
-        return self._journal.ready and self._others.ready
+        """Return whether the last writes were kept, and the present one is not late."""
+        return self._journal.ready and self._others.ready and self._journal.in_flight_s < LATE_S
 
     @property
     def schema(self) -> str:
@@ -149,7 +161,20 @@ class PostgresStore:
             for lane in self._lanes:
                 await nursery.start(lane.run)
             await nursery.start(self._listener.run)
+            nursery.start_soon(self._watch)
             task_status.started()
+
+    async def _watch(self) -> None:
+        """Give up connections to a server that hangs. The journal tries its connection all the time, and its
+        transactions are short: if one does not end, the server does not answer."""
+        while True:
+            await trio.sleep(WATCH_S)
+            if self._journal.in_flight_s > HUNG_S:
+                for lane in self._lanes:
+                    if lane.in_flight_s > HUNG_S:
+                        lane.cut()
+                for readers in (self._readers, self._searchers):
+                    readers.cut(HUNG_S)
 
     def write_copy(self, path: Path) -> None:
         try:
@@ -247,7 +272,7 @@ class _Readers:
     """Connections that read, each with one borrower at a time."""
 
     def __init__(self, url: str, inserts: Inserts, count: int, timeout_s: float) -> None:
-        self._url = url
+        self._dialer = Dialer(url)
         self._inserts = inserts
         self._timeout_s = timeout_s
         self._begin = (
@@ -255,6 +280,7 @@ class _Readers:
             f"set local statement_timeout = {int(timeout_s * 1000)}"
         )
         self._idle: list[Connection] = []
+        self._busy: dict[Connection, float] = {}  # by the begin of the transaction
         self._limit = trio.CapacityLimiter(count)
         self._closed = False
 
@@ -271,29 +297,42 @@ class _Readers:
         try:
             result = work(PostgresTx(cursor, self._inserts))
             cursor.execute("commit")
+            del self._busy[connection]
         except psycopg.Error as error:
-            connection.close()
+            self._drop(connection)
             if error.sqlstate == _CANCELLED:
                 raise StoreError(f"the search took longer than {self._timeout_s:g} s: narrow it") from error
             raise as_ours(error) from error
         except BaseException:
-            connection.close()
+            self._drop(connection)
             raise
         self._idle.append(connection)
         return result
 
+    def _drop(self, connection: Connection) -> None:
+        self._busy.pop(connection, None)
+        connection.close()
+
     def _begun(self, connection: Connection | None) -> tuple[Connection, Cursor]:
         """Begin a transaction. Use a new connection if none is given, or if the server has closed the given one."""
         if connection is not None:
+            self._busy[connection] = time.monotonic()
             with suppress(psycopg.Error):
                 return connection, connection.execute(self._begin)
-            connection.close()
-        connection = connect(self._url)
+            self._drop(connection)
+        connection = self._dialer.connect()
+        self._busy[connection] = time.monotonic()
         try:
             return connection, connection.execute(self._begin)
         except psycopg.Error as error:
-            connection.close()
+            self._drop(connection)
             raise as_ours(error) from error
+
+    def cut(self, least_s: float) -> None:
+        """End the connections whose transactions run for some seconds."""
+        for connection, since in tuple(self._busy.items()):
+            if time.monotonic() - since > least_s:
+                cut(connection)
 
     def close(self) -> None:
         """Close all of them."""

@@ -1,15 +1,16 @@
 """A lane: one connection that writes, with its thread and its queue."""
 
-import secrets
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
+from random import uniform
 from threading import Thread
 from typing import Final, TypeVar, cast
+from zlib import crc32
 
 import psycopg
 import structlog
@@ -20,19 +21,29 @@ from sallyport.base.errors import StoreError
 from sallyport.metrics import StoreMetrics
 from sallyport.store.items import Item, nobody, runs_of
 from sallyport.store.model import Done, Work
-from sallyport.store.postgres.connection import Connection, Cursor, as_ours, connect
+from sallyport.store.postgres.connection import Connection, Cursor, as_ours
+from sallyport.store.postgres.link import Link
 from sallyport.store.postgres.transaction import Inserts, PostgresTx
 from sallyport.store.slices import BATCH_S
 
 T = TypeVar("T")
 
 MOST: Final = 60
-"""Maximum items of a transaction. Each has a savepoint, and PostgreSQL becomes slow above 64 savepoints."""
-PROBE_S: Final = 1.0
-SETTLE_S: Final = 5.0
-"""Time for which the service tries to look up a commit without an answer. After it, the callers get an error."""
+"""Items of a transaction. Each has a savepoint, and PostgreSQL becomes slow above 64 of them."""
+PROBE_S: Final = 0.25
+"""Seconds without work after which the connection is tried."""
+STOP_S: Final = 3.0
+"""How long the last writes may take at the end."""
 CONFIGURATION: Final = 0x53414C4C59
 """The advisory lock of a transaction that may change the configuration."""
+REPLACEMENT: Final = CONFIGURATION + 2
+"""The advisory lock that each transaction shares, and that a restore holds alone."""
+SHARES: Final = 16
+"""Rows of a total that journals count (`store.counters`)."""
+_AGAIN: Final = {"40P01", "40001"}
+"""A deadlock with another node, or a transaction that cannot be put into an order with others."""
+_PAUSES_S: Final = (0.01, 0.03, 0.1, 0.3, 0.0)
+"""Pauses before the transaction is tried again; the last try has none behind it."""
 
 log = structlog.get_logger()
 
@@ -53,15 +64,15 @@ class Lane:
     def __init__(
         self, url: str, name: str, inserts: Inserts, metrics: StoreMetrics, restores: Restores, *, alone: bool
     ) -> None:
-        self._url = url
         self._name = name
+        self._link = Link(url, name)
+        self._share = "" if alone else f"@{crc32(name.encode()) % SHARES}"
         self._inserts = inserts
         self._metrics = metrics
         self._restores = restores
         self._alone = alone
-        self._connection: Connection | None = None
-        self._batch = secrets.randbits(62)  # differs from the numbers of an earlier process
         self._failing = False
+        self._since: float | None = None  # begin of the present transaction or probe
         self._queue: SimpleQueue[Item | None] = SimpleQueue()
         self._own: deque[Item] = deque()  # queued items of the service that have not started
         self._stopped = False
@@ -75,10 +86,19 @@ class Lane:
         return not self._failing
 
     @property
+    def in_flight_s(self) -> float:
+        """Return the seconds for which the present transaction has been waiting for the server; 0 if there is none."""
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since
+
+    @property
     def server_process(self) -> int:
-        """Return the id of the server's process for the connection; 0: there is no connection."""
-        connection = self._connection
-        return 0 if connection is None or connection.closed else connection.info.backend_pid
+        """See Link.server_process."""
+        return self._link.server_process
+
+    def cut(self) -> None:
+        """End the connection to a server that does not answer. The present transaction fails."""
+        self._link.cut()
 
     async def write(self, work: Work[T]) -> T:
         """See Store.write."""
@@ -104,7 +124,7 @@ class Lane:
     async def exclusive(self, work: Callable[[Connection], None]) -> None:
         """Replace the rows: run `work` in a transaction of its own. Items that were queued before, or until the new
         generation is accepted, depend on old rows and are refused."""
-        await self._wait(Item(nobody, alone=lambda: work(self._connected())))
+        await self._wait(Item(nobody, alone=lambda: work(self._link.connected())))
 
     def _put(self, item: Item) -> None:
         if self._stopped:
@@ -125,7 +145,10 @@ class Lane:
             self._stopped = True
             self._queue.put(None)
             with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(thread.join)
+                await trio.to_thread.run_sync(thread.join, STOP_S)
+                while thread.is_alive():
+                    self.cut()
+                    await trio.to_thread.run_sync(thread.join, STOP_S)
 
     def _finish(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
         """Pass the results to the callers, on the event loop."""
@@ -155,17 +178,19 @@ class Lane:
                     self._own.popleft()
             left += items
             if not left:
-                self._probe()
+                with self._timed():
+                    self._probe()
                 continue
             together = next(runs_of(left))[:MOST]
             started = time.perf_counter()
-            error, done = self._transaction(together)
+            with self._timed(not together[0].alone):
+                error, done = self._transaction(together)
             ids = {id(item) for item in done}
             left = [item for item in left if id(item) not in ids]
             token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
 
     def _take(self, *, waits: bool) -> tuple[list[Item], bool]:
-        """Return the items of the queue, and whether the queue has ended. waits: wait up to a second for the first."""
+        """Return the items of the queue, and whether the queue has ended. waits: wait PROBE_S for the first."""
         items: list[Item] = []
         try:
             item = self._queue.get(waits, timeout=PROBE_S)
@@ -176,108 +201,99 @@ class Lane:
             return items, False
         return items, True
 
-    def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
-        """Write items in one transaction. Return the error of the whole transaction, and the items that are
-        finished."""
-        done = items
+    @contextmanager
+    def _timed(self, is_timed: bool = True) -> Iterator[None]:
+        if is_timed:
+            self._since = time.monotonic()
         try:
-            connection = self._connected()
-            cursor = connection.cursor()
-            tx = PostgresTx(cursor, self._inserts, self._own)
-            self._begin(cursor)
-            done = self._exclusive(items[0]) if items and items[0].alone else self._each(cursor, tx, items)
-            self._commit(connection, cursor)
-            if done and done[0].alone and not done[0].error:
-                self._restores.seen += 1
-        except Exception as error:
-            return self._failed(error), done
+            yield
+        finally:
+            self._since = None
+
+    def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
+        """Write items in one transaction, again after a deadlock. Return the error that they share, and the items that
+        are done."""
+        for pause_s in _PAUSES_S:
+            for item in items:
+                item.error = None
+            try:
+                done = self._attempt(items)
+                break
+            except Exception as error:
+                self._link.roll_back()
+                if getattr(error, "sqlstate", None) not in _AGAIN or not pause_s or any(item.alone for item in items):
+                    return self._failed(error), items
+                time.sleep(uniform(0.5, 1) * pause_s)  # noqa: S311  no secret
         if self._failing:
             log.info("store_writable")
         self._failing = False
         return None, done
 
+    def _attempt(self, items: list[Item]) -> list[Item]:
+        connection = self._link.connected()
+        cursor = connection.cursor()
+        tx = PostgresTx(cursor, self._inserts, self._own, share=self._share)
+        self._begin(cursor)
+        if len(items) == 1:
+            done = items
+            if not self._run(tx, items[0], connection):
+                cursor.execute("rollback")
+                return done
+        else:
+            done = self._each(cursor, tx, items)
+        self._link.commit(cursor)
+        if done and done[0].alone:
+            self._restores.seen += 1
+        return done
+
     def _begin(self, cursor: Cursor) -> None:
         """Begin a transaction. A restore waits for the end of this transaction, and a later transaction waits for the
         end of the restore."""
         lock = f"select pg_advisory_xact_lock({CONFIGURATION}); " if self._alone else ""
-        cursor.execute(f"begin; {lock}select number from restores for share".encode())
+        shared = f"select pg_advisory_xact_lock_shared({REPLACEMENT}); "
+        cursor.execute(f"begin; {lock}{shared}select number from restores".encode())
         cursor.set_result(-1)
         self._restores.seen = int(str(cursor.fetchall()[0][0]))
+
+    def _run(self, tx: PostgresTx, item: Item, connection: Connection) -> bool:
+        """Run one item. False: it must be undone. Raises if the whole transaction is lost."""
+        if item.generation != self._restores.seen:
+            item.error = StoreError("the store was replaced meanwhile")
+            return False
+        try:
+            if item.alone:
+                connection.execute(f"select pg_advisory_xact_lock({REPLACEMENT})")
+                item.result = item.alone()
+            else:
+                assert item.work is not None  # noqa: S101
+                item.result = item.work(tx)
+        except Exception as error:
+            if connection.closed or getattr(error, "sqlstate", None) in _AGAIN:
+                raise
+            item.error = as_ours(error) if isinstance(error, psycopg.Error) else error
+            return False
+        return True
 
     def _each(self, cursor: Cursor, tx: PostgresTx, items: list[Item]) -> list[Item]:
         """Run items, each in a savepoint, until the time is over and an answer waits. Return the items that have
         run."""
         until = time.perf_counter() + BATCH_S
         for number, item in enumerate(items, 1):
-            if item.generation != self._restores.seen:
-                item.error = StoreError("the store was replaced meanwhile")
-                continue
             cursor.execute("savepoint item")
-            try:
-                assert item.work is not None  # noqa: S101
-                item.result = item.work(tx)
+            if self._run(tx, item, cursor.connection):
                 cursor.execute("release savepoint item")
-            except Exception as error:
-                if cursor.connection.closed:
-                    raise
+            else:
                 cursor.execute("rollback to savepoint item; release savepoint item")
-                item.error = as_ours(error) if isinstance(error, psycopg.Error) else error
             if tx.others_wait() and time.perf_counter() > until:
                 return items[:number]
         return items
 
-    def _exclusive(self, item: Item) -> list[Item]:
-        """Run work that replaces the rows. If it raises, it is undone."""
-        assert item.alone is not None  # noqa: S101
-        connection = self._connected()
-        connection.execute("savepoint item")
-        try:
-            item.result = item.alone()
-        except Exception as error:
-            if connection.closed:
-                raise
-            connection.execute("rollback to savepoint item")
-            item.error = as_ours(error) if isinstance(error, psycopg.Error) else error
-        return [item]
-
-    def _commit(self, connection: Connection, cursor: Cursor) -> None:
-        self._batch += 1
-        try:
-            cursor.execute(f"update lanes set batch = {self._batch} where name = '{self._name}'; commit")
-        except psycopg.OperationalError:
-            if not connection.closed or not self._was_kept():
-                raise
-
-    def _was_kept(self) -> bool:
-        """After the connection was lost, return whether the last transaction was committed. psycopg.Error, StoreError:
-        the server does not answer."""
-        until = time.monotonic() + SETTLE_S
-        while True:
-            try:
-                # `for update` waits for the end of the lost connection's transaction.
-                row = (
-                    self._connected()
-                    .execute(f"select batch from lanes where name = '{self._name}' for update")
-                    .fetchone()
-                )
-                return row is not None and row[0] == self._batch
-            except (psycopg.Error, StoreError):
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.1)
-
     def connect(self) -> None:
         """Open the connection. Raises StoreError."""
-        self._connected()
-
-    def _connected(self) -> Connection:
-        """Return the connection; open it if there is none. Raises StoreError."""
-        if self._connection is None or self._connection.closed:
-            self._connection = connect(self._url)
-            self._connection.execute(
-                f"insert into lanes (name, batch) values ('{self._name}', 0) on conflict (name) do nothing"
-            )
-        return self._connection
+        try:
+            self._link.connected()
+        except psycopg.Error as error:
+            raise as_ours(error) from error
 
     def _failed(self, error: Exception) -> StoreError:
         ours = as_ours(error) if isinstance(error, psycopg.Error) else error
@@ -285,21 +301,17 @@ class Lane:
         if not self._failing:
             log.error("store_not_writable", error=str(failure))
         self._failing = True
-        if self._connection is not None and not self._connection.closed:
-            with suppress(psycopg.Error):
-                self._connection.execute("rollback")
         return failure
 
     def _probe(self) -> None:
         """Check the connection; after a failure, try a write."""
         try:
-            if not self._failing and self._connected().execute("select pg_is_in_recovery()").fetchone() == (0,):
+            if not self._failing and self._link.connected().execute("select pg_is_in_recovery()").fetchone() == (0,):
                 return
         except (psycopg.Error, StoreError) as error:
             self._failed(error)
         self._transaction([])
 
     def disconnect(self) -> None:
-        """Close the connection. Call it after `run` has ended."""
-        if self._connection is not None:
-            self._connection.close()
+        """Close the connection. `run` has ended."""
+        self._link.close()

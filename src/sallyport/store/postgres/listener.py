@@ -1,13 +1,14 @@
 """The connection on which a node receives the announcements of the others (`announcements`)."""
 
-from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import closing
+from random import uniform
 from typing import Final
 
 import psycopg
 import structlog
 import trio
+from psycopg.pq.abc import PGconn
 
 from sallyport.base.errors import StoreError
 from sallyport.store.foreign import ForeignChange
@@ -16,6 +17,8 @@ from sallyport.store.postgres.connection import Connection, connect
 
 CHECK_S: Final = 1.0
 """Seconds after which a silent connection is checked, and a lost one opened again."""
+ANSWER_S: Final = 5.0
+"""Seconds after which a server that does not answer is given up."""
 EVERYTHING: Final = ForeignChange("", 0)
 
 log = structlog.get_logger()
@@ -30,7 +33,6 @@ class Listener:
         self._url = url
         self._own = own
         self._changed = changed
-        self._received: deque[psycopg.Notify] = deque()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Listen until cancelled, also after the database was away."""
@@ -50,35 +52,44 @@ class Listener:
                         self._changed(EVERYTHING)
                     is_first = False
                     await self._receive(connection)
-            await trio.sleep(CHECK_S)
+            await trio.sleep(uniform(0.5, 1.5) * CHECK_S)  # noqa: S311  so that not all nodes connect at once
 
     def _connect(self) -> Connection:
         connection = connect(self._url)
-        connection.add_notify_handler(self._received.append)
         connection.execute(f"listen {CHANNEL}".encode())
         return connection
 
     async def _receive(self, connection: Connection) -> None:
         """Pass on announcements until the connection is lost."""
-        while True:
-            with trio.move_on_after(CHECK_S) as waited:
-                await trio.lowlevel.wait_readable(connection.pgconn.socket)
-            try:
+        server = connection.pgconn
+        try:
+            while True:
+                with trio.move_on_after(CHECK_S) as waited:
+                    await trio.lowlevel.wait_readable(server.socket)
                 if waited.cancelled_caught:
-                    await trio.to_thread.run_sync(connection.execute, b"select 1")
+                    with trio.fail_after(ANSWER_S):
+                        await _ask(server)
                 else:
-                    connection.pgconn.consume_input()
-                    while found := connection.pgconn.notifies():
-                        text = found.extra.decode()
-                        self._received.append(psycopg.Notify(found.relname.decode(), text, found.be_pid))
-            except psycopg.Error:
-                return
-            self._pass_on()
+                    server.consume_input()
+                self._pass_on(server)
+        except (psycopg.Error, OSError, trio.TooSlowError) as error:
+            log.debug("listener_lost", error=str(error))
 
-    def _pass_on(self) -> None:
+    def _pass_on(self, server: PGconn) -> None:
         own = self._own()
-        while self._received:
-            received = self._received.popleft()
-            if received.pid not in own:
-                kind, _, domain_id = received.payload.partition(" ")
+        while received := server.notifies():
+            if received.be_pid not in own:
+                kind, _, domain_id = received.extra.decode().partition(" ")
                 self._changed(ForeignChange(kind, int(domain_id or 0)))
+
+
+async def _ask(server: PGconn) -> None:
+    """Return when the server has answered a query. psycopg.Error: the connection is lost."""
+    server.send_query(b"select 1")
+    while True:
+        server.flush()
+        await trio.lowlevel.wait_readable(server.socket)
+        server.consume_input()
+        while not server.is_busy():
+            if server.get_result() is None:
+                return

@@ -13,8 +13,9 @@ from sallyport.store.postgres.search import TrigramSearch
 
 T = TypeVar("T")
 _NAME: Final = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_][a-z0-9_]*)( is (?:not )?null)?")
-"""A text in quotes, or a named parameter. A parameter with a test for null is a separate parameter, since null has no
-type."""
+"""A text in quotes, or a named parameter; a test for null is a parameter of its own, as null has no type."""
+COPIED: Final = 32
+"""Rows from which on COPY takes less time than arrays."""
 _TYPES: Final = b"""select attname, format_type(atttypid, null) from pg_attribute
 where attrelid = $1::text::regclass and attnum > 0 and not attisdropped"""
 
@@ -40,6 +41,15 @@ class Inserts:
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], bytes] = {}
+        self._types: dict[str, dict[str, str]] = {}
+
+    def types(self, cursor: Cursor, table: str) -> dict[str, str]:
+        """Return the types of a table's columns."""
+        known = self._types.get(table)
+        if known is None:
+            rows = cursor.execute(_TYPES, [table])
+            known = self._types[table] = {str(column): str(kind) for column, kind in rows}
+        return known
 
     def get(
         self, cursor: Cursor, table: str, same: tuple[str, ...], columns: tuple[str, ...], on_conflict: str
@@ -49,7 +59,7 @@ class Inserts:
         key = (table, same, columns, on_conflict)
         known = self._known.get(key)
         if known is None:
-            kinds = {str(column): str(kind) for column, kind in cursor.execute(_TYPES, [table])}
+            kinds = self.types(cursor, table)
             marks = [f"${number}::{kinds[column]}" for number, column in enumerate((*same, *columns), 1)]
             arrays = ", ".join(f"{mark}[]" for mark in marks[len(same) :])
             head = f"insert into {table} ({', '.join((*same, *columns))})"
@@ -64,15 +74,24 @@ class PostgresTx:
 
     search = TrigramSearch()
 
-    def __init__(self, cursor: Cursor, inserts: Inserts, waiting: Sized = (), limit_s: float | None = None) -> None:
+    def __init__(
+        self,
+        cursor: Cursor,
+        inserts: Inserts,
+        waiting: Sized = (),
+        limit_s: float | None = None,
+        *,
+        share: str = "",
+    ) -> None:
         self._cursor = cursor
+        self.share = share
         self._inserts = inserts
         self._waiting = waiting
         self._until = None if limit_s is None else time.monotonic() + limit_s
 
     def limited(self, limit_s: float) -> "PostgresTx":
-        """Return the same transaction with a time limit. After it, statements raise Invalid."""
-        return PostgresTx(self._cursor, self._inserts, self._waiting, limit_s)
+        """Return the same transaction with a limit of time. Above it, statements raise Invalid."""
+        return PostgresTx(self._cursor, self._inserts, self._waiting, limit_s, share=self.share)
 
     def others_wait(self) -> bool:
         return len(self._waiting) > 0
@@ -114,11 +133,22 @@ class PostgresTx:
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """Insert all rows in one statement, each column as an array."""
-        arrays = [list(column) for column in zip(*rows, strict=True)]
-        if arrays:
+        """Insert all rows in one statement: each column as an array, or, for many rows, by COPY."""
+        all_rows = list(rows)
+        if len(all_rows) >= COPIED and not on_conflict:
+            self._copy(table, (*columns, *same), all_rows, tuple(same.values()))
+        elif all_rows:
             sql = self._inserts.get(self._cursor, table, tuple(same), tuple(columns), on_conflict)
-            self._cursor.execute(sql, [*same.values(), *arrays])
+            self._cursor.execute(sql, [*same.values(), *(list(column) for column in zip(*all_rows, strict=True))])
+
+    def _copy(
+        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]], same: tuple[Value, ...]
+    ) -> None:
+        types = self._inserts.types(self._cursor, table)
+        with self._cursor.copy(f"copy {table} ({', '.join(columns)}) from stdin (format binary)".encode()) as copy:
+            copy.set_types([types[column] for column in columns])
+            for row in rows:
+                copy.write_row((*row, *same))
 
 
 def _names(cursor: Cursor) -> tuple[str, ...]:

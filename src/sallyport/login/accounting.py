@@ -1,0 +1,63 @@
+"""Accounting records in the transaction that stores them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import compress
+from typing import Final, Protocol
+
+from sallyport.events.repo import ACCOUNTING_COUNTER
+from sallyport.inventory.devices.device import Device
+from sallyport.inventory.sessions.report import Report
+from sallyport.inventory.sessions.service import Record, write_records
+from sallyport.radius.attributes import ACCT_SESSION_ID
+from sallyport.radius.packet import Request
+from sallyport.store import counters
+from sallyport.store.model import Tx, Value
+
+COLUMNS: Final = (
+    "at", "domain_id", "device_id", "status_type", "session_id", "user_name", "station", "attributes",
+)  # fmt: skip
+
+
+class Accounted(Protocol):
+    """An accounting record to store. at: when it came, in microseconds. domain_id: 0 for none."""
+
+    @property
+    def request(self) -> Request: ...
+    @property
+    def report(self) -> Report: ...
+    @property
+    def device(self) -> Device: ...
+    @property
+    def domain_id(self) -> int: ...
+    @property
+    def at(self) -> int: ...
+
+
+def write_accounting(tx: Tx, records: Sequence[Accounted]) -> Counter[int]:
+    """Write sessions, records and totals. Return the number of records of each Acct-Status-Type, without repeated
+    ones, which are not stored again."""
+    fresh = write_records(tx, [Record(each.domain_id, each.device.id or 0, each.report) for each in records])
+    kept = list(compress(records, fresh))
+    tx.insert("accounting_records", COLUMNS, map(_row, kept))
+    counters.add_share(tx, Counter((each.domain_id, ACCOUNTING_COUNTER) for each in kept))
+    return Counter(each.report.status for each in kept)
+
+
+def attributes_of(record: Accounted) -> bytes:
+    """Return the attributes as they are stored."""
+    return record.request.data[20:]
+
+
+def _row(record: Accounted) -> tuple[Value, ...]:
+    report = record.report
+    return (
+        record.at,
+        record.domain_id,
+        record.device.id or 0,
+        report.status,
+        record.request.first.get(ACCT_SESSION_ID, b""),
+        report.user,
+        report.station,
+        attributes_of(record),
+    )

@@ -1,0 +1,51 @@
+"""How a lost connection is opened again: one attempt at a time, with pauses that grow and differ between nodes."""
+
+import os
+import socket
+import time
+from contextlib import suppress
+from random import uniform
+from threading import Lock
+from typing import Final
+
+import psycopg
+
+from sallyport.base.errors import StoreError
+from sallyport.store.postgres.connection import Connection, connect
+
+FIRST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 1.5
+
+
+class Dialer:
+    """Opens connections for several threads. After a failed attempt, calls fail at once until the next attempt is due:
+    a server that starts again is not met by all connections of all nodes at once."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._attempt = Lock()
+        self._pause_s = FIRST_PAUSE_S
+        self._due = 0.0
+        self._failure = ""
+
+    def connect(self) -> Connection:
+        """Return a new connection. StoreError: the server cannot be reached, or the next attempt is not due yet."""
+        with self._attempt:
+            if time.monotonic() < self._due:
+                raise StoreError(self._failure)
+            try:
+                connection = connect(self._url)
+            except StoreError as error:
+                self._failure = str(error)
+                self._due = time.monotonic() + uniform(0.5, 1) * self._pause_s  # noqa: S311  no secret
+                self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+                raise
+            self._pause_s = FIRST_PAUSE_S
+            return connection
+
+
+def cut(connection: Connection | None) -> None:
+    """End a connection that another thread waits on: its call raises psycopg.OperationalError."""
+    if connection is not None:
+        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.pgconn.socket)) as copy:
+            copy.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,97 @@
+"""The connection of a lane. It is opened again after a loss, and tells whether a commit without an answer was kept.
+
+Each transaction stores its number in the lane's row of `lanes`. Before the row is read, the server process of the lost
+connection is ended: it might still commit.
+"""
+
+import secrets
+import time
+from contextlib import suppress
+from typing import Final
+
+import psycopg
+
+from sallyport.base.errors import StoreError
+from sallyport.store.postgres.connection import Connection, Cursor
+from sallyport.store.postgres.dialer import Dialer, cut
+
+SETTLE_S: Final = 3.0
+"""How long a commit without an answer is looked up before its callers get an error."""
+END_MS: Final = 2000
+"""How long a new connection waits for the end of the lost one's server process."""
+
+
+class Link:
+    """One connection. name: of the row in `lanes`."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._name = name
+        self._dialer = Dialer(url)
+        self._connection: Connection | None = None
+        self._process: tuple[int, str] | None = None  # of the server, and its start
+        self._batch = secrets.randbits(62)  # differs from the numbers of an earlier process
+
+    @property
+    def server_process(self) -> int:
+        """Return the id of the server's process for the connection; 0: there is no connection."""
+        connection = self._connection
+        return 0 if connection is None or connection.closed else connection.info.backend_pid
+
+    def connected(self) -> Connection:
+        """Return the connection; open it if there is none. Raises StoreError, psycopg.Error."""
+        if self._connection is None or self._connection.closed:
+            connection = self._connection = self._dialer.connect()
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+        return self._connection
+
+    def _prepare(self, connection: Connection) -> None:
+        if self._process is not None:
+            connection.execute(
+                f"select pg_terminate_backend(pid, {END_MS}) from pg_stat_activity "
+                "where pid = $1 and backend_start = $2::text::timestamptz",
+                self._process,
+            )
+        connection.execute(f"insert into lanes (name, batch) values ('{self._name}', 0) on conflict (name) do nothing")
+        row = connection.execute(
+            "select pid, backend_start::text from pg_stat_activity where pid = pg_backend_pid()"
+        ).fetchone()
+        self._process = None if row is None else (int(str(row[0])), str(row[1]))
+
+    def commit(self, cursor: Cursor) -> None:
+        """Commit the transaction. psycopg.Error, StoreError: it was not kept, or the server did not tell in time."""
+        self._batch += 1
+        try:
+            cursor.execute(f"update lanes set batch = {self._batch} where name = '{self._name}'; commit".encode())
+        except psycopg.OperationalError:
+            if not cursor.connection.closed or not self._was_kept():
+                raise
+
+    def _was_kept(self) -> bool:
+        until = time.monotonic() + SETTLE_S
+        while True:
+            try:
+                row = self.connected().execute(f"select batch from lanes where name = '{self._name}'").fetchone()
+                return row is not None and row[0] == self._batch
+            except (psycopg.Error, StoreError):
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+    def roll_back(self) -> None:
+        """End a transaction that failed, if there is one."""
+        if self._connection is not None and not self._connection.closed:
+            with suppress(psycopg.Error):
+                self._connection.execute("rollback")
+
+    def cut(self) -> None:
+        """End the connection, from another thread than the one that uses it."""
+        cut(self._connection)
+
+    def close(self) -> None:
+        """Close the connection; no thread uses it."""
+        if self._connection is not None:
+            self._connection.close()

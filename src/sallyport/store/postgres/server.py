@@ -1,0 +1,100 @@
+"""What a PostgreSQL server must offer: connections enough and sessions of its own; and what its fail-over loses."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import psycopg
+
+from sallyport.base.errors import StoreError
+from sallyport.store.postgres.connection import POOLER, Connection, as_ours, connect
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server. most: connections that it gives to ordinary users. nodes: live nodes of Sallyport. commit: the value of
+    synchronous_commit. standbys: the value of synchronous_standby_names. replicas: connected standbys."""
+
+    most: int
+    nodes: int
+    commit: str
+    standbys: str
+    replicas: int
+
+
+def check(url: str, connections: int) -> None:
+    """Check that a process can work with the server. connections: those that it opens. StoreError: it cannot, or the
+    server cannot be reached."""
+    try:
+        with connect(url) as connection:
+            most = _most(connection)
+            if connections > most:
+                raise StoreError(
+                    f"this process needs {connections} connections, and the database server gives {most} "
+                    "(max_connections without the reserved ones): raise max_connections"
+                )
+            if _is_pooled_by_transaction(connection, url):
+                raise StoreError(
+                    "the database is behind a pooler in transaction mode, such as PgBouncer, where announcements and "
+                    f"locks do not work: {POOLER}"
+                )
+    except psycopg.Error as error:
+        raise as_ours(error) from error
+
+
+def _most(connection: Connection) -> int:
+    reserved = "coalesce(current_setting('reserved_connections', true)::bigint, 0)"
+    row = connection.execute(
+        "select current_setting('max_connections')::bigint - "
+        f"current_setting('superuser_reserved_connections')::bigint - {reserved}"
+    ).fetchone()
+    return 0 if row is None else int(str(row[0]))
+
+
+def _is_pooled_by_transaction(connection: Connection, url: str) -> bool:
+    """Return whether a session of the server is shared: another connection gets the session of an idle one, or the idle
+    one gets another session."""
+    before = _process(connection)
+    if before == connection.info.backend_pid:
+        return False
+    with connect(url) as other, other.transaction():
+        return _process(other) == before or _process(connection) != before
+
+
+def _process(connection: Connection) -> int:
+    row = connection.execute(b"select pg_backend_pid()").fetchone()
+    return 0 if row is None else int(str(row[0]))
+
+
+def inspect(url: str) -> Server:
+    """Return the facts about a server with a store. Raises StoreError."""
+    try:
+        with connect(url) as connection:
+            most = _most(connection)
+            row = connection.execute(
+                "select (select count(*) from nodes where seen_at > now_us() - 5000000), "
+                "current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), "
+                "(select count(*) from pg_stat_replication)"
+            ).fetchone()
+    except psycopg.Error as error:
+        raise as_ours(error) from error
+    assert row is not None  # noqa: S101  the query has no condition
+    nodes, commit, standbys, replicas = row
+    return Server(most, int(str(nodes)), str(commit), str(standbys), int(str(replicas)))
+
+
+def doubts(server: Server, connections: int) -> Iterator[str]:
+    """Yield what an admin should know about a server. connections: those of a node."""
+    if server.nodes * connections > server.most:
+        yield (
+            f"{server.nodes} nodes use up to {server.nodes * connections} connections, and the server gives "
+            f"{server.most}: raise max_connections"
+        )
+    if server.commit == "off":
+        yield "synchronous_commit is off: a crash of the server loses answers of the last second; set it to on"
+    elif server.commit == "local" and server.standbys:
+        yield "synchronous_commit is local: a fail-over may lose answers that were sent; set it to on"
+    elif server.replicas and not server.standbys:
+        yield (
+            "its standbys follow asynchronously (synchronous_standby_names is empty): a fail-over may lose the answers "
+            "of the last moments, among them device registrations, events and used codes; name a synchronous standby"
+        )

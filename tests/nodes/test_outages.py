@@ -1,0 +1,154 @@
+"""A node whose connection to the database is lost, or whose server hangs."""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.base.errors import StoreError
+from sallyport.store.postgres.dialer import Dialer
+from sallyport.store.postgres.engine import PostgresStore
+from tests.nodes.conftest import Open
+from tests.nodes.proxy import Proxy
+from tests.peers.postgres import database_in, needs_postgres, server
+from tests.store.conftest import names, put
+from tests.waiting import eventually, until
+
+pytestmark = needs_postgres
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    """Return a proxy before the server."""
+    with Proxy(server().port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def url(proxy: Proxy, tmp_path: Path) -> str:
+    """Return the address of the database through the proxy."""
+    return proxy.url(database_in(tmp_path))
+
+
+async def test_a_commit_without_an_answer_is_looked_up(opened: Open, proxy: Proxy, url: str) -> None:
+    """A write whose commit the server kept succeeds, though the connection ended before the answer."""
+    async with opened("one", url) as store:
+        proxy.cut_at(b"; commit")
+        await store.write(partial(put, name="kept"))
+        assert proxy.lost.is_set()
+        assert await store.read(names) == ["kept"]
+        await store.write(partial(put, name="more"))
+
+
+async def test_a_lost_connection_fails_the_write_and_comes_back(opened: Open, proxy: Proxy, url: str) -> None:
+    """A write fails while the server is away, and the same node writes again when it is back."""
+    async with opened("one", url) as store:
+        proxy.cut()
+        with pytest.raises(StoreError):
+            await store.write(partial(put, name="never"))
+        proxy.release()
+        await until(lambda: store.ready)
+        await store.write(partial(put, name="later"))
+        await until(partial(_has, store, "later"))
+
+
+async def _has(store: PostgresStore, name: str) -> bool:
+    try:
+        return await store.read(names) == [name]
+    except StoreError:
+        return False
+
+
+async def test_a_hung_server_is_reported_and_given_up(opened: Open, proxy: Proxy, url: str) -> None:
+    """The store is not ready within a second. Each write and read ends within 15 s, and works when the server answers
+    again."""
+    async with opened("one", url) as store:
+        await until(lambda: store.ready)
+        await store.read(names)
+        proxy.hold()
+        began = time.monotonic()
+        await until(lambda: not store.ready)
+        assert time.monotonic() - began < 1.2  # a loaded machine adds to the second
+        with trio.fail_after(15):
+            async with trio.open_nursery() as nursery:
+                for attempt in (store.write(partial(put, name="never")), store.read(names)):
+                    nursery.start_soon(_fails, attempt)
+        proxy.release()
+        await until(lambda: store.ready)
+        await until(partial(_has_written, store))
+
+
+async def _fails(attempt: object) -> None:
+    with pytest.raises(StoreError):
+        await attempt  # type: ignore[misc]
+
+
+async def _has_written(store: PostgresStore) -> bool:
+    try:
+        await store.write(partial(put, name="later"))
+    except StoreError:
+        return False
+    return True
+
+
+async def test_a_node_stops_while_the_server_hangs(opened: Open, proxy: Proxy, url: str) -> None:
+    """A node ends within seconds, though its threads wait for a server that does not answer."""
+    async with opened("one", url) as store:
+        proxy.hold()
+        await until(lambda: not store.ready)
+        began = time.monotonic()
+    assert time.monotonic() - began < 12
+
+
+def test_attempts_to_connect_have_pauses(proxy: Proxy, url: str) -> None:
+    """After an attempt that failed, further ones fail without a connection until the pause is over."""
+    dialer = Dialer(url)
+    dialer.connect().close()
+    proxy.cut()
+    for _ in range(100):
+        with pytest.raises(StoreError):
+            dialer.connect()
+    assert proxy.refused < 10
+    proxy.release()
+    eventually(lambda: _connects(dialer))
+
+
+def _connects(dialer: Dialer) -> bool:
+    with suppress(StoreError):
+        dialer.connect().close()
+        return True
+    return False
+
+
+async def test_a_deadlock_of_two_nodes_is_solved(opened: Open) -> None:
+    """Two nodes that lock the same rows in opposite orders both succeed: the loser's transaction runs again."""
+    async with opened("one") as store, opened("two") as other:
+        await store.write(lambda tx: [put(tx, "a"), put(tx, "b")])
+        runs: list[str] = []
+        done = [trio.Event(), trio.Event()]
+        for each, order, finished in ((store, "ab", done[0]), (other, "ba", done[1])):
+
+            def work(tx: object, order: str = order) -> None:
+                runs.append(order)
+                for name in order:
+                    sql = "update counters set value = value + 1 where name = :name"
+                    tx.execute(sql, name=name)  # type: ignore[attr-defined]
+                    deadline = time.monotonic() + 10
+                    while len(set(runs)) < 2 and time.monotonic() < deadline:  # both have the first row
+                        time.sleep(0.005)
+                    time.sleep(0.05)
+
+            def end(_result: object, error: BaseException | None, finished: trio.Event = finished) -> None:
+                assert error is None
+                finished.set()
+
+            each.submit(work, end)
+        with trio.fail_after(20):
+            for event in done:
+                await event.wait()
+        assert len(runs) == 3
+        assert await store.read(lambda tx: tx.rows("select value from counters where domain_id = 0")) == [(2,), (2,)]
