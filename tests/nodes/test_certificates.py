@@ -13,7 +13,7 @@ from sallyport.certs.directory import Directory, present
 from sallyport.nodes.certificates import OwnFiles, SharedFiles
 from tests.areas import Areas, running_store, stored
 from tests.certs.conftest import made
-from tests.nodes.conftest import until
+from tests.nodes.conftest import Pair, until
 from tests.peers.postgres import needs_postgres
 
 __all__ = ["made"]
@@ -23,16 +23,16 @@ BOB = "bob@example.org"
 
 
 @pytest.fixture
-async def nodes(pair: tuple[Areas, Areas], made: Path) -> AsyncIterator[tuple[Areas, Areas]]:
+async def nodes(pair: Pair, made: Path) -> AsyncIterator[tuple[Areas, Areas]]:
     """Yield two nodes. The first had an authority when it moved to PostgreSQL, and the second starts after it."""
-    one, two = pair
+    one, two = pair.one, pair.two
     shutil.copytree(made / "certs", one.settings.data_dir / "certs")
     await one.certificate_files.load()
     await two.certificate_files.load()
     async with trio.open_nursery() as nursery:
-        for each in pair:
+        for each in (one, two):
             nursery.start_soon(each.certificate_files.run)
-        yield pair
+        yield one, two
         nursery.cancel_scope.cancel()
 
 

@@ -13,10 +13,10 @@ from sallyport.login.login import Reason
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
-from tests.areas import Areas
 from tests.listen.conftest import Wire
 from tests.login.eap.conftest import Nas
 from tests.login.eap.sides import ANN, peap
+from tests.nodes.conftest import Pair
 from tests.peers.postgres import needs_postgres
 from tests.radius.eap.certificates import Authority
 from tests.radius.eap.supplicant import MsChapSide, Supplicant, TlsSide, in_peap
@@ -25,16 +25,16 @@ pytestmark = needs_postgres
 
 
 @pytest.fixture
-async def nodes(pair: tuple[Areas, Areas], tmp_path: Path) -> AsyncIterator[tuple[Nas, Nas]]:
+async def nodes(pair: Pair, tmp_path: Path) -> AsyncIterator[tuple[Nas, Nas]]:
     """Yield a NAS at each of two nodes, which have the same certificate and the user ann."""
-    one, two = pair
+    one, two = pair.one, pair.two
     await one.add_user(one.domain, "ann", b"hello")
     await one.client(name="nas")
     await two.configuration.reload()
     authority = Authority(tmp_path)
     server = authority.certificate("radius.example.com")
     async with trio.open_nursery() as nursery:
-        for areas in pair:
+        for areas in (one, two):
             areas.credentials = Credentials(server.file, server.file, authority.file)
         yield Nas(Wire(one, nursery), authority), Nas(Wire(two, nursery), authority)
         nursery.cancel_scope.cancel()
