@@ -130,7 +130,9 @@ class Journal:
             for entry in batch.entries:
                 entry.exchange.abandoned(entry)
         else:
-            self._answer(batch.entries)
+            self._answer(batch.kept)
+            for entry in batch.lost:
+                entry.exchange.lost(entry)
         if sightings:
             self._on_sightings(sightings)
         if batch.accounted and error is None:
@@ -172,11 +174,13 @@ def _purge(tx: Tx, before: int) -> int:
 
 class _Batch:
     """The content of one transaction. at: its start, in microseconds: its answers are kept from then on, however long
-    their requests have waited."""
+    their requests have waited. lost: logins that another node answers; kept: all other entries."""
 
     def __init__(self, entries: list[Answered], at: int) -> None:
         self.entries = entries
         self.at = at
+        self.kept = entries
+        self.lost: list[Login] = []
         self.accounted: Counter[int] = Counter()
         self._new_devices: list[Device] = []
 
@@ -185,13 +189,15 @@ class _Batch:
         sightings: list[Registered | Refused] = []
         alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
         records: list[AccountingRecord] = []
+        self.lost = []
         for entry in self.entries:
             if _is_first(entry):
                 sightings += self._sighting(tx, entry)
             if isinstance(entry, Login):
-                alike[_likeness(entry)].append(entry)
-                if entry.keep is not None:
-                    entry.keep(tx)
+                if entry.keep is None or entry.keep(tx) is not False:
+                    alike[_likeness(entry)].append(entry)
+                else:
+                    self.lost.append(entry)
             elif isinstance(entry, AccountingRecord):
                 records.append(entry)
         totals: Counter[tuple[int, str]] = Counter()
@@ -202,7 +208,8 @@ class _Batch:
             totals.update((each.domain_id, ACCOUNTING_COUNTER) for each in self._account(tx, records))
         for (domain_id, name), count in totals.items():
             counters.add(tx, domain_id, name, count)
-        tx.insert("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.entries)))])
+        self.kept = [each for each in self.entries if each not in self.lost] if self.lost else self.entries
+        tx.insert("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.kept)))])
         return sightings
 
     def _account(self, tx: Tx, records: list[AccountingRecord]) -> list[AccountingRecord]:

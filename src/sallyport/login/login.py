@@ -167,6 +167,9 @@ class Exchange(Protocol):
     def abandoned(self, entry: Answered) -> None:
         """The entry could not be kept: it gets no answer."""
 
+    def lost(self, entry: Answered) -> None:
+        """Another node answers the login: the entry was not kept and gets no answer."""
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class Answered:
@@ -201,7 +204,8 @@ class Login(Answered):
     found: what the first factor found. code: the text typed behind the password, or instead of it. proven: a right
     password or code showed who sends it. noted: the inventory knows of it. station: its Calling-Station-Id.
     attributes: of the answer, in octets. approved: its second factor was asked, and approved. continuation: the rest of
-    a login that waits for something. keep: is written in one transaction with its event.
+    a login that waits for something. keep: is written in one transaction with its event; it
+    returns False, and writes nothing, if another node answers the login.
     """
 
     home: Domain | None = None
@@ -219,7 +223,7 @@ class Login(Answered):
     attributes: bytes = b""
     approved: bool = False
     continuation: Callable[[], Awaitable[Decision | None]] | None = None
-    keep: Callable[[Tx], None] | None = None
+    keep: Callable[[Tx], bool | None] | None = None
     latency_us: int = 0
     decision: Decision = field(init=False)
 

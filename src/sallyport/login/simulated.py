@@ -20,6 +20,9 @@ class NoExchange:
     def abandoned(self, entry: Answered) -> None:
         """Nothing is waited for."""
 
+    def lost(self, entry: Answered) -> None:
+        """Nothing is waited for."""
+
 
 def client_of(domain: Domain, name: str = "") -> Client:
     """Return a RADIUS client that serves one domain, with a secret of its own."""

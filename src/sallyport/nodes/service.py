@@ -25,10 +25,11 @@ log = structlog.get_logger()
 
 
 class Cluster(Protocol):
-    """What the areas know of the other nodes. id: the number of this node among all. is_shared: whether there may be
-    other nodes."""
+    """What the areas know of the other nodes. id: the number of this node among all. session: random, new with each
+    start. is_shared: whether there may be other nodes."""
 
     id: int
+    session: str
     is_shared: bool
 
     @property
@@ -55,6 +56,7 @@ class Alone:
     """The only node, on the embedded database."""
 
     id = 0
+    session = ""
     is_shared = False
     leads = True
 
@@ -117,7 +119,7 @@ class Nodes:
         self._keys = keys
         self._address = address
         self._monotonic = monotonic
-        self._session = token_hex(8)
+        self.session = token_hex(8)
         self._held: _Held | None = None
 
     @property
@@ -150,7 +152,7 @@ class Nodes:
                 f"a node named {self.name} runs already (last heartbeat {before.silent_us / SECOND:.1f} s ago): set "
                 "node_name to another name, or stop that node"
             )
-        return repo.join(tx, self.name, self._session, self._installation, self._version)
+        return repo.join(tx, self.name, self.session, self._installation, self._version)
 
     async def run(self) -> None:
         """Send heartbeats until cancelled. StartError: another process has taken the name."""
@@ -169,7 +171,7 @@ class Nodes:
         began = self._monotonic()
 
         def work(tx: Tx) -> repo.Lease | None:
-            if not repo.beat(tx, self.id, self._session, self._address()):
+            if not repo.beat(tx, self.id, self.session, self._address()):
                 raise StartError(f"another process has joined as the node {self.name}: this one stops")
             return repo.renew(tx, self.id)
 
@@ -182,7 +184,7 @@ class Nodes:
     async def _leave(self) -> None:
         self._held = None
         try:
-            await self._store.write_aside(lambda tx: repo.leave(tx, self.id, self._session))
+            await self._store.write_aside(lambda tx: repo.leave(tx, self.id, self.session))
         except StoreError as error:
             log.warning("heartbeat_failed", node=self.name, error=str(error))
 

@@ -10,6 +10,8 @@ USERS: Final = "users"
 PRINCIPALS: Final = "principals"
 TOKENS: Final = "tokens"
 KEYS: Final = "keys"
+PROMPTS: Final = "prompts"
+"""A prompt has an answer, or its request waits at another node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +19,9 @@ class ForeignChange:
     """A committed change by another process.
 
     kind: one of the constants of this module; empty: any rows may have changed. domain_id: the domain of the rows; 0
-    for all domains.
+    for all domains. row: the id of a prompt; empty for other kinds.
     """
 
     kind: str
     domain_id: int
+    row: str = ""

@@ -8,6 +8,7 @@ There may be several keys during a rotation or for an old backup, each as `VERSI
 separated by commas. A key without a version has version 1. The highest version seals, and all versions open.
 """
 
+import hmac
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -80,6 +81,11 @@ class Vault:
         """Seal a value for the row named by `identity`, such as `radius_clients/7/secret`."""
         nonce, version = secrets.token_bytes(12), max(self._keys)
         return bytes((version,)) + nonce + self._cipher(version).encrypt(nonce, clear, identity.encode())
+
+    def digest(self, clear: bytes, purpose: str) -> str:
+        """Return a keyed hash in hex: equal for equal octets on all nodes with the same newest key."""
+        key = hmac.digest(self._keys[max(self._keys)].reveal(), purpose.encode(), "sha256")
+        return hmac.digest(key, clear, "sha256").hex()
 
     def is_current(self, sealed: bytes) -> bool:
         """Return whether a value is sealed under the newest key."""

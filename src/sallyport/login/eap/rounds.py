@@ -105,7 +105,7 @@ class Rounds:
         self, login: Login, domain: Domain, session: Session | None, code: Code
     ) -> InnerSecondFactor | None:
         """Ask for the second factor of a login that has passed the first one inside EAP, if it needs one. session: of
-        the answered challenge, if any. None: a newer request of the same login replaced it."""
+        the answered challenge, if any. None: a newer request of the same login replaced it, here or at another node."""
         fresh = self._steps.fresh(domain)
         await self._steps.recall(login, fresh)
         if session is not None:
@@ -115,7 +115,7 @@ class Rounds:
             return InnerSecondFactor()
         else:
             result = await self._steps.second.ask(login, fresh, await self._steps.asked(domain, login.user))
-        if result is None:
+        if result is None or not await self._steps.second.consume(result):
             return None
         if result.session is not None and not result.wrong_code:
             return InnerSecondFactor(session=result.session, prompt=result.text)

@@ -1,13 +1,26 @@
 """A conversation with a provider about one login, and the requests that wait for its end."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import trio
 
+from sallyport.base.errors import PacketError
 from sallyport.login.login import NOTHING, Found, Login, Reason
+from sallyport.login.second.repo import Prompt
 from sallyport.login.second.session import NOBODY, Asked, LoginKey, Session
 from sallyport.mfa.circuit import Attached
 from sallyport.radius.password import TYPED, Method
+
+OTHER_NODE: Final = "other_node"
+"""The reason of the discard of a request that another node answers."""
+
+
+class AnsweredElsewhere(PacketError):
+    """Another node answers the login: a newer request of it waits there."""
+
+    def __init__(self) -> None:
+        super().__init__("another node answers the login", OTHER_NODE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +29,7 @@ class SecondFactorResult:
 
     reason: NONE for approved. text, session: of the challenge to send, for ASKED. over: the challenge that this ends.
     asked: the user. found: by the first factor, if an earlier request checked it. wrong_code: the code was wrong, and
-    the user is asked once more.
+    the user is asked once more. prompt: of all nodes; None on the embedded database, and if no user was asked.
     """
 
     reason: Reason
@@ -26,17 +39,20 @@ class SecondFactorResult:
     asked: Asked = NOBODY
     found: Found = NOTHING
     wrong_code: bool = False
+    prompt: Prompt | None = None
 
 
 class Waiter:
-    """One request that waits for a conversation's end. superseded: a newer request of the same login replaced it."""
+    """One request that waits for a conversation's end. superseded: a newer request of the same login replaced it.
+    elsewhere: a newer one waits at another node."""
 
-    __slots__ = ("done", "login", "superseded")
+    __slots__ = ("done", "elsewhere", "login", "superseded")
 
     def __init__(self, login: Login) -> None:
         self.login = login
         self.done = trio.Event()
         self.superseded = False
+        self.elsewhere = False
 
 
 class Conversation:
@@ -46,6 +62,8 @@ class Conversation:
     the same key joins; None: no other request joins. deadline: of trio's clock. takes_codes: whether the user can type
     a code by this kind of login; checks_code: whether it begins with a typed code. handle, text: of the provider's last
     WAITING answer. error: a failure of the store or of the service, after which no request is answered.
+    prompt: the row of all nodes as it was last read; None on the embedded database. owns: whether this node asks the
+    provider. elsewhere: whether the newest request waits at another node.
     """
 
     def __init__(
@@ -63,6 +81,9 @@ class Conversation:
         self.result: SecondFactorResult | None = None
         self.error: Exception | None = None
         self.taken = False
+        self.prompt: Prompt | None = None
+        self.owns = True
+        self.elsewhere = False
         self._newest: Waiter | None = None
 
     def admits(self, login: Login) -> bool:
@@ -102,6 +123,14 @@ class Conversation:
         """Wake the request that waits."""
         if self._newest is not None:
             self._newest.done.set()
+
+    def move_away(self) -> None:
+        """Record that a newer request of the login waits at another node."""
+        self.elsewhere = True
+        if self._newest is not None:
+            self._newest.elsewhere = True
+            self._newest.done.set()
+            self._newest = None
 
     def take(self) -> SecondFactorResult | None:
         """Return the result for the one request that gets it; None for all others."""

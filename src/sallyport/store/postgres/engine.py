@@ -160,6 +160,7 @@ def load(url: str, path: Path) -> int:
 def _replace(path: Path, connection: Connection) -> None:
     """Replace all rows, in the connection's transaction."""
     connection.execute("update restores set number = number + 1")
+    connection.execute("delete from prompts")  # they belong to logins before the restore
     version = connection.execute("select version from config_version").fetchone()
     _fill(connection, path)
     connection.execute("update config_version set version = greatest(version, $1) + 1", version)

@@ -80,5 +80,5 @@ class Listener:
         while self._received:
             received = self._received.popleft()
             if received.pid not in own:
-                kind, _, domain_id = received.payload.partition(" ")
-                self._changed(ForeignChange(kind, int(domain_id or 0)))
+                kind, domain_id, row, *_ = *received.payload.split(" "), "", ""
+                self._changed(ForeignChange(kind, int(domain_id or 0), row))
