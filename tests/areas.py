@@ -187,7 +187,7 @@ async def running_engine(directory: Path) -> AsyncIterator[Engine]:
 class Areas(App):
     """The service with parts that a test can replace. tenant, domain: the IDs of its tenant and domain.
 
-    lockout_failures: 0 disables lockouts, since many tests let logins fail.
+    lockout_failures: 0 disables lockouts, since many tests let logins fail. node: name of the node among several.
     """
 
     def __init__(
@@ -198,6 +198,7 @@ class Areas(App):
         *,
         lockout_failures: int = 0,
         look_up: LookUp = look_up,
+        node: str = "",
     ) -> None:
         self.kinds = available([])
         self.first_kinds = dict(KINDS)
@@ -215,7 +216,10 @@ class Areas(App):
             credentials=lambda: self.credentials,
         )
         settings = Settings(
-            data_dir=directory_of(store), did_url="https://id.example.test", lockout_failures=lockout_failures
+            data_dir=directory_of(store),
+            did_url="https://id.example.test",
+            lockout_failures=lockout_failures,
+            node_name=node,
         )
         super().__init__(settings, store, Vault(Secret(key)), dictionary(), CollectorRegistry(), overrides)
         logins = self.logins
@@ -237,6 +241,15 @@ class Areas(App):
         """Create the tenant and its domain."""
         self.tenant = await self.tenancy.ensure_tenant(1, 1)
         self.domain = await self.domains.add(self.tenant, "corp")
+
+    async def wait(self, seconds: float) -> None:
+        """Advance the clock; on PostgreSQL, whose own clock ends challenges and prompts, move their times back."""
+        self.clock.pass_by(seconds)
+        if self.store.is_shared:
+            us = int(seconds * SECOND)
+            await self.store.write(lambda tx: tx.execute("update challenges set expires_at = expires_at - :us", us=us))
+            sql = "update prompts set begun_at = begun_at - :us, expires_at = expires_at - :us"
+            await self.store.write(lambda tx: tx.execute(sql, us=us))
 
     def client_named(self, name: str) -> Client:
         """Return the RADIUS client of the tenant with this name."""

@@ -60,8 +60,9 @@ class Prompt:
 
 
 def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
-    """Insert a prompt, or return the one of the same login, whose newest request now waits at the node of the new one.
-    None: the user has reached the limit; nodes that begin at the same instant do not see each other's prompts.
+    """Insert a prompt, or return the one of the same login. If the request may join it, its newest request now waits at
+    the node of the new one. None: the user has reached the limit; nodes that begin at the same instant do not see each
+    other's prompts.
 
     user_key: empty if the prompt does not count. StoreError: other transactions change the row again and again.
     """
@@ -81,10 +82,15 @@ def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
         if found is not None and found.left_us <= 0 and found.id != new.id:  # nobody waits for it any more
             tx.execute(f"update prompts set key = null where {_ROW}", id=found.id, step=found.step)
         elif found is not None:
-            if not found.is_consumed and found.waiter != new.waiter:
-                move(tx, found.id, found.step, new.waiter)
+            if is_same(found, new) and found.waiter != new.waiter:
+                move(tx, found, new.waiter)
             return found
     raise StoreError("the prompt of the login changes too often")
+
+
+def is_same(found: Prompt, new: Prompt) -> bool:
+    """Return whether a request may join a prompt: its result is not consumed, and no other code is being checked."""
+    return not found.is_consumed and (not new.step or found.key == new.key)
 
 
 def _insert(tx: Tx, new: Prompt, user_key: str) -> bool:
@@ -151,10 +157,15 @@ def take_over(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
     )
 
 
-def move(tx: Tx, prompt_id: str, step: int, node: str) -> bool:
-    """Let the newest request wait at a node. False: the result was consumed."""
-    sql = f"update prompts set waiter = :node where {_ROW} and consumed_by is null"
-    return tx.execute(sql, id=prompt_id, step=step, node=node) == 1
+def move(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
+    """Let the newest request wait at a node, and return the prompt. None: the result was consumed."""
+    return tx.one(
+        _prompt,
+        f"update prompts p set waiter = :node where {_ROW} and consumed_by is null returning {_COLUMNS}",
+        id=prompt.id,
+        step=prompt.step,
+        node=node,
+    )
 
 
 def consume(tx: Tx, prompt: Prompt, node: str) -> bool:

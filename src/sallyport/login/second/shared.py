@@ -68,8 +68,8 @@ class SharedCalls(Calls):
         found, session = await self._store.write_aside(partial(_claim, new=new, user_key=user_key))
         if found is None:
             return Reason.TOO_MANY_PROMPTS
-        if found.is_consumed or (new.step and found.key != new.key):
-            return Reason.CHALLENGE_OVER  # it has its answer, or another code is being checked
+        if not repo.is_same(found, new):
+            return Reason.CHALLENGE_OVER
         conversation.prompt = found
         conversation.owns = found is new
         if not conversation.owns:
@@ -106,10 +106,12 @@ class SharedCalls(Calls):
         """See Calls.return_here."""
         prompt = conversation.prompt
         assert prompt is not None  # noqa: S101  it was read from the store
-        if not await self._store.write_aside(partial(_move, prompt=prompt, node=self._node)):
+        moved = await self._store.write_aside(partial(repo.move, prompt=prompt, node=self._node))
+        if moved is None:
             return False
         self._read.discard(prompt.id)
         conversation.elsewhere = False
+        self._see(conversation, moved)
         return True
 
     def once(
@@ -174,7 +176,8 @@ class SharedCalls(Calls):
             answer = await super().outcome(conversation, begin)
             await self._keep(conversation, answer.outcome, answer.handle, answer.text)
         except ProviderError as error:
-            await self._keep(conversation, LIMITED if error.limited else FAILED, "", "")
+            outcome = LIMITED if error.limited else FAILED
+            await self._keep(conversation, outcome, conversation.handle, conversation.text)
             raise
         else:
             return answer
@@ -274,10 +277,6 @@ def _claim(tx: Tx, new: Prompt, user_key: str) -> tuple[Prompt | None, Session |
     """Return a prompt and the last challenge about it, if it is another node's."""
     found = repo.claim(tx, new, user_key)
     return found, None if found is None or found.id == new.id else sessions.read(tx, found.id)
-
-
-def _move(tx: Tx, prompt: Prompt, node: str) -> bool:
-    return repo.move(tx, prompt.id, prompt.step, node)
 
 
 def _use(tx: Tx, result: SecondFactorResult, node: str, write: Callable[[Tx], None] | None) -> bool:
