@@ -245,7 +245,7 @@ class SharedCalls(Calls):
             conversation.handle, conversation.text = prompt.handle, prompt.text
         if prompt.is_consumed or prompt.waiter != self._node:
             conversation.move_away()
-        if (event := self._watched[prompt.id].get(conversation)) is not None:
+        if (event := self._watched.get(prompt.id, {}).get(conversation)) is not None:
             event.set()
 
 
@@ -254,18 +254,18 @@ class SharedChallenges(Challenges):
 
     async def find(self, challenge_id: str) -> Session | None:
         """See Challenges.find. Memory has those of EAP, whose conversation stays with its node."""
-        known = self._sessions.get(challenge_id)
         stored = await self._store.read_now(partial(repo.sent, challenge_id=challenge_id))
         if stored is None:
-            return None if challenge_id in self._over else known
+            return None if challenge_id in self._over else self._sessions.get(challenge_id)
         session, left_us = stored
-        if known is not None and known.step == session.step:
-            return known
         return replace(session, expires_at=self._clock() + left_us)
 
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], None] | None:
         """See Challenges.keep."""
-        return super().keep(result) if result.session is None else partial(repo.send, session=result.session)
+        if result.session is None:
+            return super().keep(result)
+        self._sessions.pop(result.session.id)
+        return partial(repo.send, session=result.session)
 
     async def purge(self, now: int) -> None:
         """See Challenges.purge; the prompts too."""
