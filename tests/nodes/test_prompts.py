@@ -294,6 +294,24 @@ async def test_another_code_for_the_same_state(pair: Pair) -> None:
     assert len(pair.script.verified) == 1
 
 
+async def test_an_unsigned_copy(pair: Pair) -> None:
+    """An unsigned copy of a signed answer to a challenge, which anybody may have sent, takes no answer away."""
+    pair.one.areas.patience = 0.05
+    state = await challenged(pair.one)
+    pair.one.areas.patience = 60
+    signed = typed("", state)
+    pair.one.put(signed)
+    await joined(pair.one, 1)
+    # The request waits in the client of another node, which has not learned that the NAS signs.
+    for each in (pair.one, pair.two):
+        await each.areas.configuration.reload()
+    client = pair.two.areas.client_named("nas")
+    await pair.two.areas.clients.update(pair.two.areas.tenant, client.id, {"require_message_authenticator": "no"})
+    assert (await exchange(pair.two, typed("", state, signed=False)))[0] == ACCESS_REJECT
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.one, signed))[0] == ACCESS_ACCEPT
+
+
 async def test_three_wrong_codes_at_two_nodes(pair: Pair) -> None:
     """Wrong codes count over all nodes: the third is a reject, and no State is valid afterwards."""
     pair.script.begins = Outcome.CODE

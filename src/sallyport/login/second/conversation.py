@@ -62,7 +62,8 @@ class Conversation:
     the same key joins; None: no other request joins. deadline: of trio's clock. takes_codes: whether the user can type
     a code by this kind of login; checks_code: whether it begins with a typed code. handle, text: of the provider's last
     WAITING answer. error: a failure of the store or of the service, after which no request is answered.
-    prompt: the row of all nodes as it was last read; None on the embedded database. owns: whether this node asks the
+    is_signed: whether its first request was signed. prompt: the row of all nodes as it was last read; None on the
+    embedded database. owns: whether this node asks the
     provider. elsewhere: whether the newest request waits at another node.
     """
 
@@ -82,6 +83,7 @@ class Conversation:
         self.error: Exception | None = None
         self.taken = False
         self.prompt: Prompt | None = None
+        self.is_signed = login.request.signed
         self.owns = True
         self.elsewhere = False
         self._newest: Waiter | None = None
@@ -89,7 +91,8 @@ class Conversation:
     def admits(self, login: Login) -> bool:
         """Return whether a request may replace the newest one: an unsigned request replaces no signed one."""
         newest = self._newest
-        return login.request.signed or newest is None or not newest.login.request.signed
+        is_signed = self.is_signed and self.elsewhere if newest is None else newest.login.request.signed
+        return login.request.signed or not is_signed
 
     def attach(self, login: Login) -> Waiter:
         """Wait in place of the newest request."""

@@ -30,8 +30,8 @@ _TRIES: Final = 3
 _PENDING: Final = f"outcome in ('', '{Outcome.WAITING}')"
 _ROW: Final = "id = :id and step = :step"
 _COLUMNS: Final = (
-    "p.id, p.step, p.key, p.owner, p.waiter, p.outcome, p.answer, p.consumed_by is not null as is_consumed, "
-    "p.expires_at - now_us() as left_us, "
+    "p.id, p.step, p.is_signed, p.key, p.owner, p.waiter, p.outcome, p.answer, "
+    "p.consumed_by is not null as is_consumed, p.expires_at - now_us() as left_us, "
     f"exists (select 1 from nodes n where n.session = p.owner and n.seen_at > now_us() - {DEAD_US}) as has_owner"
 )
 
@@ -39,10 +39,11 @@ _COLUMNS: Final = (
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A row. handle, text: of the provider's answer. left_us: the time until its end. has_owner: whether the owner is
-    alive."""
+    alive. is_signed: whether the first request was signed."""
 
     id: str
     step: int
+    is_signed: bool
     key: str
     owner: str
     waiter: str
@@ -89,20 +90,22 @@ def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
 
 
 def is_same(found: Prompt, new: Prompt) -> bool:
-    """Return whether a request may join a prompt: its result is not consumed, and no other code is being checked."""
-    return not found.is_consumed and (not new.step or found.key == new.key)
+    """Return whether a request may join a prompt: its result is not consumed, no other code is being checked, and an
+    unsigned request does not take the place of a signed one."""
+    return not found.is_consumed and (not new.step or found.key == new.key) and (new.is_signed or not found.is_signed)
 
 
 def _insert(tx: Tx, new: Prompt, user_key: str) -> bool:
     sql = (
-        "insert into prompts (id, step, key, user_key, owner, waiter, outcome, answer, begun_at, expires_at) values "
-        "(:id, :step, :key, :user_key, :owner, :waiter, :outcome, :answer, now_us(), now_us() + :left_us) "
+        "insert into prompts "
+        "(id, step, is_signed, key, user_key, owner, waiter, outcome, answer, begun_at, expires_at) values (:id, :step, :is_signed, :key, :user_key, :owner, :waiter, :outcome, :answer, now_us(), now_us() + :left_us) "
         "on conflict do nothing"
     )
     inserted = tx.execute(
         sql,
         id=new.id,
         step=new.step,
+        is_signed=int(new.is_signed),
         key=new.key or None,
         user_key=user_key,
         owner=new.owner,
@@ -203,6 +206,7 @@ def _prompt(
     *,
     id: str,
     step: int,
+    is_signed: int,
     key: str | None,
     owner: str,
     waiter: str,
@@ -214,5 +218,16 @@ def _prompt(
 ) -> Prompt:
     handle, text = json.loads(answer)
     return Prompt(
-        id, step, key or "", owner, waiter, outcome, handle, text, bool(is_consumed), left_us, bool(has_owner)
+        id,
+        step,
+        bool(is_signed),
+        key or "",
+        owner,
+        waiter,
+        outcome,
+        handle,
+        text,
+        bool(is_consumed),
+        left_us,
+        bool(has_owner),
     )

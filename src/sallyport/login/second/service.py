@@ -308,7 +308,7 @@ class SecondFactor:
             result = SecondFactorResult(reason_of(conversation, error))
             log.warning("mfa_provider_unreachable", provider=conversation.attached.name, error=str(error))
         except trio.Cancelled:  # the service ends; a sent challenge can be answered after the next start
-            if conversation.session.step == 0 and not conversation.elsewhere:
+            if conversation.session.step == 0 and conversation.owns and not conversation.elsewhere:
                 await withdraw(conversation)
             raise
         except Exception as error:  # an error of the store or of the service: no request is answered
@@ -345,7 +345,7 @@ class SecondFactor:
         own = conversation.session.id
         refused = await self._calls.claim(conversation, user)
         if conversation.session.id != own:
-            del self._by_challenge[own]
+            self._by_challenge.pop(own, None)
             self._by_challenge[conversation.session.id] = conversation
         if not conversation.owns:
             self._metrics.joined(conversation.attached.name)

@@ -76,6 +76,7 @@ class SharedCalls(Calls):
             question = replace(conversation.session.question, challenge_id=found.id)
             conversation.session = session or replace(conversation.session, question=question)
             conversation.handle, conversation.text = found.handle, found.text
+            conversation.is_signed = found.is_signed
             conversation.deadline = trio.current_time() + found.left_us / SECOND
         return None
 
@@ -87,6 +88,7 @@ class SharedCalls(Calls):
         return Prompt(
             id=session.id,
             step=step,
+            is_signed=conversation.is_signed,
             key="" if key is None else self._digest((conversation.attached.stamp, *key)),
             owner=self._node,
             waiter=self._node,
