@@ -139,7 +139,7 @@ async def test_a_push_continues(wire: Wire, areas: Areas, script: Script) -> Non
 @only_sqlite
 async def test_a_prompt_that_had_not_begun(wire: Wire, areas: Areas, script: Script) -> None:
     """If the service stops after the challenge and before the prompt, the challenge is over. That is no outage, so that
-    no fallback applies. On PostgreSQL another node asks anew (`tests/nodes`).
+    no fallback applies. On PostgreSQL another node asks again (`tests/nodes`).
     """
     script.begins, areas.patience = None, 0.02
     await fall_back_to(areas, Fallback.ALLOW)

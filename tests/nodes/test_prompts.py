@@ -174,7 +174,7 @@ async def test_another_node_takes_over(pair: Pair) -> None:
 
 
 async def test_a_handle_that_was_not_stored(pair: Pair) -> None:
-    """If the owner dies before it has a handle, another node asks anew with the same challenge id."""
+    """If the owner dies before it has a handle, another node asks again with the same challenge id."""
     pair.script.slow = trio.Event()
     pair.one.put(a_login())
     await prompted(pair.script)

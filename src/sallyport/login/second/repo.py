@@ -80,7 +80,7 @@ def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
             step=new.step,
             key=new.key or None,
         )
-        if found is not None and found.left_us <= 0 and found.id != new.id:  # nobody waits for it any more
+        if found is not None and found.left_us <= 0 and found.id != new.id:  # no login waits for it any more
             tx.execute(f"update prompts set key = null where {_ROW}", id=found.id, step=found.step)
         elif found is not None:
             if is_same(found, new) and found.waiter != new.waiter:
@@ -98,7 +98,8 @@ def is_same(found: Prompt, new: Prompt) -> bool:
 def _insert(tx: Tx, new: Prompt, user_key: str) -> bool:
     sql = (
         "insert into prompts "
-        "(id, step, is_signed, key, user_key, owner, waiter, outcome, answer, begun_at, expires_at) values (:id, :step, :is_signed, :key, :user_key, :owner, :waiter, :outcome, :answer, now_us(), now_us() + :left_us) "
+        "(id, step, is_signed, key, user_key, owner, waiter, outcome, answer, begun_at, expires_at) values "
+        "(:id, :step, :is_signed, :key, :user_key, :owner, :waiter, :outcome, :answer, now_us(), now_us() + :left_us) "
         "on conflict do nothing"
     )
     inserted = tx.execute(

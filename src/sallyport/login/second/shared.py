@@ -4,8 +4,8 @@ The node that inserts the row of a prompt owns it and asks the provider. A reque
 follows: it waits for the outcome in the row. The newest request gets the answer, so the row names the node where that
 one waits. Its answer consumes the row in the transaction of the event; an answer of any other node is dropped.
 
-If the owner dies, a follower takes over. It polls the handle that the owner has stored, or asks anew with the same
-challenge id. Followers are woken by an announcement, and read their rows each second.
+If the owner dies, a follower takes over. It polls the handle that the owner has stored, or asks again with the
+same challenge id. Followers are woken by an announcement, and read their rows each second.
 """
 
 from collections import defaultdict
@@ -56,7 +56,7 @@ class SharedCalls(Calls):
         self._owned: set[tuple[str, int]] = set()  # the prompts that a task of this node asks for
         self._watched: defaultdict[str, dict[Conversation, trio.Event]] = defaultdict(dict)  # by id
         self._due: set[str] = set()
-        self._read: set[str] = set()  # what is being read, unless it has changed here meanwhile
+        self._read: set[str] = set()  # the ids of a read that runs, without those that this node has changed since
         self._news = trio.Event()
         store.on_foreign_change(self._changed)
 
@@ -162,7 +162,7 @@ class SharedCalls(Calls):
         taken = await self._store.write_aside(partial(repo.take_over, prompt=prompt, node=self._node))
         if taken is None:
             return False
-        log.info("prompt_taken_over", provider=conversation.attached.name, asked_anew=not taken.handle)
+        log.info("prompt_taken_over", provider=conversation.attached.name, asked_again=not taken.handle)
         conversation.prompt, conversation.owns = taken, True
         return True
 
@@ -215,7 +215,7 @@ class SharedCalls(Calls):
                 self._look({each for each, watched in self._watched.items() if not all(c.owns for c in watched)})
 
     def _changed(self, change: ForeignChange) -> None:
-        """Read what another node has changed; an empty kind stands for every row."""
+        """Read what another node has changed: all prompts if the kind is empty."""
         if change.kind in ("", PROMPTS):
             self._look({change.row} & self._watched.keys() if change.kind else set(self._watched))
 
