@@ -61,7 +61,8 @@ _NODES: Final = (
     """create table prompts (
     id text collate "C" not null, step bigint not null, is_signed bigint not null,
     key text collate "C" unique, user_key text collate "C" not null, owner text not null,
-    waiter text not null, outcome text not null, answer text not null, begun_at bigint not null, expires_at bigint not null, consumed_by text, primary key (id, step))""",
+    waiter text not null, outcome text not null, answer text not null, begun_at bigint not null,
+    expires_at bigint not null, consumed_by text, primary key (id, step))""",
     "create index prompts_by_user on prompts (user_key, begun_at)",
 )
 """Tables that only this engine has; `nodes` explains them, and `login.second` the prompts."""
