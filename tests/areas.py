@@ -246,6 +246,15 @@ class Areas(App):
         self.tenant = await self.tenancy.ensure_tenant(1, 1)
         self.domain = await self.domains.add(self.tenant, "corp")
 
+    async def wait(self, seconds: float) -> None:
+        """Advance the clock; on PostgreSQL, whose own clock ends challenges and prompts, move their times back."""
+        self.clock.pass_by(seconds)
+        if self.store.is_shared:
+            us = int(seconds * SECOND)
+            await self.store.write(lambda tx: tx.execute("update challenges set expires_at = expires_at - :us", us=us))
+            sql = "update prompts set begun_at = begun_at - :us, expires_at = expires_at - :us"
+            await self.store.write(lambda tx: tx.execute(sql, us=us))
+
     def client_named(self, name: str) -> Client:
         """Return the RADIUS client of the tenant with this name."""
         return next(client for client in self.clients.of_tenant(self.tenant) if client.name == name)

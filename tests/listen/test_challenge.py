@@ -156,9 +156,10 @@ async def test_a_replayed_code(wire: Wire) -> None:
 async def test_a_state_expires(wire: Wire, script: Script) -> None:
     """A State is valid for 120 s and expires then."""
     old, young = await challenged(wire), await challenged(wire)
-    wire.areas.clock.pass_by(119.9)
+    last_s = 1 if wire.areas.store.is_shared else 0.1  # the clock of a database server goes on
+    await wire.areas.wait(120 - last_s)
     assert (await exchange(wire, typed("123456", young)))[0] == ACCESS_ACCEPT
-    wire.areas.clock.pass_by(0.1)
+    await wire.areas.wait(last_s)
     await refused(wire, typed("12345678", old))
     assert len(script.verified) == 1
 

@@ -41,6 +41,11 @@ class Answers:
         self.dropped.append(entry)
         self.recorded.set()
 
+    def lost(self, entry: Answered) -> None:
+        """Record an entry that another node answers."""
+        self.dropped.append(entry)
+        self.recorded.set()
+
 
 @dataclass
 class FakeListener:

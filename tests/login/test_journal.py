@@ -262,6 +262,18 @@ async def test_one_registration_for_many_logins(listener: FakeListener) -> None:
     assert listener.areas.sample("sallyport_devices_registered_total", domain=str(listener.areas.domain)) == 1
 
 
+async def test_a_login_that_another_node_answers(listener: FakeListener) -> None:
+    """A login whose second factor another node has used gets no event and no answer; the others are
+    written."""
+    lost, kept = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2)]
+    lost.keep = lambda _tx: False
+    kept.keep = lambda _tx: None
+    await written(listener, lost, kept)
+    assert (listener.answers.dropped, listener.answers.sent) == ([lost], [kept])
+    assert len(await events(listener.areas)) == 1
+    assert [each.reply for each in await listener.areas.journal.recent()] == [kept.reply]
+
+
 async def test_a_failing_store_sends_no_answers(listener: FakeListener) -> None:
     """An error within a transaction undoes all of it: there is no event, no device and no answer.
 

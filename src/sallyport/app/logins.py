@@ -9,7 +9,10 @@ from sallyport.login.first.settings import KINDS, FirstFactorSettings
 from sallyport.login.first.trial import Trials
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.pipeline import Pipeline
+from sallyport.login.second.calls import Calls
+from sallyport.login.second.challenges import Challenges
 from sallyport.login.second.service import SecondFactor
+from sallyport.login.second.shared import SharedCalls, SharedChallenges
 from sallyport.metrics import LockoutMetrics, MfaMetrics, UpstreamMetrics
 from sallyport.mfa.host import Host
 from sallyport.mfa.providers import available
@@ -40,8 +43,7 @@ class Logins:
         providers = available() if overrides.providers is None else overrides.providers
         self.providers = Providers(app.configuration, app.vault, providers, self._provider_host, mfa_metrics, clock)
         self.second = SecondFactor(
-            app.store,
-            app.vault,
+            *self._calls(),
             self.providers,
             mfa_metrics,
             patience=overrides.patience,
@@ -86,6 +88,14 @@ class Logins:
             lambda domain_id: app.domains.table.present(domain_id),  # noqa: PLW0108  the table of that moment
             lambda tenant_id: [each.name for each in app.clients.table.by_id.values() if each.tenant_id == tenant_id],
         )
+
+    def _calls(self) -> tuple[Challenges, Calls]:
+        """Return the challenges and the calls of providers: of several nodes if the database is shared."""
+        app = self._app
+        if not app.cluster.is_shared:
+            return Challenges(app.store, app.vault, app.clock), Calls()
+        shared = SharedCalls(app.store, app.vault, app.cluster.session)
+        return SharedChallenges(app.store, app.vault, app.clock), shared
 
     def _first_host(self, domain_id: int) -> FirstHost:
         """Return the parts of the service that a domain's first factor may use."""

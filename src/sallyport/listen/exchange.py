@@ -29,6 +29,7 @@ from sallyport.login.identity import default_domain
 from sallyport.login.journal import Journal, KeptAnswer
 from sallyport.login.login import AccountingRecord, Answered, Decision, Login, Verdict
 from sallyport.login.pipeline import Pipeline, show_unproven
+from sallyport.login.second.conversation import OTHER_NODE
 from sallyport.metrics import LoginMetrics, RadiusMetrics
 from sallyport.radius.attributes import EAP_MESSAGE, NAS_IDENTIFIER, PROXY_STATE
 from sallyport.radius.duplicates import Duplicates, Entry, Source
@@ -170,6 +171,8 @@ class Exchange:
         self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""
     ) -> None:
         self._counts.discarded(reason, "" if client is None else client.name)
+        if reason == OTHER_NODE:  # its device gets an answer
+            return
         self._services.senders.refused(source[0], reason, at, client, datagram)
 
     def _admit(self, request: Request, client: Client, source: Source, at: int, now: float) -> None:
@@ -380,6 +383,13 @@ class Exchange:
             self._pipeline.abandoned(entry)
         self._drop(entry)
         self._discard("internal_error", entry.source, entry.at, entry.client, entry.request.data)
+
+    def lost(self, entry: Answered) -> None:
+        """Drop a request whose login another node answers; a retransmission joins the login again."""
+        if isinstance(entry, Login):
+            self._pipeline.abandoned(entry)
+        self._drop(entry)
+        self._counts.discarded(OTHER_NODE, entry.client.name)
 
     def _drop(self, entry: Answered) -> None:
         self._done(entry.request, entry.client)

@@ -158,7 +158,9 @@ class Journal:
             else:
                 self._refused(batch.entries, is_away=not _is_of_an_entry(error))
         else:
-            self._answer(batch.entries)
+            self._answer(batch.kept)
+            for entry in batch.lost:
+                entry.exchange.lost(entry)
         if sightings:
             self._on_sightings(sightings)
         if batch.accounted and error is None:
@@ -218,12 +220,15 @@ def _purge(tx: Tx, before: int) -> int:
 
 class _Batch:
     """The content of one transaction. at: its start, in microseconds: its answers are kept from then on, however long
-    their requests have waited. node_id: the node of its events."""
+    their requests have waited. node_id: the node of its events. lost: logins that another node answers. kept: all other
+    entries."""
 
     def __init__(self, entries: list[Answered], at: int, node_id: int) -> None:
         self.entries = entries
         self.at = at
         self.node_id = node_id
+        self.kept = entries
+        self.lost: list[Login] = []
         self.accounted: Counter[int] = Counter()
         self._new_devices: list[Device] = []
         self._new_stations: list[Station] = []
@@ -243,11 +248,13 @@ class _Batch:
         sightings = self._sightings(tx)
         alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
         records: list[AccountingRecord] = []
+        self.lost = []
         for entry in self.entries:
             if isinstance(entry, Login):
-                alike[_likeness(entry)].append(entry)
-                if entry.keep is not None:
-                    entry.keep(tx)
+                if entry.keep is None or entry.keep(tx) is not False:
+                    alike[_likeness(entry)].append(entry)
+                else:
+                    self.lost.append(entry)
             elif isinstance(entry, AccountingRecord):
                 records.append(entry)
         totals: Counter[tuple[int, str]] = Counter()
@@ -259,7 +266,8 @@ class _Batch:
             totals[_domain_id(logins[0]), COUNTER] += len(logins)
         self.accounted = write_accounting(tx, records) if records else Counter()
         counters.add_share(tx, totals)
-        tx.insert("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.entries)))])
+        self.kept = [each for each in self.entries if each not in self.lost] if self.lost else self.entries
+        tx.insert("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.kept)))])
         return sightings
 
     def undo(self) -> None:

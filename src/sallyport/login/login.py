@@ -170,6 +170,9 @@ class Exchange(Protocol):
     def abandoned(self, entry: Answered) -> None:
         """Drop an entry that could not be stored; it gets no answer."""
 
+    def lost(self, entry: Answered) -> None:
+        """Another node answers the login: the entry was not kept and gets no answer."""
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class Answered:
@@ -205,7 +208,7 @@ class Login(Answered):
     None: no code. proven: whether a correct password or code has proved the sender. noted: whether the inventory has
     counted the login. station: the Calling-Station-Id. attributes: the attributes of the answer in octets. approved:
     whether a second factor was asked and approved. continuation: continues a login that has waited. keep: a write in
-    the transaction of the login's event.
+    the transaction of the login's event; it returns False, and writes nothing, if another node answers the login.
     """
 
     home: Domain | None = None
@@ -223,7 +226,7 @@ class Login(Answered):
     attributes: bytes = b""
     approved: bool = False
     continuation: Callable[[], Awaitable[Decision | None]] | None = None
-    keep: Callable[[Tx], None] | None = None
+    keep: Callable[[Tx], bool | None] | None = None
     latency_us: int = 0
     decision: Decision = field(init=False)
 

@@ -365,7 +365,7 @@ class Pipeline:
         if decision.applied is Verdict.CHALLENGE:
             login.device.posture.challenges += 1
             login.attributes = self.second.challenges.attributes(result)
-        login.keep = self.second.challenges.keep(result)
+        login.keep = self.second.keep(result)
         return decision
 
     async def _is_same_user(self, login: Login, domain: Domain, result: SecondFactorResult) -> Reason:

@@ -20,6 +20,9 @@ class NoExchange:
     def abandoned(self, entry: Answered) -> None:
         """Do nothing."""
 
+    def lost(self, entry: Answered) -> None:
+        """Nothing is waited for."""
+
 
 def client_of(domain: Domain, name: str = "") -> Client:
     """Return a RADIUS client of one domain, with a random secret."""

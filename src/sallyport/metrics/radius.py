@@ -9,7 +9,7 @@ from sallyport.metrics.instruments import Durations, ReadCounter, ReadGauge, Tal
 
 DISCARDS: Final = (
     "bad_authenticator", "bad_message_authenticator", "duplicate", "internal_error", "malformed", "no_domain",
-    "overload", "proxy_state", "unknown_client", "unknown_type", "unsigned",
+    "other_node", "overload", "proxy_state", "unknown_client", "unknown_type", "unsigned",
 )  # fmt: skip
 """Reasons why a datagram gets no reply. RadSec has two more: `handshake` and `slow_reader`."""
 

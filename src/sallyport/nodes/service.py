@@ -25,10 +25,11 @@ log = structlog.get_logger()
 
 
 class Cluster(Protocol):
-    """What the areas know of the other nodes. id: the number of this node among all. is_shared: whether there may be
-    other nodes."""
+    """What the areas know of the other nodes. id: the number of this node among all. session: random, new with each
+    start. is_shared: whether there may be other nodes."""
 
     id: int
+    session: str
     is_shared: bool
 
     @property
@@ -62,6 +63,7 @@ class Alone:
     """The only node, on the embedded database."""
 
     id = 0
+    session = ""
     is_shared = False
     leads = True
     silent_s = 0.0
@@ -134,7 +136,7 @@ class Nodes:
         self._address = address
         self._names = names or (name,)
         self._monotonic = monotonic
-        self._session = token_hex(8)
+        self.session = token_hex(8)
         self._held: _Held | None = None
         self._beaten_at = monotonic()
 
@@ -184,7 +186,7 @@ class Nodes:
         return repo.join(
             tx,
             self.name,
-            self._session,
+            self.session,
             self._installation,
             self._version,
             self._store.schema,
@@ -208,7 +210,7 @@ class Nodes:
         began = self._monotonic()
 
         def work(tx: Tx) -> repo.Lease | None:
-            if not repo.beat(tx, self.id, self._session, self._address()):
+            if not repo.beat(tx, self.id, self.session, self._address()):
                 raise StartError(
                     f"another process has joined as the node {self.name}, or a newer version has migrated the database:"
                     " this one stops"
@@ -227,7 +229,7 @@ class Nodes:
     async def _leave(self) -> None:
         self._held = None
         try:
-            await self._store.write_aside(lambda tx: repo.leave(tx, self.id, self._session))
+            await self._store.write_aside(lambda tx: repo.leave(tx, self.id, self.session))
         except StoreError as error:
             log.warning("heartbeat_failed", node=self.name, error=str(error))
 

@@ -13,9 +13,10 @@ from sallyport.store.model import Tx
 
 
 class Attempt(Protocol):
-    """A login attempt, implemented by `login.Login`. keep: a write for the transaction of the login's event."""
+    """A login attempt, implemented by `login.Login`. keep: a write for the transaction of the login's event; it returns
+    False if another node answers the login."""
 
-    keep: Callable[[Tx], None] | None
+    keep: Callable[[Tx], bool | None] | None
 
     @property
     def request(self) -> Request: ...

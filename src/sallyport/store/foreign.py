@@ -17,6 +17,8 @@ KEYS: Final = "keys"
 CERTIFICATES: Final = "certificates"
 NOTICES: Final = "notices"
 """Notices of another node (`nodes.notices`)."""
+PROMPTS: Final = "prompts"
+"""A prompt has an answer, or its request waits at another node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,9 @@ class ForeignChange:
     """A committed change by another process.
 
     kind: one of the constants of this module; empty: any rows may have changed. domain_id: the domain of the rows; 0
-    for all domains.
+    for all domains. row: the id of a prompt; empty for other kinds.
     """
 
     kind: str
     domain_id: int
+    row: str = ""

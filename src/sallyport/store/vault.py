@@ -88,6 +88,11 @@ class Vault:
         nonce, version = secrets.token_bytes(12), max(self._keys)
         return bytes((version,)) + nonce + self._cipher(version).encrypt(nonce, clear, identity.encode())
 
+    def digest(self, clear: bytes, purpose: str) -> str:
+        """Return a keyed hash in hex: equal for equal octets on all nodes with the same newest key."""
+        key = hmac.digest(self._keys[max(self._keys)].reveal(), purpose.encode(), "sha256")
+        return hmac.digest(key, clear, "sha256").hex()
+
     def is_current(self, sealed: bytes) -> bool:
         """Return whether a value is sealed under the newest key."""
         return sealed[:1] == bytes((max(self._keys),))

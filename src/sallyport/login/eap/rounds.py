@@ -106,7 +106,8 @@ class Rounds:
         self, login: Login, domain: Domain, session: Session | None, code: Code
     ) -> InnerSecondFactor | None:
         """Ask for the second factor inside EAP, if the login needs one. The login has passed its first factor. session:
-        the challenge that the code answers, if any. None: a newer request of the same login replaced this one."""
+        the challenge that the code answers, if any. None: a newer request of the same login replaced this one, here or
+        at another node."""
         fresh = self._steps.fresh(domain)
         await self._steps.recall(login, fresh)
         if session is not None:
@@ -116,7 +117,7 @@ class Rounds:
             return InnerSecondFactor()
         else:
             result = await self._steps.second.ask(login, fresh, await self._steps.asked(domain, login.user))
-        if result is None:
+        if result is None or not await self._steps.second.consume(result):
             return None
         if result.session is not None and not result.wrong_code:
             return InnerSecondFactor(session=result.session, prompt=result.text)

@@ -5,7 +5,8 @@ Each login has a `conversation` with the provider, which runs in its own task. A
 user must type a code, the request is answered with an Access-Challenge. Its State identifies a `session`, of which
 `challenges` stores the last step with the event, so that the next request can continue it, even after a restart.
 
-`calls` calls the provider, repeatedly if necessary. `prompts` limits the number of prompts for a user. `enrolment`
-determines which users have a second factor, without prompting them. `forecast` determines the result that asking would
-have, for monitoring and the preview. `service` combines these parts.
+`calls` calls the provider, repeatedly if necessary. `prompts` limits the number of prompts for a user. `shared` does
+the work of `calls` and `challenges` for several nodes, with the rows of `repo`. `enrolment` determines which users have
+a second factor, without prompting them. `forecast` determines the result that asking would have, for monitoring and the
+preview. `service` combines these parts.
 """

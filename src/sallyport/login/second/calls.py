@@ -15,11 +15,15 @@ from typing import Final
 import trio
 
 from sallyport.base.fair import LoopTurns
-from sallyport.login.second.conversation import Conversation
-from sallyport.mfa.provider import Answer, Outcome, ProviderError
+from sallyport.login.login import Reason
+from sallyport.login.second.conversation import Conversation, SecondFactorResult
+from sallyport.login.second.prompts import UserKey
+from sallyport.mfa.provider import Answer, Code, Outcome, ProviderError
+from sallyport.store.model import Tx
 
 POLL_S: Final = 40.0  # some providers let the call wait for the user
 POLLS, POLL_AGAIN_S = 3, 1.0  # the number of tries of a poll that fails, and the wait between them
+CALL_S: Final = 15.0  # for one call of a provider; a provider that takes longer counts as unreachable
 CANCEL_S: Final = 3.0
 POLLS_A_SECOND: Final = 500
 
@@ -40,12 +44,42 @@ class Pace:
 
 
 class Calls:
-    """The calls of providers. In each pass of the event loop only one call starts, and tenants take turns. Otherwise a
-    thousand logins that begin or end together would delay all others until all their calls have started."""
+    """The calls of providers by the only node; `shared.SharedCalls` makes those of one of several nodes.
+
+    In each pass of the event loop only one call starts, and tenants take turns. Otherwise a thousand logins that begin
+    or end together would delay all others until all their calls have started.
+    """
 
     def __init__(self) -> None:
         self._turns: defaultdict[int, LoopTurns] = defaultdict(LoopTurns(1).for_tenant)  # by tenant
         self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
+
+    knows_prompts = False
+    """Whether the store has the prompts that wait."""
+
+    async def run(self) -> None:
+        """Follow the prompts of other nodes, until cancelled."""
+
+    async def claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
+        """Begin a conversation, or join that of another node. Return why it cannot go on. user: whose prompt it is;
+        None if it is none. Raises StoreError."""
+        return None
+
+    async def return_here(self, conversation: Conversation) -> bool:
+        """Let the newest request of a login wait here again, after one at another node. False: the login has its
+        answer. Raises StoreError."""
+        return True
+
+    def once(
+        self, result: SecondFactorResult, write: Callable[[Tx], None] | None
+    ) -> Callable[[Tx], bool | None] | None:
+        """Return the write that belongs to the answer of a result. It returns False, and writes nothing, if the answer
+        is another node's."""
+        return write
+
+    async def consume(self, result: SecondFactorResult) -> bool:
+        """Use a result without an answer of its own, inside EAP. False: another node uses it. Raises StoreError."""
+        return True
 
     async def outcome(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
         """Start a conversation by the call `begin`, poll while the answer is WAITING, and return the final answer.
@@ -53,12 +87,16 @@ class Calls:
         await self._turns[conversation.tenant_id].take()
         answer = await _when_free(conversation, begin)
         while answer.outcome is Outcome.WAITING:
-            conversation.handle, conversation.text = answer.handle, answer.text
+            await self._waits(conversation, answer)
             if not 0 <= answer.again_s < math.inf:
                 raise ProviderError("the provider's answer is not valid")
             await trio.sleep(answer.again_s)
             answer = await self._poll(conversation)
         return answer
+
+    async def _waits(self, conversation: Conversation, answer: Answer) -> None:
+        """Record a WAITING answer."""
+        conversation.handle, conversation.text = answer.handle, answer.text
 
     async def _poll(self, conversation: Conversation) -> Answer:
         """Return the state of the user's prompt. A failed poll is tried again, since the user may be about to
@@ -96,3 +134,23 @@ async def withdraw(conversation: Conversation) -> None:
     if conversation.handle:
         with trio.CancelScope(shield=True):
             await conversation.attached.provider.cancel(conversation.handle, deadline_s=CANCEL_S)
+
+
+async def first_call(conversation: Conversation, code: Code | None) -> Answer:
+    """Ask for a push, or check the code that came with the password."""
+    attached, question = conversation.attached, conversation.session.question
+    call_s = min(CALL_S, attached.timeout_s - 0.5)  # before the login's own end, so that the circuit counts it
+    if code is None:
+        return await attached.provider.start(question, deadline_s=call_s)
+    return await attached.provider.verify(question, code, "", deadline_s=call_s)
+
+
+def reason_of(conversation: Conversation, error: ProviderError) -> Reason:
+    """Return why a provider could not be asked. A rate limit (HTTP 429) before a prompt leaves the login to the
+    fallback. After a prompt, and for codes that a user types, it refuses: a user who exceeds the limit would otherwise
+    get in by the fallback."""
+    if error.limited and conversation.checks_code:
+        return Reason.TOO_MANY_CODES
+    if error.limited:
+        return Reason.NOT_ANSWERED if conversation.handle or conversation.session.step else Reason.RATE_LIMITED
+    return Reason.CIRCUIT_OPEN if conversation.attached.provider.is_open else Reason.UNREACHABLE

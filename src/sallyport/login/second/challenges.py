@@ -93,6 +93,9 @@ class Challenges:
 
     async def purge(self, now: int) -> None:
         """Delete expired challenges, in memory and in the store. Raises StoreError."""
+        self._forget_expired(now)
+        await self._store.write(partial(sessions.purge, now=now))
+
+    def _forget_expired(self, now: int) -> None:
         self._over.pop_oldest_while(lambda until: until <= now)
         self._sessions.pop_oldest_while(lambda session: session.expires_at <= now)
-        await self._store.write(partial(sessions.purge, now=now))

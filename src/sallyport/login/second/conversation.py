@@ -1,13 +1,26 @@
 """A conversation with a provider about one login, and the requests that wait for its result."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import trio
 
+from sallyport.base.errors import PacketError
 from sallyport.login.login import NOTHING, Found, Login, Reason
+from sallyport.login.second.repo import Prompt
 from sallyport.login.second.session import NOBODY, Asked, LoginKey, Session
 from sallyport.mfa.circuit import Attached
 from sallyport.radius.password import TYPED, Method
+
+OTHER_NODE: Final = "other_node"
+"""The reason of the discard of a request that another node answers."""
+
+
+class AnsweredElsewhere(PacketError):
+    """Another node answers the login: a newer request of it waits there."""
+
+    def __init__(self) -> None:
+        super().__init__("another node answers the login", OTHER_NODE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +30,7 @@ class SecondFactorResult:
     reason: the result; NONE: approved. text, session: the text and the session of the challenge to send, for ASKED.
     over: the id of the challenge that the result ends. asked: the user that was asked. found: the findings of the first
     factor, if an earlier request checked it. wrong_code: whether the code was wrong, and the user is asked once more.
+    prompt: the row that all nodes share; None on the embedded database, and if no user was asked.
     """
 
     reason: Reason
@@ -26,17 +40,20 @@ class SecondFactorResult:
     asked: Asked = NOBODY
     found: Found = NOTHING
     wrong_code: bool = False
+    prompt: Prompt | None = None
 
 
 class Waiter:
-    """One request that waits for a conversation's result. superseded: a newer request of the same login replaced it."""
+    """One request that waits for a conversation's result. superseded: a newer request of the same login replaced it.
+    elsewhere: the newer request waits at another node."""
 
-    __slots__ = ("done", "login", "superseded")
+    __slots__ = ("done", "elsewhere", "login", "superseded")
 
     def __init__(self, login: Login) -> None:
         self.login = login
         self.done = trio.Event()
         self.superseded = False
+        self.elsewhere = False
 
 
 class Conversation:
@@ -47,6 +64,9 @@ class Conversation:
     code with this authentication method. checks_code: whether the conversation begins with a typed code. handle, text:
     the handle and the text in the provider's last WAITING answer. error: a failure of the store or of the service,
     after which no request is answered.
+    is_signed: whether the first request was signed. prompt: the row that all nodes share, as it was last read; None on
+    the embedded database. owns: whether this node asks the provider. elsewhere: whether the newest request waits at
+    another node.
     """
 
     def __init__(
@@ -64,12 +84,17 @@ class Conversation:
         self.result: SecondFactorResult | None = None
         self.error: Exception | None = None
         self.taken = False
+        self.prompt: Prompt | None = None
+        self.is_signed = login.request.signed
+        self.owns = True
+        self.elsewhere = False
         self._newest: Waiter | None = None
 
     def admits(self, login: Login) -> bool:
         """Return whether a request may replace the newest one. An unsigned request must not replace a signed one."""
         newest = self._newest
-        return login.request.signed or newest is None or not newest.login.request.signed
+        is_signed = self.is_signed and self.elsewhere if newest is None else newest.login.request.signed
+        return login.request.signed or not is_signed
 
     def attach(self, login: Login) -> Waiter:
         """Replace the newest request by this one, and return its waiter."""
@@ -103,6 +128,14 @@ class Conversation:
         """Wake the request that waits."""
         if self._newest is not None:
             self._newest.done.set()
+
+    def move_away(self) -> None:
+        """Record that a newer request of the login waits at another node."""
+        self.elsewhere = True
+        if self._newest is not None:
+            self._newest.elsewhere = True
+            self._newest.done.set()
+            self._newest = None
 
     def take(self) -> SecondFactorResult | None:
         """Return the result for the one request that gets it; None for all others."""

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from secrets import token_hex
 from typing import Final
 
 import structlog
@@ -18,26 +17,23 @@ from sallyport.base.text import fold, fold_name
 from sallyport.domains.domain import Domain
 from sallyport.login.login import Login, Reason
 from sallyport.login.second import session as sessions
-from sallyport.login.second.calls import POLL_S, Calls, withdraw
+from sallyport.login.second.calls import CALL_S, POLL_S, Calls, first_call, reason_of, withdraw
 from sallyport.login.second.challenges import Challenges
-from sallyport.login.second.conversation import Conversation, SecondFactorResult
+from sallyport.login.second.conversation import AnsweredElsewhere, Conversation, SecondFactorResult
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import UNAVAILABLE, patience_s, standing
 from sallyport.login.second.prompts import Prompts, UserKey
 from sallyport.login.second.session import WRONG_CODES, Asked, Kind, LoginKey, Session
 from sallyport.metrics import MfaMetrics
 from sallyport.mfa.circuit import Attached, Providers, Unavailable
-from sallyport.mfa.provider import Answer, Code, Outcome, ProviderError, Question
+from sallyport.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.radius.password import Method
 from sallyport.radius.salted import HIDDEN, without_hidden
-from sallyport.store.model import Store
-from sallyport.store.vault import Vault
+from sallyport.store.model import Tx
 
 PURGE_S: Final = 30.0
-CHALLENGE_ID_OCTETS: Final = 16
 MAX_STEPS: Final = 20
 MOST_CHALLENGES: Final = 200  # the step is one octet of the State; after the last challenge a device has to wait
-CALL_S: Final = 15.0  # time limit of one call; a provider that takes longer counts as unreachable
 ENTER_CODE: Final = "Enter your code"
 WRONG_CODE: Final = "Wrong code. Enter your code"
 APPROVE: Final = "Approve on your phone, then press Enter"
@@ -64,28 +60,18 @@ def device_patience(login: Login, attached: Attached) -> float:
     return limit_s if p95_s is not None and limit_s < p95_s else math.inf
 
 
-def _reason(conversation: Conversation, error: ProviderError) -> Reason:
-    """Return the reason why a provider could not be asked. For a rate limit (HTTP 429) before a prompt, the fallback
-    decides. After a prompt, and for typed codes, a rate limit refuses the login; otherwise a user could exceed the
-    limit in order to be admitted by the fallback."""
-    if error.limited and conversation.checks_code:
-        return Reason.TOO_MANY_CODES
-    if error.limited:
-        return Reason.NOT_ANSWERED if conversation.handle or conversation.session.step else Reason.RATE_LIMITED
-    return Reason.CIRCUIT_OPEN if conversation.attached.provider.is_open else Reason.UNREACHABLE
-
-
 class SecondFactor:
     """The second factor of all domains. `run` must be active while users are asked.
 
-    challenges: the sent challenges. patience: returns the seconds for which a login may wait for the provider's answer
-    before it gets a challenge. hidden: the encrypted attributes in answers, by (vendor, type), see `radius.salted`.
+    challenges: the sent challenges. calls: asks the providers, as the only node or as one of several. patience: returns
+    the seconds for which a login may wait for the provider's answer before it gets a challenge. hidden: the encrypted
+    attributes in answers, by (vendor, type), see `radius.salted`.
     """
 
     def __init__(
         self,
-        store: Store,
-        vault: Vault,
+        challenges: Challenges,
+        calls: Calls,
         providers: Providers,
         metrics: MfaMetrics,
         *,
@@ -93,7 +79,7 @@ class SecondFactor:
         clock: Clock,
         hidden: Mapping[tuple[int, int], int] = HIDDEN,
     ) -> None:
-        self.challenges = Challenges(store, vault, clock)
+        self.challenges = challenges
         self._providers = providers
         self._metrics = metrics
         self._patience = patience
@@ -102,7 +88,7 @@ class SecondFactor:
         self._prompts = Prompts(trio.current_time)
         self.enrolments = Enrolments(trio.current_time)
         self._nursery: trio.Nursery
-        self._calls = Calls()
+        self._calls = calls
         self._stopping = False
         self._same: dict[LoginKey, Conversation] = {}
         self._by_challenge: dict[str, Conversation] = {}
@@ -111,6 +97,7 @@ class SecondFactor:
         """Run the conversations until cancelled; then withdraw the prompts that can no longer be answered."""
         async with trio.open_nursery() as self._nursery:
             self._nursery.start_soon(self.enrolments.run)
+            self._nursery.start_soon(self._calls.run)
             self._nursery.start_soon(self._purge)
             task_status.started()
 
@@ -180,59 +167,26 @@ class SecondFactor:
             return STOPPED
         login.factor = f"{domain.factor}+{attached.name}"
         key = sessions.same_login(login, asked)
-        conversation = None if key is None else self._same.get(key)
-        if conversation is not None and conversation.attached is attached:
-            return await self._join(login, conversation)
+        while key is not None and (same := self._same.get(key)) is not None and same.attached is attached:
+            if await self._is_here(same):
+                return await self._join(login, same)
+            if self._same.get(key) is same:
+                del self._same[key]
         user = (domain.id, fold_name(login.principal))
         if not self._prompts.begin(user, domain.tenant_id):
             return SecondFactorResult(Reason.TOO_MANY_PROMPTS)
-        session = self._new_session(login, domain, attached, asked)
-        provider, question = attached.provider, session.question
-        call_s = min(CALL_S, attached.timeout_s - 0.5)  # before the login's own end, so that the circuit counts it
-        begin = partial(provider.start, question, deadline_s=call_s)
-        if login.code is not None:
-            begin = partial(provider.verify, question, login.code, "", deadline_s=call_s)
+        accept = without_hidden(login.found.accept, self._hidden)
+        session = sessions.new_session(login, domain, attached, asked, accept)
         conversation = Conversation(attached, session, key, trio.current_time() + attached.timeout_s, login)
-        self._start(conversation, begin, user)
+        self._start(conversation, partial(first_call, conversation, login.code), user)
         return await self._wait(login, conversation)
-
-    def _new_session(self, login: Login, domain: Domain, attached: Attached, asked: Asked) -> Session:
-        expires_at = login.at + int(attached.timeout_s * SECOND)
-        question = Question(
-            challenge_id=token_hex(CHALLENGE_ID_OCTETS),
-            domain_id=domain.id,
-            domain=domain.name,
-            user=login.principal,
-            device=login.device.device_name,
-            source=login.device.client_ip,
-            station=login.station,
-            expires_at=expires_at,
-        )
-        found = login.found
-        return Session(
-            question,
-            attached.stamp,
-            login.client.id,
-            asked.user_id,
-            sessions.station_of(login),
-            Kind.APPROVAL,
-            handle="",
-            step=0,
-            wrong=0,
-            expires_at=expires_at,
-            accept=without_hidden(found.accept, self._hidden).hex(),
-            groups=tuple(found.groups),
-            ous=tuple(found.ous),
-            user_stamp=asked.stamp,
-            factor=asked.factor,
-        )
 
     def _send(self, conversation: Conversation, result: SecondFactorResult) -> SecondFactorResult:
         """Record a challenge that is sent, for the next request."""
         assert result.session is not None  # noqa: S101  a challenge has one
         conversation.session = result.session
         self.challenges.sent(result.session, conversation.tenant_id)
-        return result
+        return replace(result, prompt=conversation.prompt)
 
     def _forget(self, conversation: Conversation) -> None:
         """Remove a conversation whose result was taken, so that no request joins it, and record that its last challenge
@@ -240,8 +194,13 @@ class SecondFactor:
         session = conversation.session
         if self._by_challenge.get(session.id) is conversation:
             del self._by_challenge[session.id]
-        if conversation.result is not None and conversation.result.session is None and session.step:
+        result = conversation.result
+        if result is not None and result.session is None and session.step and result.reason is not OVER.reason:
             self.challenges.ended(session, conversation.tenant_id)
+
+    async def _is_here(self, conversation: Conversation) -> bool:
+        """Return whether a conversation still has its result, also after the login has waited at another node."""
+        return not conversation.elsewhere or await self._calls.return_here(conversation)
 
     async def _join(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
         self._metrics.joined(conversation.attached.name)
@@ -257,6 +216,8 @@ class SecondFactor:
             await waiter.done.wait()
         if waiter.superseded:
             return None
+        if waiter.elsewhere:
+            raise AnsweredElsewhere
         if conversation.error is not None:
             raise conversation.error
         if conversation.result is None and self._stopping and not (may_challenge and conversation.outlives(login)):
@@ -273,8 +234,17 @@ class SecondFactor:
         self._forget(conversation)
         if result.session is not None:
             return self._send(conversation, result)
-        over = conversation.session.id if conversation.session.step else ""
-        return replace(result, over=over, asked=conversation.session.asked, found=conversation.session.found)
+        session = conversation.session
+        over = session.id if session.step else ""
+        return replace(result, over=over, asked=session.asked, found=session.found, prompt=conversation.prompt)
+
+    def keep(self, result: SecondFactorResult) -> Callable[[Tx], bool | None] | None:
+        """Return the write that must be on disk before the answer leaves. False: another node has the answer."""
+        return self._calls.once(result, self.challenges.keep(result))
+
+    async def consume(self, result: SecondFactorResult) -> bool:
+        """Use a result inside EAP, where no answer belongs to it. False: another node uses it. Raises StoreError."""
+        return await self._calls.consume(result)
 
     # --- a login answers a challenge --------------------------------------------------------------------------
 
@@ -288,7 +258,12 @@ class SecondFactor:
         if step != known.step or known.expires_at <= self._clock() or not known.is_of(login):
             return OVER
         conversation = self._by_challenge.get(challenge_id)
-        if conversation is None and known.kind is Kind.APPROVAL and not known.handle:
+        if conversation is not None and conversation.session.step != step:  # another node has sent the last challenge
+            if known.kind is Kind.APPROVAL:
+                conversation.session = known
+            else:
+                conversation = None
+        if conversation is None and known.kind is Kind.APPROVAL and not (known.handle or self._calls.knows_prompts):
             return OVER  # the service ended before the provider's first answer
         login.factor = f"{login.factor}+{attached.name}"
         login.code = code if known.kind is Kind.CODE else None
@@ -298,18 +273,19 @@ class SecondFactor:
             return await self._wait(login, conversation)
         if (known.kind is Kind.CODE and conversation.key != key) or not conversation.admits(login):
             return OVER  # another code while one is checked, or an unsigned copy of a signed answer
-        return await self._join(login, conversation)
+        return await self._join(login, conversation) if await self._is_here(conversation) else OVER
 
     def _continue(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:
         question, provider, left = known.question, attached.provider, math.inf  # a single call has its own time limit
-        begin: Callable[[], Awaitable[Answer]] = partial(
-            provider.verify, question, code, known.handle, deadline_s=CALL_S
-        )
         if known.kind is Kind.APPROVAL:
             left = max(0.0, (question.expires_at - self._clock()) / SECOND)
-            begin = partial(provider.poll, known.handle, deadline_s=POLL_S)
         conversation = Conversation(attached, known, key, trio.current_time() + left, login)
-        conversation.handle = known.handle if known.kind is Kind.APPROVAL else ""
+        begin = partial(first_call, conversation, None)
+        if known.kind is Kind.CODE:
+            begin = partial(provider.verify, question, code, known.handle, deadline_s=CALL_S)
+        elif known.handle:
+            begin = partial(provider.poll, known.handle, deadline_s=POLL_S)
+            conversation.handle = known.handle
         self._start(conversation, begin, None)
         return conversation
 
@@ -327,10 +303,14 @@ class SecondFactor:
         began = trio.current_time()
         result: SecondFactorResult | None = None
         try:
-            with trio.move_on_at(conversation.deadline):
-                result = await self._converse(conversation, begin)
+            refused = await self._claim(conversation, user)
+            if refused is not None:
+                result = SecondFactorResult(refused)
+            else:
+                with trio.move_on_at(conversation.deadline):
+                    result = await self._converse(conversation, begin)
         except ProviderError as error:
-            result = SecondFactorResult(_reason(conversation, error))
+            result = SecondFactorResult(reason_of(conversation, error))
             log.warning(
                 "mfa_provider_unreachable",
                 domain=conversation.session.question.domain,
@@ -338,7 +318,7 @@ class SecondFactor:
                 error=str(error),
             )
         except trio.Cancelled:  # the service ends; a sent challenge can be answered after the next start
-            if conversation.session.step == 0:
+            if conversation.session.step == 0 and conversation.owns and not conversation.elsewhere:
                 await withdraw(conversation)
             raise
         except Exception as error:  # an error of the store or of the service: no request is answered
@@ -350,6 +330,8 @@ class SecondFactor:
                 Reason.NOT_ANSWERED if conversation.handle or conversation.session.step else Reason.UNREACHABLE
             )
         conversation.finish(result)
+        if not conversation.owns:  # the other node counts it
+            return
         self._metrics.finished(
             conversation.attached.name,
             _RESULTS.get(result.reason, result.reason.name.lower()),
@@ -367,6 +349,17 @@ class SecondFactor:
             del self._same[conversation.key]
         if conversation.error is not None and self._by_challenge.get(conversation.session.id) is conversation:
             del self._by_challenge[conversation.session.id]
+
+    async def _claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
+        """Begin a conversation, or join that of another node. Return why it cannot go on."""
+        own = conversation.session.id
+        refused = await self._calls.claim(conversation, user)
+        if conversation.session.id != own:
+            self._by_challenge.pop(own, None)
+            self._by_challenge[conversation.session.id] = conversation
+        if not conversation.owns:
+            self._metrics.joined(conversation.attached.name)
+        return refused
 
     async def _converse(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> SecondFactorResult:
         answer = await self._calls.outcome(conversation, begin)

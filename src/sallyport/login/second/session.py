@@ -7,11 +7,14 @@ can be answered once. The session is bound to the RADIUS client, the user and th
 import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from secrets import token_hex
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError
 from sallyport.base.text import fold
+from sallyport.domains.domain import Domain
 from sallyport.login.login import Found, Login
+from sallyport.mfa.circuit import Attached
 from sallyport.mfa.provider import Question
 from sallyport.policy.lockouts.stations import is_nas
 from sallyport.radius.attributes import (
@@ -29,6 +32,7 @@ from sallyport.store.vault import Vault
 LIFETIME_US = 120 * SECOND
 _STATE_OCTETS = 46
 WRONG_CODES = 3
+CHALLENGE_ID_OCTETS = 16
 
 LoginKey = tuple[object, ...]
 
@@ -104,6 +108,39 @@ class Session:
     def id(self) -> str:
         """Return the challenge id, the same for the whole login."""
         return self.question.challenge_id
+
+
+def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, accept: bytes) -> Session:
+    """Return the session of a login before its first challenge. accept: the attributes that the first factor found,
+    without keys."""
+    expires_at = login.at + int(attached.timeout_s * SECOND)
+    question = Question(
+        challenge_id=token_hex(CHALLENGE_ID_OCTETS),
+        domain_id=domain.id,
+        domain=domain.name,
+        user=login.principal,
+        device=login.device.device_name,
+        source=login.device.client_ip,
+        station=login.station,
+        expires_at=expires_at,
+    )
+    return Session(
+        question,
+        attached.stamp,
+        login.client.id,
+        asked.user_id,
+        station_of(login),
+        Kind.APPROVAL,
+        handle="",
+        step=0,
+        wrong=0,
+        expires_at=expires_at,
+        accept=accept.hex(),
+        groups=tuple(login.found.groups),
+        ous=tuple(login.found.ous),
+        user_stamp=asked.stamp,
+        factor=asked.factor,
+    )
 
 
 def station_of(login: Login) -> str:

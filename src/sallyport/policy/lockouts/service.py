@@ -271,9 +271,10 @@ def _write_with_event(login: Attempt, work: Callable[[Tx], None]) -> None:
     """Add a write to the transaction of a login's event."""
     before = login.keep
 
-    def both(tx: Tx) -> None:
-        if before is not None:
-            before(tx)
+    def both(tx: Tx) -> bool:
+        if before is not None and before(tx) is False:  # another node answers the login, and counts it
+            return False
         work(tx)
+        return True
 
     login.keep = both

@@ -1,15 +1,16 @@
 """Announcements between nodes: a transaction that changes rows which nodes keep in memory notifies all of them.
 
-A trigger sends `KIND DOMAIN` on the channel CHANNEL; domain 0 stands for all. PostgreSQL delivers it at the commit, and
-equal ones of a transaction once. No login writes such a row, since a commit with an announcement takes a lock of the
-whole database server.
+A trigger sends `KIND DOMAIN`, for a prompt `KIND 0 ID`, on the channel CHANNEL; domain 0 stands for all. PostgreSQL
+delivers it at the commit, and equal ones of a transaction once. No login writes such a row, since a commit with an
+announcement takes a lock of the whole database server; a prompt is announced only if its request waits at another node
+than its owner.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from sallyport.store.foreign import CERTIFICATES, CONFIGURATION, KEYS, PRINCIPALS, REPLACED, TOKENS, USERS
+from sallyport.store.foreign import CERTIFICATES, CONFIGURATION, KEYS, PRINCIPALS, PROMPTS, REPLACED, TOKENS, USERS
 
 CHANNEL: Final = "sallyport"
 _OWN: Final = "{row}.domain_id"
@@ -17,12 +18,14 @@ _OWN: Final = "{row}.domain_id"
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """A table whose changes are announced. events: SQL after `after`. domain: SQL for the domain of a row."""
+    """A table whose changes are announced. events: SQL after `after`. domain: SQL for the domain of a row, and what
+    follows it. when: SQL for the rows that are announced."""
 
     kind: str
     table: str
     events: str
     domain: str = "0"
+    when: str = "true"
 
 
 def _through(table: str, column: str) -> str:
@@ -44,6 +47,13 @@ _ANNOUNCED: Final = (
     _Announced(PRINCIPALS, "directory_names", _ANY, _through("directory_users", "user_id")),
     _Announced(PRINCIPALS, "directory_groups", _ANY, _OWN),
     _Announced(PRINCIPALS, "directory_members", _ANY, _through("directories", "directory_id")),
+    _Announced(
+        PROMPTS,
+        "prompts",
+        "update of waiter, outcome",
+        "'0 ' || {row}.id",
+        "new.waiter <> new.owner or new.waiter <> old.waiter",
+    ),
 )
 
 
@@ -55,4 +65,5 @@ def triggers() -> Iterator[str]:
         domain = new if new == old else f"case when tg_op = 'DELETE' then {old} else {new} end"
         body = f"begin perform pg_notify('{CHANNEL}', '{each.kind} ' || {domain}); return null; end"
         yield f"create function {name}() returns trigger language plpgsql as $$ {body} $$"
-        yield f"create trigger {name} after {each.events} on {each.table} for each row execute function {name}()"
+        rows = f"for each row when ({each.when})"
+        yield f"create trigger {name} after {each.events} on {each.table} {rows} execute function {name}()"

@@ -206,6 +206,7 @@ class PostgresStore:
         def replace(connection: Connection) -> None:
             check_current(connection, self._steps)
             connection.execute("update restores set number = number + 1")
+            connection.execute("delete from prompts")  # they belong to logins before the restore
             version = connection.execute("select version from config_version").fetchone()
             fill(connection)
             connection.execute("update config_version set version = greatest(version, $1) + 1", version)

@@ -79,8 +79,8 @@ class Listener:
         own = self._own()
         while received := server.notifies():
             if received.be_pid not in own:
-                kind, _, domain_id = received.extra.decode().partition(" ")
-                self._changed(ForeignChange(kind, int(domain_id or 0)))
+                kind, domain_id, row, *_ = *received.extra.decode().split(" "), "", ""
+                self._changed(ForeignChange(kind, int(domain_id or 0), row))
 
 
 async def _ask(server: PGconn) -> None:

@@ -1,0 +1,234 @@
+"""The SQL of the table `prompts`, which only PostgreSQL has, and of challenges whose time is the database's.
+
+A row is one question to a provider: the prompt of a login (step 0), or the check of the code that answers a challenge
+(the step of the challenge). `owner` is the session of the node that asks the provider, `waiter` the session of the node
+with the newest request of the login. `key` is the same for all requests of one login, and null once the result was
+consumed. `outcome` is empty, one of `provider.Outcome`, FAILED or LIMITED.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import StoreError
+from sallyport.login.second import session as sessions
+from sallyport.login.second.prompts import A_MINUTE, MINUTE_S, OPEN
+from sallyport.login.second.session import LIFETIME_US, Session
+from sallyport.mfa.provider import Outcome
+from sallyport.nodes.node import DEAD_US
+from sallyport.store.model import LISTED_TEXTS, Tx, listed
+
+FAILED: Final = "failed"
+"""The owner could not ask the provider."""
+LIMITED: Final = "limited"
+"""The same, because of a rate limit."""
+KEPT_US: Final = 300 * SECOND
+"""How long a row is kept after its time: longer than any State that belongs to it."""
+_TRIES: Final = 3
+
+_PENDING: Final = f"outcome in ('', '{Outcome.WAITING}')"
+_ROW: Final = "id = :id and step = :step"
+_COLUMNS: Final = (
+    "p.id, p.step, p.is_signed, p.key, p.owner, p.waiter, p.outcome, p.answer, "
+    "p.consumed_by is not null as is_consumed, p.expires_at - now_us() as left_us, "
+    f"exists (select 1 from nodes n where n.session = p.owner and n.seen_at > now_us() - {DEAD_US}) as has_owner"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A row. handle, text: of the provider's answer. left_us: the time until its end. has_owner: whether the owner is
+    alive. is_signed: whether the first request was signed."""
+
+    id: str
+    step: int
+    is_signed: bool
+    key: str
+    owner: str
+    waiter: str
+    outcome: str
+    handle: str
+    text: str
+    is_consumed: bool
+    left_us: int
+    has_owner: bool
+
+    @property
+    def is_answered(self) -> bool:
+        """Return whether the outcome is final."""
+        return self.outcome not in ("", Outcome.WAITING)
+
+
+def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
+    """Insert a prompt, or return the one of the same login. If the request may join it, its newest request now waits at
+    the node of the new one. None: the user has reached the limit; nodes that begin at the same instant do not see each
+    other's prompts.
+
+    user_key: empty if the prompt does not count. StoreError: other transactions change the row again and again.
+    """
+    for _ in range(_TRIES):
+        if _insert(tx, new, user_key):
+            if user_key and _is_over_limit(tx, new, user_key):
+                tx.execute(f"delete from prompts where {_ROW}", id=new.id, step=new.step)
+                return None
+            return new
+        found = tx.one(
+            _prompt,
+            f"select {_COLUMNS} from prompts p where (p.id = :id and p.step = :step) or p.key = :key for update of p",
+            id=new.id,
+            step=new.step,
+            key=new.key or None,
+        )
+        if found is not None and found.left_us <= 0 and found.id != new.id:  # no login waits for it any more
+            tx.execute(f"update prompts set key = null where {_ROW}", id=found.id, step=found.step)
+        elif found is not None:
+            if is_same(found, new) and found.waiter != new.waiter:
+                move(tx, found, new.waiter)
+            return found
+    raise StoreError("the prompt of the login changes too often")
+
+
+def is_same(found: Prompt, new: Prompt) -> bool:
+    """Return whether a request may join a prompt: its result is not consumed, no other code is being checked, and an
+    unsigned request does not take the place of a signed one."""
+    return not found.is_consumed and (not new.step or found.key == new.key) and (new.is_signed or not found.is_signed)
+
+
+def _insert(tx: Tx, new: Prompt, user_key: str) -> bool:
+    sql = (
+        "insert into prompts "
+        "(id, step, is_signed, key, user_key, owner, waiter, outcome, answer, begun_at, expires_at) values "
+        "(:id, :step, :is_signed, :key, :user_key, :owner, :waiter, :outcome, :answer, now_us(), now_us() + :left_us) "
+        "on conflict do nothing"
+    )
+    inserted = tx.execute(
+        sql,
+        id=new.id,
+        step=new.step,
+        is_signed=int(new.is_signed),
+        key=new.key or None,
+        user_key=user_key,
+        owner=new.owner,
+        waiter=new.waiter,
+        outcome=new.outcome,
+        answer=json.dumps([new.handle, new.text]),
+        left_us=new.left_us,
+    )
+    return inserted == 1
+
+
+def _is_over_limit(tx: Tx, new: Prompt, user_key: str) -> bool:
+    (count,) = tx.rows(
+        f"select count(*) filter (where begun_at > now_us() - {int(MINUTE_S * SECOND)}) > {A_MINUTE} "
+        f"or count(*) filter (where {_PENDING} and consumed_by is null and expires_at > now_us()) > {OPEN} "
+        "from prompts where user_key = :user_key",
+        user_key=user_key,
+    )
+    return bool(count[0])
+
+
+def read(tx: Tx, ids: list[str]) -> list[Prompt]:
+    """Return the prompts with these ids, of all steps."""
+    return tx.all(_prompt, f"select {_COLUMNS} from prompts p where p.id in {LISTED_TEXTS}", ids=listed(ids))
+
+
+def answered(tx: Tx, prompt: Prompt, outcome: str, handle: str, text: str) -> Prompt | None:
+    """Store the provider's answer. None: another node owns the prompt by now, or it does not exist any more."""
+    return tx.one(
+        _prompt,
+        f"update prompts p set outcome = :outcome, answer = :answer where {_ROW} and owner = :owner "
+        f"returning {_COLUMNS}",
+        id=prompt.id,
+        step=prompt.step,
+        owner=prompt.owner,
+        outcome=outcome,
+        answer=json.dumps([handle, text]),
+    )
+
+
+def take_over(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
+    """Make a node the owner of a pending prompt, and return it. None: it has another owner than when it was read, or
+    has ended."""
+    return tx.one(
+        _prompt,
+        f"update prompts p set owner = :node where {_ROW} and owner = :owner and consumed_by is null and {_PENDING} "
+        f"returning {_COLUMNS}",
+        id=prompt.id,
+        step=prompt.step,
+        owner=prompt.owner,
+        node=node,
+    )
+
+
+def move(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
+    """Let the newest request wait at a node, and return the prompt. None: the result was consumed."""
+    return tx.one(
+        _prompt,
+        f"update prompts p set waiter = :node where {_ROW} and consumed_by is null returning {_COLUMNS}",
+        id=prompt.id,
+        step=prompt.step,
+        node=node,
+    )
+
+
+def consume(tx: Tx, prompt: Prompt, node: str) -> bool:
+    """Consume the result for an answer of a node. False: it was consumed, or the login waits at another node."""
+    sql = f"update prompts set consumed_by = :node, key = null where {_ROW} and consumed_by is null and waiter = :node"
+    return tx.execute(sql, id=prompt.id, step=prompt.step, node=node) == 1
+
+
+def holds(tx: Tx, prompt: Prompt, node: str) -> bool:
+    """Return whether the login waits at a node, and keep that so until the end of the transaction."""
+    sql = f"select 1 from prompts where {_ROW} and consumed_by is null and waiter = :node for update"
+    return bool(tx.rows(sql, id=prompt.id, step=prompt.step, node=node))
+
+
+def purge(tx: Tx) -> None:
+    """Delete expired prompts and challenges."""
+    tx.execute(f"delete from prompts where expires_at < now_us() - {KEPT_US}")
+    tx.execute("delete from challenges where expires_at < now_us()")
+
+
+def send(tx: Tx, session: Session) -> None:
+    """Store a challenge; it expires by the database's clock."""
+    sessions.write(tx, session)
+    tx.execute(f"update challenges set expires_at = now_us() + {LIFETIME_US} where id = :id", id=session.id)
+
+
+def sent(tx: Tx, challenge_id: str) -> tuple[Session, int] | None:
+    """Return a challenge and the time that it is still valid; None if there is none."""
+    session = sessions.read(tx, challenge_id)
+    left_us = tx.value(int, "select expires_at - now_us() from challenges where id = :id", id=challenge_id)
+    return None if session is None or left_us is None else (session, left_us)
+
+
+def _prompt(
+    *,
+    id: str,
+    step: int,
+    is_signed: int,
+    key: str | None,
+    owner: str,
+    waiter: str,
+    outcome: str,
+    answer: str,
+    is_consumed: int,
+    left_us: int,
+    has_owner: int,
+) -> Prompt:
+    handle, text = json.loads(answer)
+    return Prompt(
+        id,
+        step,
+        bool(is_signed),
+        key or "",
+        owner,
+        waiter,
+        outcome,
+        handle,
+        text,
+        bool(is_consumed),
+        left_us,
+        bool(has_owner),
+    )

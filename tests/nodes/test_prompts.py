@@ -1,0 +1,405 @@
+"""Second factors over two nodes: a NAS that fails over joins the prompt, and a challenge is valid at any node once."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.domains.domain import Fallback
+from sallyport.login.second import repo
+from sallyport.mfa.provider import Outcome, ProviderError
+from sallyport.nodes.node import DEAD_US
+from sallyport.radius.attributes import STATE
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
+from sallyport.store.postgres.engine import PostgresStore
+from tests.areas import Areas, SetClock, keep_files_in
+from tests.listen.conftest import Wire
+from tests.listen.second import OTHER, a_login, answer, challenged, events, exchange, joined, prompted, typed
+from tests.login.second.scripted import NAME, Script, fall_back_to, provider
+from tests.nodes.conftest import Open, node
+from tests.packets import attributes
+from tests.peers.postgres import needs_postgres
+from tests.waiting import until
+
+pytestmark = needs_postgres
+TWO_MINUTES = 120.0
+OVER = "the challenge is unknown, over or another's"
+
+
+@dataclass
+class Pair:
+    """Two nodes over one database, each with exchanges, that ask the same provider. No node sends heartbeats."""
+
+    one: Wire
+    two: Wire
+    script: Script
+
+    async def accepts(self) -> int:
+        """Return the number of events with an Accept."""
+        return [each.applied_decision for each in await events(self.one.areas)].count("accept")
+
+    async def is_approved(self) -> bool:
+        """Return whether the store has an approval."""
+        sql = "select 1 from prompts where outcome = 'approved'"
+        return bool(await self.one.areas.store.read(lambda tx: tx.rows(sql)))
+
+    async def kill(self, node: str) -> None:
+        """Let a node miss its heartbeats."""
+        sql = "update nodes set seen_at = seen_at - :dead where name = :name"
+        await self.one.areas.store.write(lambda tx: tx.execute(sql, dead=DEAD_US, name=node))
+
+
+@pytest.fixture
+async def pair(tmp_path: Path, opened: Open) -> AsyncIterator[Pair]:
+    """Yield two nodes with the user ann. The clock of the second is two minutes ahead."""
+    script, clocks = Script(), (SetClock(), SetClock())
+    clocks[1].pass_by(TWO_MINUTES)
+    async with opened("one") as first, opened("two") as second, trio.open_nursery() as nursery:
+        one, two = (_areas(*each, tmp_path) for each in ((first, clocks[0], "one"), (second, clocks[1], "two")))
+        two.kinds[NAME] = provider(script)
+        await one.prepare()
+        await script.attach(one)
+        await one.add_user(one.domain, "ann", b"hello")
+        await one.client(name="nas")
+        await two.configuration.reload()
+        two.tenant, two.domain = one.tenant, one.domain
+        for areas in (one, two):
+            await areas.cluster.join()
+            await nursery.start(areas.second.run)
+        async with trio.open_nursery() as first_wire, trio.open_nursery() as second_wire:
+            yield Pair(Wire(one, first_wire), Wire(two, second_wire), script)
+            for each in (first_wire, second_wire, nursery):
+                each.cancel_scope.cancel()
+
+
+def _areas(store: PostgresStore, clock: SetClock, name: str, directory: Path) -> Areas:
+    keep_files_in(store, directory)
+    return Areas(store, clock, cluster=node(store, name))
+
+
+# --- a push -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_nas_that_fails_over_joins(pair: Pair) -> None:
+    """A request at the second node joins the prompt of the first: one prompt, and one Accept from the second node. The
+    first request gets no answer."""
+    pair.one.put(a_login())
+    await prompted(pair.script)
+    login = a_login()
+    pair.two.put(login)
+    await joined(pair.two, 1)
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.two, login))[0] == ACCESS_ACCEPT
+    await pair.one.silence()
+    assert len(pair.script.started) == len(pair.script.polled) == 1
+    assert (pair.one.dropped("other_node"), pair.one.auth.in_flight) == (1, 0)
+    assert [each.applied_decision for each in await events(pair.one.areas)] == ["accept"]
+
+
+async def test_a_nas_that_comes_back(pair: Pair) -> None:
+    """The answer comes from the node with the newest request, also if the NAS has been at another one meanwhile."""
+    pair.one.put(a_login())
+    await prompted(pair.script)
+    pair.two.put(a_login())
+    await joined(pair.two, 1)
+    await until(lambda: pair.one.dropped("other_node") == 1)
+    login = a_login()
+    pair.one.put(login)
+    await joined(pair.one, 1)
+    await until(lambda: pair.two.dropped("other_node") == 1)
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.one, login))[0] == ACCESS_ACCEPT
+    await pair.two.silence()
+    assert (len(pair.script.started), await pair.accepts()) == (1, 1)
+
+
+async def test_the_same_packet_at_both_nodes(pair: Pair) -> None:
+    """A NAS that repeats one packet at both nodes in turn gets one Accept, from the node that it asked last."""
+    login = a_login()
+    for number, wire in enumerate((pair.one, pair.two, pair.one, pair.two)):
+        wire.put(login)
+        await prompted(pair.script)
+        other = pair.one if wire is pair.two else pair.two
+        await until(lambda other=other, number=number: other.dropped("other_node") == (number + 1) // 2)  # type: ignore[misc]
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.two, login))[0] == ACCESS_ACCEPT
+    await pair.one.silence()
+    assert (len(pair.script.started), await pair.accepts()) == (1, 1)
+
+
+async def test_two_nodes_ask_at_once(pair: Pair) -> None:
+    """Requests of one login that reach both nodes in the same moment are one prompt and one Accept."""
+    first, second = a_login(), a_login()
+    pair.one.put(first)
+    pair.two.put(second)
+    await prompted(pair.script)
+    dropped = lambda: pair.one.dropped("other_node") + pair.two.dropped("other_node")  # noqa: E731
+    await until(lambda: dropped() == 1)
+    pair.script.answer(0, Outcome.APPROVED)
+    wire, login = (pair.one, first) if pair.two.dropped("other_node") else (pair.two, second)
+    assert (await answer(wire, login))[0] == ACCESS_ACCEPT
+    for each in (pair.one, pair.two):
+        await each.silence()
+    assert (len(pair.script.started), await pair.accepts()) == (1, 1)
+
+
+async def test_a_new_login_gets_a_prompt_of_its_own(pair: Pair) -> None:
+    """Once the Accept has left, the next login of the same session is another prompt, at either node."""
+    for number, wire in enumerate((pair.one, pair.two, pair.one)):
+        login = a_login()
+        wire.put(login)
+        await prompted(pair.script, number + 1)
+        pair.script.answer(number, Outcome.APPROVED)
+        assert (await answer(wire, login))[0] == ACCESS_ACCEPT
+    assert len({each.challenge_id for each in pair.script.started}) == 3
+
+
+async def test_another_node_takes_over(pair: Pair) -> None:
+    """If the owner of a prompt dies, the node where the login waits polls the same handle: one prompt, one Accept. The
+    owner gives nothing if it comes back."""
+    pair.one.put(a_login())
+    await prompted(pair.script)
+    login = a_login()
+    pair.two.put(login)
+    await joined(pair.two, 1)
+    await pair.kill("one")
+    await until(lambda: len(pair.script.polled) == 2)
+    assert len(set(pair.script.polled)) == 1
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.two, login))[0] == ACCESS_ACCEPT
+    await pair.one.silence()
+    assert (len(pair.script.started), await pair.accepts()) == (1, 1)
+
+
+async def test_a_handle_that_was_not_stored(pair: Pair) -> None:
+    """If the owner dies before it has a handle, another node asks again with the same challenge id."""
+    pair.script.slow = trio.Event()
+    pair.one.put(a_login())
+    await prompted(pair.script)
+    login = a_login()
+    pair.two.put(login)
+    await joined(pair.two, 1)
+    await pair.kill("one")
+    await until(lambda: len(pair.script.started) == 2)
+    assert len({each.challenge_id for each in pair.script.started}) == 1
+    pair.script.slow.set()
+    pair.script.answer(1, Outcome.APPROVED)
+    assert (await answer(pair.two, login))[0] == ACCESS_ACCEPT
+    await pair.one.silence()
+
+
+async def test_a_failure_of_the_owner(pair: Pair) -> None:
+    """If the owner cannot ask the provider, the login at the other node ends at once too."""
+    pair.script.slow = trio.Event()
+    pair.script.begins = Outcome.WRONG_CODE  # makes no sense
+    pair.one.put(a_login())
+    await prompted(pair.script)
+    login = a_login()
+    pair.two.put(login)
+    await joined(pair.two, 1)
+    pair.script.slow.set()
+    assert (await answer(pair.two, login))[0] == ACCESS_REJECT
+    assert (await events(pair.two.areas))[-1].reason == "provider unreachable"
+    assert len(pair.script.started) == 1
+
+
+async def test_a_rate_limit_of_the_owner(pair: Pair) -> None:
+    """A rate limit that the owner meets after the prompt refuses the login at the other node, whatever the fallback
+    is."""
+    await fall_back_to(pair.one.areas, Fallback.ALLOW)
+    await pair.two.areas.configuration.reload()
+
+    def busy() -> None:
+        raise ProviderError("busy", limited=True)
+
+    pair.script.slow, pair.script.busy_polls = trio.Event(), busy
+    pair.one.put(a_login())
+    await prompted(pair.script)
+    login = a_login()
+    pair.two.put(login)
+    await joined(pair.two, 1)
+    pair.script.slow.set()
+    assert (await answer(pair.two, login))[0] == ACCESS_REJECT
+    assert (await events(pair.two.areas))[-1].reason == "second factor not answered in time"
+
+
+async def test_prompts_of_a_user_count_over_all_nodes(pair: Pair) -> None:
+    """A user has at most five open prompts at all nodes together."""
+    logins = [a_login(attributes(CALLING_STATION_ID=b"02-00-00-00-00-0%d" % number)) for number in range(5)]
+    for number, login in enumerate(logins):
+        (pair.one if number < 3 else pair.two).put(login)
+        await prompted(pair.script, number + 1)
+    last = a_login(attributes(CALLING_STATION_ID=b"02-00-00-00-00-09"))
+    assert (await exchange(pair.two, last))[0] == ACCESS_REJECT
+    assert (await events(pair.two.areas))[-1].reason == "too many prompts"
+    pair.two.put(logins[0], source=OTHER)  # it joins
+    await joined(pair.two, 1)
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.two, logins[0], OTHER))[0] == ACCESS_ACCEPT
+    assert len(pair.script.started) == 5
+
+
+# --- challenges ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_challenge_is_answered_at_another_node(pair: Pair) -> None:
+    """A code with the State of another node is accepted, although the clocks differ by two minutes. The State is then
+    over at every node."""
+    pair.script.begins = Outcome.CODE
+    state = await challenged(pair.one)
+    assert (await exchange(pair.two, typed("123456", state)))[0] == ACCESS_ACCEPT
+    pair.script.right.add("123456")
+    for wire in (pair.one, pair.two):
+        assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_REJECT
+    assert [each.reason for each in await events(pair.one.areas)].count(OVER) == 2
+    assert len(pair.script.verified) == 1
+
+
+async def test_a_state_expires_at_another_node(pair: Pair) -> None:
+    """At another node a State expires by the clock of the database."""
+    pair.script.begins = Outcome.CODE
+    state = await challenged(pair.one)
+    await pair.one.areas.store.write(lambda tx: tx.execute("update challenges set expires_at = now_us()"))
+    assert (await exchange(pair.two, typed("123456", state)))[0] == ACCESS_REJECT
+    assert pair.script.verified == []
+
+
+async def test_a_state_at_both_nodes(pair: Pair) -> None:
+    """A code that reaches both nodes is checked once, and the newest request gets the one Accept."""
+    pair.script.begins, pair.script.gate = Outcome.CODE, trio.Event()
+    state = await challenged(pair.one)
+    pair.one.put(typed("123456", state))
+    await until(lambda: len(pair.script.verified) == 1)
+    newest = typed("123456", state)
+    pair.two.put(newest)
+    await joined(pair.two, 1)
+    pair.script.gate.set()
+    assert (await answer(pair.two, newest))[0] == ACCESS_ACCEPT
+    await pair.one.silence()
+    assert (len(pair.script.verified), await pair.accepts()) == (1, 1)
+
+
+async def test_another_code_for_the_same_state(pair: Pair) -> None:
+    """While a node checks a code, another code for the same State is refused at the other node."""
+    pair.script.begins, pair.script.gate = Outcome.CODE, trio.Event()
+    state = await challenged(pair.one)
+    right = typed("123456", state)
+    pair.one.put(right)
+    await until(lambda: len(pair.script.verified) == 1)
+    assert (await exchange(pair.two, typed("12345678", state)))[0] == ACCESS_REJECT
+    pair.script.gate.set()
+    assert (await answer(pair.one, right))[0] == ACCESS_ACCEPT
+    assert len(pair.script.verified) == 1
+
+
+async def test_an_unsigned_copy(pair: Pair) -> None:
+    """An unsigned copy of a signed answer to a challenge, which anybody may have sent, takes no answer away."""
+    pair.one.areas.patience = 0.05
+    state = await challenged(pair.one)
+    pair.one.areas.patience = 60
+    signed = typed("", state)
+    pair.one.put(signed)
+    await joined(pair.one, 1)
+    # The request waits in the client of another node, which has not learned that the NAS signs.
+    for each in (pair.one, pair.two):
+        await each.areas.configuration.reload()
+    client = pair.two.areas.client_named("nas")
+    await pair.two.areas.clients.update(pair.two.areas.tenant, client.id, {"require_message_authenticator": "no"})
+    assert (await exchange(pair.two, typed("", state, signed=False)))[0] == ACCESS_REJECT
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.one, signed))[0] == ACCESS_ACCEPT
+
+
+async def test_three_wrong_codes_at_two_nodes(pair: Pair) -> None:
+    """Wrong codes count over all nodes: the third is a reject, and no State is valid afterwards."""
+    pair.script.begins = Outcome.CODE
+    states = [await challenged(pair.one)]
+    for wire in (pair.one, pair.two):
+        code, first = await exchange(wire, typed("000000", states[-1]))
+        assert code == ACCESS_CHALLENGE
+        states.append(first[STATE])
+    assert (await exchange(pair.one, typed("000000", states[-1])))[0] == ACCESS_REJECT
+    for state in states:
+        for wire in (pair.one, pair.two):
+            assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_REJECT
+    assert len(pair.script.verified) == 3
+
+
+async def test_a_code_behind_the_password(pair: Pair) -> None:
+    """A code behind the password that reaches both nodes is checked once."""
+    pair.script.gate = trio.Event()
+    pair.one.put(a_login(password="hello123456"))
+    await until(lambda: len(pair.script.verified) == 1)
+    newest = a_login(password="hello123456")
+    pair.two.put(newest)
+    await joined(pair.two, 1)
+    pair.script.gate.set()
+    assert (await answer(pair.two, newest))[0] == ACCESS_ACCEPT
+    await pair.one.silence()
+    assert (pair.script.started, len(pair.script.verified)) == ([], 1)
+
+
+async def test_a_push_that_continues_by_a_challenge(pair: Pair) -> None:
+    """A device that cannot wait gets a challenge from one node, answers it at another, and then at the first one again:
+    one prompt, one Accept."""
+    pair.one.areas.patience = pair.two.areas.patience = 0.05
+    state = await challenged(pair.one)
+    for wire in (pair.two, pair.one):
+        code, first = await exchange(wire, typed("", state))
+        assert code == ACCESS_CHALLENGE
+        state = first[STATE]
+    pair.script.answer(0, Outcome.APPROVED)
+    await until(pair.is_approved)
+    assert (await exchange(pair.two, typed("", state)))[0] == ACCESS_ACCEPT
+    assert (await exchange(pair.one, typed("", state)))[0] == ACCESS_REJECT
+    assert (len(pair.script.started), await pair.accepts()) == (1, 1)
+
+
+# --- the table ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_result_is_consumed_once(pair: Pair) -> None:
+    """Only the node with the newest request consumes a result, and only once."""
+    pair.one.put(a_login())
+    await prompted(pair.script)
+    store, found = pair.one.areas.store, pair.script.started[0].challenge_id
+    (prompt,) = await store.read(lambda tx: repo.read(tx, [found]))
+    assert await store.write(lambda tx: repo.move(tx, prompt, "the newest"))
+    consumed = [
+        await store.write(lambda tx, node=node: repo.consume(tx, prompt, node))  # type: ignore[misc]
+        for node in (prompt.owner, "the newest", "the newest")
+    ]
+    assert consumed == [False, True, False]
+
+
+async def test_a_row_names_no_user(pair: Pair) -> None:
+    """The keys of a prompt contain neither the user's name nor the code."""
+    assert (await exchange(pair.one, a_login(password="hello123456")))[0] == ACCESS_ACCEPT
+    rows = await pair.one.areas.store.read(lambda tx: tx.rows("select * from prompts"))
+    assert len(rows) == 1
+    assert not any(secret in str(rows) for secret in ("ann", "123456", "hello"))
+
+
+async def test_expired_prompts_are_purged(pair: Pair) -> None:
+    """Any node deletes prompts after their time, and those of other nodes."""
+    pair.one.put(a_login())
+    await prompted(pair.script)
+    store = pair.two.areas.store
+    purge = pair.two.areas.second.challenges.purge
+    await purge(pair.two.areas.clock())
+    assert await store.read(lambda tx: tx.value(int, "select count(*) from prompts")) == 1
+    await store.write(lambda tx: tx.execute("update prompts set expires_at = now_us() - :kept - 1", kept=repo.KEPT_US))
+    await purge(pair.two.areas.clock())
+    assert await store.read(lambda tx: tx.value(int, "select count(*) from prompts")) == 0
+
+
+async def test_a_restore_empties_the_table(pair: Pair, tmp_path: Path) -> None:
+    """A restore replaces all logins, so a prompt from before it gets no answer."""
+    pair.one.put(a_login())
+    await prompted(pair.script)
+    copy = tmp_path / "copy.db"
+    pair.one.areas.store.write_copy(copy)
+    await pair.one.areas.store.replace(copy)
+    assert await pair.two.areas.store.read(lambda tx: tx.value(int, "select count(*) from prompts")) == 0
