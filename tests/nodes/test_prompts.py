@@ -135,8 +135,7 @@ async def test_two_nodes_ask_at_once(pair: Pair) -> None:
     pair.one.put(first)
     pair.two.put(second)
     await prompted(pair.script)
-    dropped = lambda: pair.one.dropped("other_node") + pair.two.dropped("other_node")  # noqa: E731
-    await until(lambda: dropped() == 1)
+    await until(lambda: pair.one.dropped("other_node") + pair.two.dropped("other_node") == 1)
     pair.script.answer(0, Outcome.APPROVED)
     wire, login = (pair.one, first) if pair.two.dropped("other_node") else (pair.two, second)
     assert (await answer(wire, login))[0] == ACCESS_ACCEPT
