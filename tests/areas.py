@@ -1,4 +1,4 @@
-"""The areas of the service without sockets, over a store in a temporary directory, with a clock that the test sets.
+"""The areas of the service without sockets. They use a store in a temporary directory and a clock that the test sets.
 
     async def test_it(areas: Areas) -> None:
         domain_id = await areas.domains.add(areas.tenant, "branch")
@@ -57,7 +57,7 @@ only_sqlite = pytest.mark.skipif(ENGINE != "sqlite", reason="about the embedded 
 _directories: WeakKeyDictionary[Engine, Path] = WeakKeyDictionary()
 SECRET = b"a secret of the tests"
 TIMERS = Timers(initial=0.2, most=1.0, duration=30.0, count=100)
-"""Timers for requests to devices that may answer late on a slow machine."""
+"""Timers for requests to devices, long enough for answers that are late on a slow machine."""
 
 
 @dataclass
@@ -76,19 +76,19 @@ class SetClock:
 
 @cache
 def dictionary() -> Dictionary:
-    """Return the package's dictionaries, read once in a process."""
+    """Return the dictionaries of the package, which are read once in a process."""
     return load_dictionary()
 
 
 @cache
 def trust() -> ssl.SSLContext:
-    """Return the system's trust store, read once in a process, since that takes 50 ms."""
+    """Return the system's trust store. It is read once in a process, because that takes 50 ms."""
     return ssl.create_default_context()
 
 
 @cache
 def new_database() -> bytes:
-    """Return the file of a new store, made once in a process, since its migrations take 60 ms."""
+    """Return the file of a new store. It is made once in a process, because its migrations take 60 ms."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "s.db")
         SqliteStore(path, StoreMetrics(CollectorRegistry()), Reserve(path.with_name("reserve"), 0)).close()
@@ -103,9 +103,10 @@ async def running_store(
     reserve: int = 0,
     limits: Mapping[str, int] = DEFAULTS,
 ) -> AsyncIterator[SqliteStore]:
-    """Yield the embedded store in a file, open for writes until the block ends.
+    """Yield the embedded store in a file.
 
-    reserve: octets kept for a full disk. limits: the rows that a tenant may have.
+    It accepts writes until the block ends. reserve: the octets that are reserved for a full disk. limits: the number of
+    rows that a tenant may have.
     """
     if not path.exists():
         path.write_bytes(new_database())
@@ -124,7 +125,7 @@ async def running_store(
 async def running_postgres(
     directory: Path, registry: CollectorRegistry | None = None, *, limits: Mapping[str, int] = DEFAULTS
 ) -> AsyncIterator[PostgresStore]:
-    """The store in the PostgreSQL database of a directory, open and taking writes until the block is left."""
+    """Yield the store in the PostgreSQL database of a directory. It accepts writes until the block ends."""
     store = PostgresStore(database_in(directory), StoreMetrics(registry or CollectorRegistry()), limits)
     _directories[store] = directory
     try:
@@ -142,12 +143,12 @@ def keep_files_in(store: Engine, directory: Path) -> None:
 
 
 def directory_of(store: Engine) -> Path:
-    """Return a directory for the files of a store's tests."""
+    """Return a directory for the files of the tests of a store."""
     return store.path.parent if isinstance(store, SqliteStore) else _directories[store]
 
 
 def stored(store: Engine) -> bytes:
-    """Return all octets that a store keeps: of its files, or of a copy of its database."""
+    """Return all octets that a store keeps: those of its files, or those of a copy of its database."""
     if isinstance(store, SqliteStore):
         return b"".join(file.read_bytes() for file in store.path.parent.iterdir())
     copy = directory_of(store) / "all.db"
@@ -157,8 +158,9 @@ def stored(store: Engine) -> bytes:
 
 
 async def refuse(store: Engine, event: str, condition: str = "") -> None:
-    """Let a statement raise StoreError until `allow`. event: such as `before insert on devices`; condition: of its
-    rows."""
+    """Let a statement raise StoreError until `allow` is called. event: the trigger's event, such as `before insert on
+    devices`. condition: a condition on the row.
+    """
     dialect = SqliteDialect() if isinstance(store, SqliteStore) else PostgresDialect()
     statements = dialect.trigger("refused", event, [dialect.abort("refused")])
     when = f" when ({condition})" if condition else ""
@@ -176,7 +178,7 @@ async def allow(store: Engine, table: str) -> None:
 
 @asynccontextmanager
 async def running_engine(directory: Path) -> AsyncIterator[Engine]:
-    """A new store of the engine that SALLYPORT_TEST_ENGINE names, open and taking writes until the block is left."""
+    """Yield a new store of the engine that SALLYPORT_TEST_ENGINE names. It accepts writes until the block ends."""
     if ENGINE == "sqlite":
         async with running_store(directory / "s.db") as store:
             yield store
@@ -186,9 +188,10 @@ async def running_engine(directory: Path) -> AsyncIterator[Engine]:
 
 
 class Areas(App):
-    """The service with parts that a test can replace. tenant, domain: the IDs of its tenant and domain.
+    """The service, with parts that a test can replace. tenant, domain: the IDs of its tenant and its domain.
 
-    lockout_failures: 0 disables lockouts, since many tests let logins fail. cluster: the node among others.
+    lockout_failures: the failures that lock out a user. 0 disables lockouts, because in many tests logins fail.
+    cluster: the node among others.
     """
 
     def __init__(
@@ -255,7 +258,7 @@ class Areas(App):
         return self.clients.table.by_id[client_id]
 
     def sample(self, name: str, **labels: str) -> float:
-        """Return the value of a metric; 0 if nothing was counted yet."""
+        """Return the value of a metric, or 0 if nothing has been counted yet."""
         return self.registry.get_sample_value(name, labels) or 0.0
 
 
@@ -267,7 +270,7 @@ def clock() -> SetClock:
 
 @pytest.fixture
 async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
-    """Yield the areas over a new store."""
+    """Yield the areas, which use a new store."""
     async with running_areas(tmp_path, clock) as areas:
         yield areas
 
@@ -276,7 +279,9 @@ async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
 async def running_areas(
     directory: Path, clock: SetClock, *, lockout_failures: int = 0, look_up: LookUp = look_up
 ) -> AsyncIterator[Areas]:
-    """Yield the areas over a new store, running until the block ends. look_up: the DNS."""
+    """Yield the areas, which use a new store and run until the block ends. look_up: the function that resolves names by
+    DNS.
+    """
     async with running_engine(directory) as store:
         areas = Areas(store, clock, lockout_failures=lockout_failures, look_up=look_up)
         await areas.prepare()

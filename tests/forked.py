@@ -23,7 +23,10 @@ _forks.set_forkserver_preload(["sallyport.cli.serve", "sallyport.serve", "sallyp
 
 
 class Forked:
-    """The running program, with the methods of subprocess.Popen. output, errors: files to which it appends."""
+    """The running program, with the methods of subprocess.Popen.
+
+    output, errors: the files to which the program's output and errors are appended.
+    """
 
     def __init__(
         self,
@@ -44,11 +47,11 @@ class Forked:
         self.pid = self._process.pid
 
     def poll(self) -> int | None:
-        """Return the exit status, negative for a signal; None while the program runs."""
+        """Return the exit status, which is negative after a signal. Return None while the program is running."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end and return the exit status. Raise subprocess.TimeoutExpired."""
+        """Wait for the end of the program and return the exit status. Raise subprocess.TimeoutExpired."""
         self._process.join(timeout)
         if (status := self._process.exitcode) is None:
             raise subprocess.TimeoutExpired("sallyport", timeout or 0.0)

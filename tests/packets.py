@@ -1,6 +1,6 @@
 """Packets of RADIUS clients, without a socket.
 
-authenticator: given by a test that sends the same request twice. body: more attributes in octets.
+authenticator: the authenticator; a test gives it to send the same request twice. body: further attributes in octets.
 """
 
 from secrets import token_bytes
@@ -37,7 +37,10 @@ from tests.areas import SECRET
 
 
 def attributes(**values: bytes) -> bytes:
-    """Return attributes in octets, by the names of sallyport.radius.attributes: NAS_IDENTIFIER=b"switch-1"."""
+    """Return attributes in octets.
+
+    They are given by the names in sallyport.radius.attributes: NAS_IDENTIFIER=b"switch-1".
+    """
     return b"".join(push_attribute(getattr(names, name), value) for name, value in values.items())
 
 
@@ -49,7 +52,7 @@ def access_request(
     secret: bytes = SECRET,
     signed: bool = True,
 ) -> bytes:
-    """Return an Access-Request with the attributes of `body`."""
+    """Return an Access-Request that has the attributes of `body`."""
     authenticator = authenticator or token_bytes(16)
     if signed:
         return encode_request(ACCESS_REQUEST, identifier, SharedSecret(secret), body, authenticator=authenticator)
@@ -84,8 +87,8 @@ def chap(
 ) -> bytes:
     """Return a login with CHAP-Password.
 
-    challenge: sent in CHAP-Challenge; None: the authenticator is the challenge. value: sent instead of the right
-    response.
+    challenge: the challenge to send in CHAP-Challenge; if None, the authenticator is the challenge. value: the value to
+    send instead of the right response.
     """
     authenticator = token_bytes(16)
     value = value or chap_response(7, _octets(password), authenticator if challenge is None else challenge)
@@ -98,7 +101,7 @@ def chap(
 def mschap2(user: str | bytes, password: str | bytes, *, hashed_name: bytes | None = None, body: bytes = b"") -> bytes:
     """Return a login with MS-CHAPv2 (RFC 2548 section 2.3.2).
 
-    hashed_name: the name in the hash; None: the user's name as sent.
+    hashed_name: the name in the hash; if None, the user name as it is sent.
     """
     attempt = MsChap2(7, token_bytes(16), token_bytes(16), bytes(24))
     name = _octets(user) if hashed_name is None else hashed_name
@@ -131,7 +134,7 @@ def status_server(*, identifier: int = 0, secret: bytes = SECRET) -> bytes:
 
 
 def opened(datagram: bytes, *, secret: bytes = SECRET) -> Request:
-    """Return a packet as the service decodes it."""
+    """Return the packet that the service decodes from these octets."""
     return decode(datagram, SharedSecret(secret))
 
 

@@ -24,7 +24,6 @@ from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON
 from sallyport.certs import commands as cert_commands
-from sallyport.certs.directory import Directory as CertificateDirectory
 from sallyport.directory import commands as directory_commands
 from sallyport.domains import commands as domain_commands
 from sallyport.domains.bodies import AddDomain
@@ -34,6 +33,7 @@ from sallyport.events import commands as event_commands
 from sallyport.inventory.clients import commands as client_commands
 from sallyport.inventory.devices import commands as device_commands
 from sallyport.listen import senders
+from sallyport.metrics import render
 from sallyport.nodes import commands as node_commands
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
@@ -149,7 +149,7 @@ def commands(app: App) -> Commands:
         [
             token_commands.commands(app.tenancy, now_us),
             cert_commands.commands(
-                CertificateDirectory(app.settings.data_dir.absolute()),
+                app.certificate_files,
                 app.issued,
                 app.tenancy,
                 app.note,
@@ -172,7 +172,8 @@ def commands(app: App) -> Commands:
 
 
 def _single_commands(app: App) -> dict[str, Command]:
-    """Return the commands of areas with a single command: domain.add, listen.senders, log.level, session.domain."""
+    """Return the commands of areas that have one: domain.add, listen.senders, log.level, session.domain; and those with
+    which a worker asks another."""
 
     async def add(wanted: AddDomain) -> JSON:
         """Add a domain and, if its tenant is new, the tenant, in one transaction."""
@@ -180,13 +181,26 @@ def _single_commands(app: App) -> dict[str, Command]:
         made = await added(app.domains, app.tenancy.tenant_maker(wanted.orgId, wanted.tenantId), wanted)
         return {**made.model_dump(), "new": token_commands.new(before, wanted.orgId, wanted.tenantId)}
 
-    async def unanswered(_: Arguments) -> JSON:
+    async def own_senders(_: Arguments) -> JSON:
         return list[JSON](senders.listed(app.senders, app.clients.table.find))
 
-    async def level(wanted: Level) -> JSON:
+    async def unanswered(wanted: Arguments) -> JSON:
+        lists = [await own_senders(wanted), *(await app.siblings.ask("worker.senders")).values()]
+        return list[JSON](
+            senders.merged([row for each in lists if isinstance(each, list) for row in each if isinstance(row, dict)])
+        )
+
+    async def own_level(wanted: Level) -> JSON:
         if wanted.level is not None:
             log.set_level(wanted.level)
         return log.level()
+
+    async def level(wanted: Level) -> JSON:
+        await app.siblings.ask("worker.level", level=wanted.level)
+        return await own_level(wanted)
+
+    async def own_metrics(_: Arguments) -> JSON:
+        return (await trio.to_thread.run_sync(render, app.registry)).decode()
 
     async def domain(wanted: DomainOf) -> JSON:
         """Return the domain of a session. The command line names a session by its id alone, but operations need the
@@ -198,4 +212,7 @@ def _single_commands(app: App) -> dict[str, Command]:
         "listen.senders": command(Arguments, unanswered),
         "log.level": command(Level, level),
         "session.domain": command(DomainOf, domain),
+        "worker.level": command(Level, own_level),
+        "worker.metrics": command(Arguments, own_metrics),
+        "worker.senders": command(Arguments, own_senders),
     }

@@ -9,31 +9,32 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 
 import structlog
 import trio
 
 from sallyport import supervise
-from sallyport.app import App
+from sallyport.app import App, tasks
 from sallyport.base.config import Settings
-from sallyport.base.errors import StartError
-from sallyport.base.listening import has_family
-from sallyport.base.notify import Notifier
+from sallyport.base.notify import Notifier, ToParent
 from sallyport.base.setting_values import Address
 from sallyport.build import build
 from sallyport.commands import Requests
 from sallyport.garbage import collect_garbage
 from sallyport.listen import radsec, udp
-from sallyport.listen.control import serve_control
+from sallyport.listen.control import serve_control, serve_socket
 from sallyport.listen.counts import Kind
 from sallyport.listen.exchange import Exchange, Services
+from sallyport.listen.siblings import Siblings, socket_of
 from sallyport.listen.waiting import Waiting
 from sallyport.metrics import render
+from sallyport.metrics.workers import merged
 from sallyport.nodes.periodic import while_leading
 from sallyport.operations import operations, pages
+from sallyport.sockets import Bound, Sockets, bind
 from sallyport.web.app import create_app, create_metrics_app
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
@@ -48,14 +49,13 @@ STATUS = "every listener answers"
 log = structlog.get_logger()
 
 
-@dataclass(slots=True)
-class Bound:
-    """The addresses of the service; set at the start, so that port 0 can be used."""
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One of the processes of a service. number: counted from 1. notifier: of the process that has started it."""
 
-    radius_auth: list[Address] = field(default_factory=list)
-    radius_acct: list[Address] = field(default_factory=list)
-    radsec: list[Address] = field(default_factory=list)
-    http: list[Address] = field(default_factory=list)
+    number: int
+    sockets: Sockets
+    notifier: ToParent
 
 
 async def serve(
@@ -66,26 +66,29 @@ async def serve(
     hung_up: trio.MemoryReceiveChannel[None] | None = None,
     read: Callable[[], Settings] | None = None,
     lock: int | None = None,
+    worker: Worker | None = None,
     task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run the service until `stop` is set. Raises StartError or StoreError if it cannot start.
 
-    hung_up: receives an item for each SIGHUP. read: returns the present settings. lock: see `build`.
+    hung_up: receives an item for each SIGHUP. read: returns the present settings. lock: see `build`. worker: this
+    process, if there are several; None: the only one.
     """
-    notifier = Notifier(environ)
+    notifier = Notifier(environ) if worker is None else worker.notifier
     async with build(settings, environ, lock=lock, joins=True) as app:
         app.apply(settings)
-        with ExitStack() as sockets:
-            listeners = _bind(settings, sockets)
-            secure = [sockets.enter_context(closing(radsec.bind(address))) for address in settings.radsec_bind]
+        if worker is not None:
+            paths = {each: socket_of(settings.control_path, each) for each in range(1, settings.workers + 1)}
+            app.siblings = Siblings(paths, worker.number)
+        with ExitStack() as held:
+            sockets = bind(settings, held) if worker is None else worker.sockets
             async with trio.open_nursery() as background:
-                background.start_soon(app.nodes.run)
                 await background.start(app.notices.run)
                 if settings.log_logins:
                     await background.start(app.login_log.run)
-                for task in app.own:
+                for task in tasks.of_node(app):
                     background.start_soon(task)
-                background.start_soon(while_leading, app.cluster, app.periodic)
+                background.start_soon(while_leading, app.cluster, tasks.of_leader(app))
                 await background.start(app.logins.first.run)
                 await background.start(app.logins.second.run)
                 background.start_soon(_measure_lag, app)
@@ -95,7 +98,7 @@ async def serve(
                 )
                 if hung_up is not None and read is not None:
                     background.start_soon(_reload, app, notifier, hung_up, read)
-                await _answer_requests(app, listeners, secure, stop, notifier, task_status)
+                await _answer_requests(app, sockets, worker, stop, notifier, task_status)
                 background.cancel_scope.cancel()
 
 
@@ -105,8 +108,9 @@ async def serve_until_signal(
     read: Callable[[], Settings] | None = None,
     lock: int | None = None,
     ready: Callable[[], None] = lambda: None,
+    worker: Worker | None = None,
 ) -> None:
-    """Run the service until SIGTERM or SIGINT.
+    """Run the service until SIGTERM or SIGINT; a worker also until the process that has started it is gone.
 
     read: returns the present settings, for SIGHUP. lock: see `build`. ready: called when every listener answers.
     """
@@ -125,39 +129,29 @@ async def serve_until_signal(
 
             nursery.start_soon(wait_for_signal)
             async with trio.open_nursery() as running:
-                started = partial(serve, hung_up=hung_up, read=read or (lambda: settings), lock=lock)
+                if worker is not None:
+                    nursery.start_soon(_stop_without_parent, worker.notifier, stop)
+                started = partial(serve, hung_up=hung_up, read=read or (lambda: settings), lock=lock, worker=worker)
                 await running.start(started, settings, environ, stop)
                 ready()
             nursery.cancel_scope.cancel()
 
 
-_Listener = tuple[Kind, socket.socket]
-
-
-def _bind(settings: Settings, sockets: ExitStack) -> list[_Listener]:
-    """Bind every RADIUS socket. An address of a family that the machine does not have is left out. Raises
-    StartError."""
-    wanted = [(Kind.AUTHENTICATION, "radius_auth_bind", address) for address in settings.radius_auth_bind]
-    wanted += [(Kind.ACCOUNTING, "radius_acct_bind", address) for address in settings.radius_acct_bind]
-    listeners = []
-    for kind, setting, address in wanted:
-        if has_family(address):
-            listeners.append((kind, sockets.enter_context(closing(udp.bind(address, setting)))))
-        else:
-            log.warning("ipv6_not_available", address=str(address))
-    if not listeners and not settings.radsec_bind:
-        raise StartError("no RADIUS address to listen on")
-    return listeners
+async def _stop_without_parent(parent: ToParent, stop: trio.Event) -> None:
+    await trio.lowlevel.wait_readable(parent.socket)  # it sends nothing: this is its end
+    log.warning("worker_without_parent")
+    stop.set()
 
 
 async def _answer_requests(
     app: App,
-    listeners: Sequence[_Listener],
-    secure: Sequence[socket.socket],
+    sockets: Sockets,
+    worker: Worker | None,
     stop: trio.Event,
     notifier: Notifier,
     task_status: trio.TaskStatus[Bound],
 ) -> None:
+    listeners = sockets.radius
     async with trio.open_nursery() as waiting, trio.open_nursery() as connected:
         services = _services(app)
         gate = Gate(app.authentication, app.domains)
@@ -167,7 +161,7 @@ async def _answer_requests(
         pair = _radsec_exchanges(app, services, over_tls, waiting, number=len(listeners))
         exchanges += pair
         _watch_listeners(app, listeners, exchanges)
-        await connected.start(over_tls.run, secure, *pair)
+        await connected.start(over_tls.run, sockets.radsec, *pair)
         async with trio.open_nursery() as delayed:
             for exchange in exchanges:
                 delayed.start_soon(exchange.delayed.run)
@@ -183,20 +177,20 @@ async def _answer_requests(
                             refuse=exchange.refuse,
                         )
                     )
-                await listening.start(serve_control, app.settings.control_path, Requests(app, declared).run)
-                bound = _bound(listeners, secure)
-                bound.http = await waiting.start(_serve_http, app, gate, declared, stop)
+                path, requests = app.settings.control_path, Requests(app, declared)
+                if sockets.control is not None and worker is not None:
+                    await listening.start(serve_socket, sockets.control, requests.run)
+                    path = socket_of(path, worker.number)
+                await listening.start(serve_control, path, requests.run)
+                bound = sockets.addresses()
+                bound.http = await waiting.start(_serve_http, app, gate, declared, sockets.http, stop)
                 app.http_address = bound.http[0]
                 listening.start_soon(collect_garbage, lambda: services.waiting.now)
                 task_status.started(bound)
-                log.info(
-                    "ready",
-                    radius_auth=[str(each) for each in bound.radius_auth],
-                    radius_acct=[str(each) for each in bound.radius_acct],
-                    radsec=[str(each) for each in bound.radsec],
-                    http=[str(each) for each in bound.http],
-                    version=app.version,
-                )
+                if worker is None:
+                    log.info("ready", **bound.shown(), version=app.version)
+                else:
+                    log.info("worker_ready", node=app.settings.node)
                 notifier.ready(STATUS)
                 await stop.wait()
                 app.agents.states.close()
@@ -247,7 +241,7 @@ def _services(app: App) -> Services:
 
 
 async def _exchanges(
-    app: App, services: Services, listeners: Sequence[_Listener], waiting: trio.Nursery
+    app: App, services: Services, listeners: Sequence[tuple[Kind, socket.socket]], waiting: trio.Nursery
 ) -> list[Exchange]:
     """Return an exchange for each socket, with the answers that were sent before a restart."""
     kept = await app.journal.recent()
@@ -293,7 +287,7 @@ def _radsec_exchanges(
     ]
 
 
-def _watch_listeners(app: App, listeners: Sequence[_Listener], exchanges: Sequence[Exchange]) -> None:
+def _watch_listeners(app: App, listeners: Sequence[tuple[Kind, socket.socket]], exchanges: Sequence[Exchange]) -> None:
     kinds = [kind.value for kind, _ in listeners] + [radsec.LABEL] * (len(exchanges) - len(listeners))
 
     def summed(values: Callable[[], list[int]]) -> Callable[[], dict[tuple[str, ...], float]]:
@@ -315,6 +309,7 @@ async def _serve_http(
     app: App,
     gate: Gate,
     declared: list[Operations],
+    sockets: Sequence[socket.socket],
     stop: trio.Event,
     *,
     task_status: trio.TaskStatus[list[Address]] = trio.TASK_STATUS_IGNORED,
@@ -323,7 +318,13 @@ async def _serve_http(
     observe = app.http_metrics.observe
 
     def metrics() -> bytes:
-        return render(app.registry)
+        own = render(app.registry)
+        if not app.siblings:
+            return own
+        texts = {app.siblings.own: own.decode()}
+        for number, text in trio.from_thread.run(app.siblings.ask, "worker.metrics").items():
+            texts[number] = str(text)
+        return merged(texts).encode()
 
     def not_ready() -> list[str]:
         return [] if app.store.ready and not stop.is_set() else ["the store does not take writes"]
@@ -340,15 +341,9 @@ async def _serve_http(
     if settings.metrics_bind is not None:
         apart = create_metrics_app(observe=observe, not_ready=not_ready, metrics=metrics)
         sites.append(Listener(apart, settings.metrics_bind, setting="metrics_bind"))
+    if sockets:
+        sites = [replace(site, bound=sock) for site, sock in zip(sites, sockets, strict=True)]
     await serve_http(sites, stop, task_status=task_status)
-
-
-def _bound(listeners: Sequence[_Listener], secure: Sequence[socket.socket]) -> Bound:
-    bound = Bound(radsec=[Address(*sock.getsockname()[:2]) for sock in secure])
-    for kind, sock in listeners:
-        host, port = sock.getsockname()[:2]
-        (bound.radius_auth if kind is Kind.AUTHENTICATION else bound.radius_acct).append(Address(host, port))
-    return bound
 
 
 async def _reload(

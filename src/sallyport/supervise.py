@@ -1,4 +1,4 @@
-"""Reports to systemd, and the reload of the settings on SIGHUP.
+"""This module sends reports to systemd, and reloads the settings on SIGHUP.
 
 The service notifies systemd's watchdog each time a test write to the store ends, with or without an error. This shows
 that the event loop and the writer both run. A full disk is no reason for a restart, since a restart frees no space. A

@@ -1,4 +1,4 @@
-"""A server that sends prepared answers, octet by octet, whatever the request is."""
+"""A server that sends prepared answers, octet by octet, and ignores what the requests contain."""
 
 import json
 import socket
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 HANG = b"(hang)"
-"""Say nothing, and keep the connection until the client is gone."""
+"""Send nothing, and keep the connection open until the client closes it."""
 
 
 @dataclass
@@ -35,14 +35,14 @@ class Scripted:
 
     @property
     def url(self) -> str:
-        """Return the server's address without TLS."""
+        """Return the URL of the server, without TLS."""
         return f"http://127.0.0.1:{self.port}"
 
 
 def answer(
     status: int, body: object, *, headers: Mapping[str, str] | None = None, kind: str = "application/json"
 ) -> bytes:
-    """Return a whole answer. body: JSON, or octets as they are."""
+    """Return a complete answer. body: an object that is sent as JSON, or octets that are sent as they are."""
     octets = body if isinstance(body, bytes) else json.dumps(body).encode()
     head = {"Content-Type": kind, "Content-Length": str(len(octets)), **(headers or {})}
     lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
@@ -51,9 +51,9 @@ def answer(
 
 @contextmanager
 def scripted(*answers: bytes, tls: ssl.SSLContext | None = None) -> Iterator[Scripted]:
-    """Run a server that gives these answers, one for each request.
+    """Run a server that sends one of these answers for each request.
 
-    An empty answer, or none left, ends the connection.
+    If an answer is empty or none is left, the server closes the connection.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = Scripted(listener.getsockname()[1])

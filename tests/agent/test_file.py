@@ -1,4 +1,4 @@
-"""The configuration file of an agent, and the lock of its state."""
+"""The configuration file of an agent, and the lock of its state directory."""
 
 import os
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def put(path: Path, text: str | bytes, mode: int = 0o600) -> None:
 
 
 def test_a_valid_file(path: Path) -> None:
-    """The file has the common part, the keys as secrets, and the agent's own table."""
+    """The file is read as the common part, the keys as secrets, and the agent's own table."""
     read = file.read(path, "directory")
     assert (read.service, read.ca_certificate, read.state_dir) == (
         "https://sallyport.example", None, Path("/var/lib/sallyport-agent"),
@@ -62,7 +62,9 @@ def test_others_may_not_read_it(path: Path, mode: int) -> None:
 
 @pytest.mark.parametrize("name", ["link", "pipe", "directory", "nothing"])
 def test_no_regular_file(path: Path, tmp_path: Path, name: str) -> None:
-    """A path that is no regular file is refused by its name, without a wait for a writer."""
+    """A path that is not a regular file is refused and named in the error. The agent does not wait for a writer of a
+    pipe.
+    """
     (tmp_path / "link").symlink_to(path)
     os.mkfifo(tmp_path / "pipe", 0o600)
     (tmp_path / "directory").mkdir(0o700)
@@ -87,7 +89,7 @@ def test_no_regular_file(path: Path, tmp_path: Path, name: str) -> None:
     ],
 )
 def test_invalid_files(path: Path, text: str | bytes, message: str) -> None:
-    """An error names the file and the key, never the value."""
+    """An error names the file and the key but never the value."""
     put(path, text)
     with pytest.raises(ConfigError, match=message) as error:
         file.read(path, "directory")
@@ -95,7 +97,7 @@ def test_invalid_files(path: Path, text: str | bytes, message: str) -> None:
 
 
 def test_defaults_of_a_table(path: Path) -> None:
-    """A missing key has its default."""
+    """A missing key has its default value."""
     put(path, 'service = "a"\n[directory]\n')
     own = file.read(path, "directory").own
     assert own.flag("none", True) and own.number("none", 7, 1, 9) == 7 and own.choice("none", "a", "b") == "a"
@@ -114,7 +116,7 @@ def test_defaults_of_a_table(path: Path) -> None:
     ],
 )
 def test_a_value_of_another_type(path: Path, value: str, take: Callable[[file.Table], object]) -> None:
-    """A value of another type is refused with its key and the accepted type."""
+    """A value of another type is refused. The error names the key and the accepted type."""
     put(path, f'service = "a"\n[directory]\nkey = {value}\n')
     own = file.read(path, "directory").own
     with pytest.raises(ConfigError, match=r"\[directory\]: key must be"):
@@ -125,9 +127,9 @@ def test_a_value_of_another_type(path: Path, value: str, take: Callable[[file.Ta
 
 
 def test_lines_are_changed_and_the_rest_stays(path: Path) -> None:
-    """A changed key leaves comments, other keys and tables as they are, to the octet.
+    """Changing a key leaves comments, other keys and tables unchanged to the octet.
 
-    A key of a table is another key.
+    A key of the same name in a table is another key.
     """
     file.rewrite(path, {"key": "spk_own", "enrolment_key": None})
     assert path.read_text() == TEXT.replace('enrolment_key = "spk_first"\n', 'key = "spk_own"\n')
@@ -141,7 +143,7 @@ def test_lines_are_changed_and_the_rest_stays(path: Path) -> None:
 
 @pytest.mark.parametrize("text", ['service = "a"', 'service = "a"\n', '\n\nservice = "a"\n\n\n[directory]\n'])
 def test_a_line_is_added(path: Path, text: str) -> None:
-    """A new key is added above the tables, however the file ends. Its removal restores the file."""
+    """A new key is added above the tables, however the file ends. Removing the key restores the file."""
     put(path, text)
     file.rewrite(path, {"next_key": "spk_x"})
     assert file.read(path, "directory").credentials.next_key is not None
@@ -152,7 +154,7 @@ def test_a_line_is_added(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("text", ['key = """\nspk_a"""\n', '"key" = "spk_a"\n', "key = '''a\n[x]'''\n"])
 def test_a_change_of_other_lines_is_refused(path: Path, text: str) -> None:
-    """A change that would alter the meaning of other lines raises an error and leaves the file."""
+    """A change that would alter the meaning of other lines raises an error, and the file stays unchanged."""
     put(path, f'service = "a"\n{text}')
     with pytest.raises(ConfigError, match="line of their own"):
         file.rewrite(path, {"key": "spk_b"})
@@ -160,7 +162,7 @@ def test_a_change_of_other_lines_is_refused(path: Path, text: str) -> None:
 
 
 def test_a_directory_that_takes_no_file(path: Path) -> None:
-    """In a directory that cannot be written the file stays unchanged."""
+    """If the directory cannot be written, the file stays unchanged."""
     with pytest.raises(ConfigError):
         file.rewrite(path.with_name("none") / "agent.toml", {"key": "x"})
     assert path.read_text() == TEXT

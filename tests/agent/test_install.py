@@ -1,4 +1,4 @@
-"""`sallyport agent install` and `uninstall`: files and units below a prefix, and the agent's start."""
+"""`sallyport agent install` and `uninstall`: the files and units in a prefix, and the start of the agent."""
 
 import os
 import shutil
@@ -24,7 +24,9 @@ def run(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
 
 @pytest.mark.parametrize(("agent", "text"), [("endpoint", ENDPOINT), ("directory", DIRECTORY)])
 def test_install_and_uninstall(tmp_path: Path, agent: str, text: str) -> None:
-    """The file is its owner's alone, the unit names it, a second time keeps the file; afterwards nothing is left."""
+    """Only its owner may read the configuration file, and the unit names it. A second install keeps the file, and
+    uninstall with --purge leaves no file.
+    """
     where = AGENTS[agent]
     done = run("install", agent, "--prefix", str(tmp_path), stdin=text)
     assert done.returncode == 0, done.stderr
@@ -41,7 +43,9 @@ def test_install_and_uninstall(tmp_path: Path, agent: str, text: str) -> None:
 
 @needs_shadow
 def test_nothing_is_removed_if_an_account_cannot_be_locked(tmp_path: Path) -> None:
-    """usermod fails without /etc/shadow. The unit, the configuration file and the state stay for the next attempt."""
+    """usermod fails without /etc/shadow. The unit, the configuration file and the state stay, so that uninstall can be
+    repeated.
+    """
     host = bare_host(tmp_path)
     config, unit = (host.path(str(path)) for path in (AGENTS["endpoint"].config, AGENTS["endpoint"].unit_path))
     assert run("install", "endpoint", "--prefix", str(host.prefix), stdin=ENDPOINT).returncode == 0
@@ -91,8 +95,8 @@ def test_systemd_accepts_the_units(tmp_path: Path, agent: str) -> None:
 
 
 def test_the_agent_imports_little() -> None:
-    """The agent starts without pydantic, httpx and trio, which would take most of its 300 ms and 40 MB, and without
-    the modules of a rotation.
+    """The agent starts without the modules of a rotation and without pydantic, httpx and trio, which would take most of
+    its 300 ms and 40 MB.
     """
     script = (
         "import sys, sallyport.cli.main, sallyport.agent.endpoint.cli, sallyport.agent.endpoint.daemon,"

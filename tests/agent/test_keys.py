@@ -1,4 +1,4 @@
-"""The agent's own key: at each instant, and after a crash at any, the file holds a valid key."""
+"""The agent's own key. At each instant, and after a crash at any point, the file contains a valid key."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ NOW = 1_767_225_600 * SECOND
 
 
 class Crash(BaseException):
-    """The end of the process."""
+    """The crash of the process."""
 
 
 @dataclass
 class KeyService:
-    """The service's part: the valid hashes, and the crashes before and after the registration."""
+    """The part of the service: the hashes of the valid keys, and crashes before and after the registration of a key."""
 
     good: set[str] = field(default_factory=lambda: {token_hash("spk_enrolment")})
     asked: list[tuple[str, dict[str, object]]] = field(default_factory=list)
@@ -53,12 +53,12 @@ def path(tmp_path: Path) -> Path:
 
 
 def ring(path: Path, keeper: KeyService, now: int = NOW) -> KeyRing:
-    """Return the key ring of a process after its start."""
+    """Return the key ring of a process that has just started."""
     return KeyRing(path, "directory", keeper, clock=lambda: now)
 
 
 def raising(error: BaseException) -> Callable[[], None]:
-    """Return a step that raises an error."""
+    """Return a step that raises the error."""
 
     def step() -> None:
         raise error
@@ -72,7 +72,7 @@ def stored(path: Path) -> file.Credentials:
 
 
 def test_an_enrolment(path: Path) -> None:
-    """The agent makes a key, sends its hash alone, and replaces the enrolment key in the file by it."""
+    """The agent makes a key, sends only its hash, and replaces the enrolment key in the file with it."""
     keeper = KeyService()
     keys = ring(path, keeper)
     with pytest.raises(ConfigError, match="no key"):
@@ -90,7 +90,7 @@ def test_an_enrolment(path: Path) -> None:
 @pytest.mark.parametrize("where", ["before", "after"])
 @pytest.mark.parametrize("error", [ServiceAway("away"), Crash()], ids=["lost", "crash"])
 def test_an_interrupted_enrolment(path: Path, where: str, error: BaseException) -> None:
-    """An interrupted enrolment is repeated with the same key, by the same process or the next."""
+    """An interrupted enrolment is repeated with the same key, by the same process or by the next one."""
     keeper = KeyService()
     setattr(keeper, where, raising(error))
     keys = ring(path, keeper)
@@ -106,7 +106,7 @@ def test_an_interrupted_enrolment(path: Path, where: str, error: BaseException) 
 
 @pytest.mark.parametrize("where", ["before", "after"])
 def test_an_interrupted_renewal(path: Path, where: str) -> None:
-    """The former key stays in the file until the service knows its successor; then the successor replaces it."""
+    """The former key stays in the file until the service knows its successor. Then the successor replaces it."""
     keeper = KeyService()
     ring(path, keeper).enrol()
     keys = ring(path, keeper, NOW + 30 * DAY)
@@ -127,7 +127,7 @@ def test_an_interrupted_renewal(path: Path, where: str) -> None:
 
 
 def test_a_key_of_unknown_age_is_renewed(path: Path) -> None:
-    """A key without a known time is renewed: an admin may have put it into the file."""
+    """A key whose time is unknown is renewed, because an admin may have put it into the file."""
     path.write_text('service = "https://s.example"\nkey = "spk_enrolment"\nrenew_at = "soon"\n')
     assert ring(path, KeyService()).renew_when_due()
     assert stored(path).renew_at == iso(NOW + 30 * DAY)
@@ -145,7 +145,9 @@ def test_a_conflicting_key_is_replaced(path: Path) -> None:
 
 
 def test_a_refusal_keeps_everything(path: Path) -> None:
-    """A revoked key leaves the file unchanged. A new enrolment key in the file is read without a restart."""
+    """If the key is revoked, the file stays unchanged. The agent reads a new enrolment key in the file without a
+    restart.
+    """
     keeper = KeyService(good=set())
     keys = ring(path, keeper)
     with pytest.raises(ServiceRefused):
@@ -160,7 +162,7 @@ def test_a_refusal_keeps_everything(path: Path) -> None:
 
 @pytest.mark.parametrize("answer", [{}, {"renewAt": None}, {"renewAt": "hello"}, {"renewAt": "9" * 50}], ids=str)
 def test_an_answer_of_another_server(path: Path, answer: dict[str, object]) -> None:
-    """An answer without a valid renewAt is not the service's: the enrolment key stays."""
+    """An answer without a valid renewAt does not come from the service, so the enrolment key stays."""
     with pytest.raises(ServiceAway, match="not from the service"):
         ring(path, KeyService(answer=answer)).enrol()
     assert stored(path).enrolment_key == Secret(b"spk_enrolment")
@@ -168,7 +170,7 @@ def test_an_answer_of_another_server(path: Path, answer: dict[str, object]) -> N
 
 
 def test_a_full_disk_costs_no_key(path: Path) -> None:
-    """A key that cannot be written is not sent to the service."""
+    """A key that cannot be written to the file is not sent to the service."""
     keeper = KeyService()
     keys = ring(path, keeper)
     path.unlink()
@@ -186,7 +188,7 @@ def renewed(path: Path, keeper: KeyService) -> KeyRing:
 
 
 def test_a_service_that_was_restored(path: Path) -> None:
-    """A restored service that knows only the former key gets the present one from the agent."""
+    """A restored service that knows only the former key receives the present key from the agent."""
     keeper = KeyService()
     keys = renewed(path, keeper)
     former, present = stored(path).former_key, keys.key
@@ -199,7 +201,7 @@ def test_a_service_that_was_restored(path: Path) -> None:
 
 
 def test_a_key_that_was_revoked(path: Path) -> None:
-    """If the former key is refused too, or the refusal has another reason, nothing changes."""
+    """If the service also refuses the former key, or refuses for another reason, nothing changes."""
     keeper = KeyService()
     keys = renewed(path, keeper)
     before = path.read_text()
@@ -212,7 +214,7 @@ def test_a_key_that_was_revoked(path: Path) -> None:
 
 
 def test_an_enrolment_forgets_the_former_key(path: Path) -> None:
-    """An enrolment removes the former key, which belongs to another identity."""
+    """An enrolment removes the former key from the file, because that key belongs to another identity."""
     keeper = KeyService()
     renewed(path, keeper)
     file.rewrite(path, {"enrolment_key": "spk_enrolment"})

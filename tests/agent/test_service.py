@@ -1,4 +1,6 @@
-"""The agents' client of the service: an answer is the service's, its refusal, or another server's."""
+"""The agents' client of the service. It distinguishes answers and refusals of the service from those of another
+server.
+"""
 
 import re
 import ssl
@@ -18,7 +20,7 @@ from tests.radius.eap.certificates import Authority
 
 @pytest.fixture
 def reach() -> Iterator[Callable[..., ServiceClient]]:
-    """Return a function that makes services. They are closed after the test."""
+    """Return a function that creates clients. They are closed after the test."""
     made: list[ServiceClient] = []
 
     def make(url: str, **options: Any) -> ServiceClient:
@@ -35,7 +37,7 @@ KEY = Secret(b"spk_the-key")
 
 
 def test_an_operation(reach: Callable[..., ServiceClient]) -> None:
-    """The body is JSON, the key a Bearer token, and the connection stays open for the next request."""
+    """The body is JSON, the key is a Bearer token, and the connection stays open for the next request."""
     with scripted(OK, OK) as server:
         service = reach(server.url + "/base/")
         for _ in range(2):
@@ -48,7 +50,7 @@ def test_an_operation(reach: Callable[..., ServiceClient]) -> None:
 
 
 def test_a_connection_that_was_closed_meanwhile(reach: Callable[..., ServiceClient]) -> None:
-    """A request on a closed connection is sent again on a new one, once.
+    """If the connection was closed, the request is sent once more on a new one.
 
     A service that never answers is unreachable.
     """
@@ -63,7 +65,7 @@ def test_a_connection_that_was_closed_meanwhile(reach: Callable[..., ServiceClie
 
 
 def test_an_old_connection_is_not_used_again(reach: Callable[..., ServiceClient]) -> None:
-    """A connection that was idle for long is replaced."""
+    """A connection that was idle for long is replaced by a new one."""
     now = [0.0]
     with scripted(OK, OK) as server:
         service = reach(server.url, clock=lambda: now[0])
@@ -75,7 +77,7 @@ def test_an_old_connection_is_not_used_again(reach: Callable[..., ServiceClient]
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413])
 def test_a_refusal_has_the_message_of_the_service(reach: Callable[..., ServiceClient], status: int) -> None:
-    """A refusal has the message of the service's error body, without control characters."""
+    """The error of a refusal has the message of the service's error body, without control characters."""
     body = {"code": status, "status": "Failure", "message": "no \x1b[31m such"}
     with scripted(answer(status, body)) as server, pytest.raises(ServiceRefused, match=r"^no \?\[31m such$") as caught:
         reach(server.url).post("/x", {})
@@ -105,7 +107,7 @@ OTHER_SERVERS = {
 
 @pytest.mark.parametrize("name", OTHER_SERVERS)
 def test_an_answer_of_another_server(reach: Callable[..., ServiceClient], name: str) -> None:
-    """An answer of another server counts as an unreachable service."""
+    """An answer that comes from another server counts as an unreachable service."""
     with scripted(OTHER_SERVERS[name]) as server, pytest.raises(ServiceAway) as caught:
         reach(server.url).post("/x", {})
     assert caught.value.after_s == (7.0 if name == "too often" else 0.0)
@@ -113,7 +115,7 @@ def test_an_answer_of_another_server(reach: Callable[..., ServiceClient], name: 
 
 
 def test_an_answer_without_end(reach: Callable[..., ServiceClient]) -> None:
-    """An endless answer is read to a limit, and the connection is closed."""
+    """An endless answer is read up to a limit, and then the connection is closed."""
     head = b"HTTP/1.1 200 x\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n"
     with scripted(head + b" " * (17 << 20)) as server, pytest.raises(ServiceAway, match="does not end"):
         reach(server.url).post("/x", {})
@@ -126,7 +128,7 @@ def test_a_service_that_does_not_answer(reach: Callable[..., ServiceClient]) -> 
 
 
 def test_a_refused_connection(reach: Callable[..., ServiceClient]) -> None:
-    """Without a listener the error has the system's reason."""
+    """If nothing listens at the address, the error has the reason that the system gives."""
     with scripted() as server:
         pass
     with pytest.raises(ServiceAway, match="refused"):
@@ -143,15 +145,17 @@ def test_a_refused_connection(reach: Callable[..., ServiceClient]) -> None:
     ],
 )  # fmt: skip
 def test_malformed_urls(url: str) -> None:
-    """A malformed URL is refused without a value that may be a password. Plain HTTP is for this machine only."""
+    """A malformed URL is refused, and the error does not repeat a value that may be a password. Plain HTTP is accepted
+    only for this machine.
+    """
     with pytest.raises(ConfigError, match=r"^service: ") as caught:
         ServiceClient(url)
     assert "hunter2" not in str(caught.value)
 
 
 def test_tls(reach: Callable[..., ServiceClient], tmp_path: Path) -> None:
-    """A certificate of the file's authority for the host's name is accepted; another authority's or another name's is
-    not.
+    """A certificate is accepted if the configured authority issued it for the name of the host. A certificate of
+    another authority or for another name is not.
     """
     authority = Authority(tmp_path)
     other = tmp_path / "other"
@@ -169,7 +173,7 @@ def test_tls(reach: Callable[..., ServiceClient], tmp_path: Path) -> None:
 
 
 def test_a_malformed_certificate_file(tmp_path: Path) -> None:
-    """A malformed certificate file is refused by its name."""
+    """A malformed certificate file is refused, and the error names it."""
     path = tmp_path / "ca.pem"
     for content in (None, b"no certificate"):
         if content is not None:
@@ -179,7 +183,7 @@ def test_a_malformed_certificate_file(tmp_path: Path) -> None:
 
 
 def test_waits_double_up_to_a_limit() -> None:
-    """Waits double with each failure; a success resets them."""
+    """The wait doubles with each failure, and a success resets it."""
     waits = BackOff(first_s=1, most_s=10, chance=lambda: 0.0)
     assert [waits.failed() for _ in range(6)] == [1, 2, 4, 8, 10, 10]
     waits.worked()
@@ -187,7 +191,7 @@ def test_waits_double_up_to_a_limit() -> None:
 
 
 def test_no_two_agents_wait_alike() -> None:
-    """A random part of up to half shortens each wait, so that agents do not all reconnect at once."""
+    """Each wait is shortened by a random part of up to half, so that agents do not all reconnect at once."""
     assert BackOff(first_s=8, chance=lambda: 1.0).failed() == 4
     assert len({BackOff(first_s=8).failed() for _ in range(20)}) > 1
 

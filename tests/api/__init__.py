@@ -1,1 +1,1 @@
-"""Conformance of the HTTP operations, each against the running service."""
+"""Conformance tests of the HTTP operations, which call the running service."""

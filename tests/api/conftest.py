@@ -1,4 +1,4 @@
-"""One service for all tests of the operations; each test has a tenant of its own."""
+"""One service for all tests of the operations. Each test has a tenant of its own."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ __all__ = ["areas", "clock", "holder", "host", "tenant", "world"]
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Return the service; it sends a reject without delay."""
+    """Return the service, which sends each reject without delay."""
     directory = tmp_path_factory.mktemp("api")
     with running_service(directory, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         url = f"http://127.0.0.1:{service.ports.http}"

@@ -1,4 +1,4 @@
-"""Holders of credentials with a wallet, for tests of the operations."""
+"""Holders of credentials, each with a wallet, for tests of the operations."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +32,7 @@ SCHEMA = {
 
 @dataclass
 class Holder:
-    """Ann's wallet with a key of its own, and the issuer of its credentials."""
+    """Ann's wallet with a key of its own, and the issuer of the wallet's credentials."""
 
     tenant: Tenant
     issuer: str
@@ -66,7 +66,7 @@ class Holder:
         return {"walletId": self.wallet, "holderDid": self.did, "walletKey": self.key, **fields}
 
     def give(self, credential: int, *, accept: bool = True) -> dict[str, Any]:
-        """Assign a credential, fetch it and acknowledge it. Return the fetched entry."""
+        """Assign a credential to the wallet, fetch it and acknowledge it. Return the fetched entry."""
         tenant = self.tenant
         tenant.ask(ASSIGN, walletId=self.wallet, userId=self.wallet, credentialId=credential)
         polled = tenant.ask(POLL, token=self.token, email=self.email, walletKey=self.key)["credentials"]
@@ -81,7 +81,7 @@ class Holder:
         return got
 
     def answer(self, jwt: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the body that answers a request."""
+        """Return the body that answers a request for a presentation."""
         presentation = vc.present(
             [jwt],
             self.signer,
@@ -95,7 +95,7 @@ class Holder:
 
 
 def new_did(tenant: Tenant, path: str, **fields: Any) -> str:
-    """Create a DID by the method key and return it."""
+    """Create a DID with the method `key` and return the DID."""
     body = tenant.scoped(domainId=tenant.domain, method="key", **fields)
     answer = tenant.world.post(path, tenant.token, json=body)
     assert answer.status_code == 200, answer.text

@@ -41,7 +41,7 @@ def enrolment_key(tenant: Tenant, **fields: Any) -> str:
 
 @dataclass
 class Host:
-    """An agent on a machine, with an API key of its own."""
+    """An agent on a machine. The agent has an API key of its own."""
 
     world: World
     instance: int
@@ -69,7 +69,7 @@ class Host:
         return self.world.post(path, self.key, json=body)
 
     def ok(self, path: str, **body: Any) -> Any:
-        """Send one message that must succeed, and return its answer."""
+        """Send one message that must succeed, and return the answer."""
         answer = self.send(path, **body)
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
         return answer.json()
@@ -110,10 +110,10 @@ def assign(tenant: Tenant, host: Host, *users: int, action: str = "add") -> None
 
 
 def ask_about(tenant: Tenant, path: str, host: Host, **fields: Any) -> Any:
-    """Send a request about a machine."""
+    """Send a request about the machine."""
     return tenant.ask(path, domainId=tenant.domain, instanceId=host.instance, **fields)
 
 
 def found_account(name: str, uid: int, **fields: Any) -> dict[str, Any]:
-    """Return an account as an agent discovers it."""
+    """Return an account in the form in which an agent discovers it."""
     return {"name": name, "uid": uid, "gid": uid, "home": f"/home/{name}", "shell": "/bin/bash", **fields}

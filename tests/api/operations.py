@@ -1,12 +1,12 @@
-"""A list of all operations: the roles that may call each, and the smallest body that passes its checks. A new
-operation needs its line here and a test of its own in this folder; `test_refusals.py` checks both.
+"""A list of all operations: the roles that may call each one, and the smallest body that passes its checks. A new
+operation must be added to this list and needs a test of its own in this folder; `test_refusals.py` checks both.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
 NOBODY = frozenset[str]()
-"""For agents, by their keys."""
+"""The roles of an operation that only agents call, with their keys."""
 ADMIN = frozenset({"admin"})
 OPERATOR = ADMIN | {"operator"}
 READER = OPERATOR | {"auditor"}
@@ -16,9 +16,9 @@ HOLDER = READER | {"wallet"}
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation: path, allowed roles, and the body beside orgId and tenantId. in_domain: it takes a domainId.
-    by_key: an agent may call it by its API key. strict: numbers must not be strings. passes: the statuses of a
-    request that passes the common checks.
+    """An operation: its path, the allowed roles, and the body without orgId and tenantId. in_domain: whether it takes a
+    domainId. by_key: whether an agent may call it with its API key. strict: whether it refuses numbers that are sent as
+    strings. passes: the possible statuses of a request that passes the common checks.
     """
 
     path: str
@@ -35,11 +35,11 @@ class Operation:
 
     @property
     def scoped(self) -> bool:
-        """Return whether the body needs orgId and tenantId."""
+        """Return whether the body must contain orgId and tenantId."""
         return not self.path.startswith("/api/")
 
     def fields(self, domain: int) -> dict[str, Any]:
-        """Return a body that passes the checks in a domain."""
+        """Return a body for this domain that passes the checks."""
         return {**self.body, "domainId": domain} if self.in_domain else self.body
 
 
@@ -285,4 +285,4 @@ OPERATIONS = (
 )
 
 FORMS = (Operation("/api/v1/integrations/directory/importLdif", OPERATOR),)
-"""What takes a form with a file: what it refuses is tested in the test of its own."""
+"""Operations that take a form with a file. Their refusals are tested in a test file of their own."""

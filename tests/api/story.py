@@ -1,4 +1,4 @@
-"""A caller that sends the examples of the API description in the order of their story."""
+"""A caller that sends the examples of the API description in the order of the story."""
 
 import re
 import time
@@ -23,7 +23,7 @@ JSON_KIND = "application/json"
 
 @dataclass
 class Caller:
-    """A caller that fills in the placeholders in angle brackets from earlier answers."""
+    """A caller that replaces the placeholders in angle brackets with values from earlier answers."""
 
     service: RunningService
     described: dict[str, Any]
@@ -32,7 +32,7 @@ class Caller:
     next_key: str = field(default_factory=new_key)
 
     def filled(self, value: Any) -> Any:
-        """Return a value of an example with its placeholders filled in."""
+        """Return a value of an example with its placeholders replaced."""
         if isinstance(value, dict):
             return {name: self.filled(each) for name, each in value.items()}
         if isinstance(value, list):
@@ -44,7 +44,7 @@ class Caller:
         return self.own(bracket[1])
 
     def own(self, word: str) -> str:
-        """Return a value that the caller makes itself."""
+        """Return a value that the caller generates itself."""
         if word == "the code that the app shows":
             return TOTP(self.answers["enrolTotp"]["seed"]).now()
         return {
@@ -54,12 +54,12 @@ class Caller:
         }[word]
 
     def token(self, method: str, path: str) -> str | None:
-        """Return the token of an operation's example; None: the service's first token."""
+        """Return the token of an operation's example. If the example names none, return the service's first token."""
         token: str | None = self.filled(self.described[path][method.lower()].get(TOKEN))
         return token
 
     def body(self, method: str, path: str) -> Any:
-        """Return the body of an operation's example, filled in."""
+        """Return the body of an operation's example with its placeholders replaced."""
         media: dict[str, Any] = next(iter(self.described[path][method.lower()]["requestBody"]["content"].values()))
         return self.filled(media["example"])
 
@@ -76,8 +76,8 @@ class Caller:
         return answer
 
     def happens(self, path: str) -> None:
-        """Run the events outside the API that an operation needs."""
-        if path == "/network_device/ListClients":  # the client of the story has another address
+        """Cause the events outside the API that an operation needs."""
+        if path == "/network_device/ListClients":  # the RADIUS client of the story has another address
             self.service.add_client("here", "127.0.0.1", SECRET, coaPort=0)
         elif path == "/network_device/GetDevice":
             self.log_in("ann", PASSWORD)
@@ -99,7 +99,7 @@ class Caller:
             assert client.exchange(encode_request(ACCOUNTING_REQUEST, 0, client.secret, body))[0] == ACCOUNTING_RESPONSE
 
     def wait_for(self, count: str) -> None:
-        """Wait until an entry exists."""
+        """Wait until the query finds an entry."""
         deadline = time.monotonic() + 30
         while self.service.rows(count) == [(0,)]:
             assert time.monotonic() < deadline, count

@@ -33,7 +33,9 @@ from tests.api.world import Tenant, World
 
 
 def test_reports(tenant: Tenant, host: Host) -> None:
-    """Reports are listed newest first, with their errors. A repeated report is one, and twenty are kept."""
+    """Reports are listed newest first, with their errors. A repeated report is stored once, and twenty reports are
+    kept.
+    """
     host.poll()
     body = {"actions": [{"kind": "create", "name": "bob"}, {"kind": "keys", "name": "bob", "error": "disk full"}]}
     assert host.report(**body)["message"] == "report stored"
@@ -50,7 +52,9 @@ def test_reports(tenant: Tenant, host: Host) -> None:
 
 
 def test_drift(tenant: Tenant, host: Host) -> None:
-    """A deviation is current until a status lacks it or it is reverted. The setting to revert it is in the state."""
+    """A deviation is current until it is reverted or a status no longer contains it. The state has the setting that
+    reverts it.
+    """
     someone = {"kind": "privilege", "name": "eve", "detail": "group sudo"}
     for _ in range(2):
         host.ok(PRIVILEGES, at=1, version=1, privileged=[{"name": "eve", "via": ["group sudo"]}], drift=[someone])
@@ -70,7 +74,9 @@ def test_drift(tenant: Tenant, host: Host) -> None:
 
 
 def test_the_last_privilege_status(tenant: Tenant, host: Host) -> None:
-    """agentStatus shows the privileged users of the last status, when it came and the version of the state."""
+    """agentStatus has the privileged users of the last status, the time of that status, and the version of the
+    state.
+    """
     assert ask_about(tenant, STATUS, host)["privilegeStatus"] is None
     eve = {"name": "eve", "via": ["group sudo"], "managed": False, "wanted": False}
     ann = {"name": "ann", "via": ["/etc/sudoers.d/sallyport"], "managed": True, "wanted": True}
@@ -84,7 +90,7 @@ def test_the_last_privilege_status(tenant: Tenant, host: Host) -> None:
 
 
 def test_a_long_privilege_status(tenant: Tenant, host: Host) -> None:
-    """Of a status above the limit the first entries are kept, and a field shows that there are more."""
+    """If a status exceeds the limit, its first entries are kept, and a field shows that there are more."""
     many = [{"name": f"u{number}", "via": ["x" * 200] * 5} for number in range(200)]
     host.ok(PRIVILEGES, at=1, version=1, privileged=many)
     status = ask_about(tenant, STATUS, host)["privilegeStatus"]
@@ -93,10 +99,10 @@ def test_a_long_privilege_status(tenant: Tenant, host: Host) -> None:
 
 
 def test_discovery_and_take_over(tenant: Tenant, host: Host) -> None:
-    """Accounts of people become users with source `discovered`, with their machines and no assignment.
+    """Accounts of people become users with source `discovered`.
 
-    A taken-over account is in the state. A system account is listed and cannot be taken over; a removed account is
-    removed.
+    They have their machines and no assignment. A taken-over account is in the state. A system account is listed and
+    cannot be taken over. An account that was removed on the machine is removed from the list.
     """
     accounts = [
         found_account("root", 0),
@@ -136,7 +142,7 @@ def test_discovery_and_take_over(tenant: Tenant, host: Host) -> None:
 
 
 def test_a_discovered_user_can_be_added(tenant: Tenant, host: Host) -> None:
-    """A discovered name can be added without a conflict, and is a local user then."""
+    """A user with a discovered name can be added without a conflict and is then a local user."""
     host.report(discovery={"at": 1, "accounts": [found_account("eve", 1000)]})
     (entry,) = tenant.ask(USERS, domainId=tenant.domain, filter={"filterBy": "userName", "value": "eve"})["epmUsers"]
     assert add_user(tenant, "eve", password="hunter2") == entry["userId"]
@@ -147,7 +153,9 @@ def test_a_discovered_user_can_be_added(tenant: Tenant, host: Host) -> None:
 
 
 def test_an_order_and_its_outcome(tenant: Tenant, host: Host) -> None:
-    """An order is in the state until a report has its outcome. The same order given again meanwhile is that order."""
+    """An order is in the state until a report has its outcome. If the same order is given again meanwhile, it is the
+    same order.
+    """
     body = {"kind": "rotate", "userNames": ["ann"]}
     (first,) = ask_about(tenant, ORDER, host, **body)["orders"]
     (again,) = ask_about(tenant, ORDER, host, **body)["orders"]
@@ -191,14 +199,15 @@ def test_waiting_for_an_outcome(tenant: Tenant, host: Host) -> None:
     ],
 )  # fmt: skip
 def test_malformed_orders(tenant: Tenant, host: Host, fields: dict[str, Any], message: str) -> None:
-    """A malformed order is 400 and names the field."""
+    """A malformed order is 400 and the message names the field."""
     assert tenant.refused(ORDER, domainId=tenant.domain, instanceId=host.instance, **fields) == (400, message)
 
 
 def test_a_rotated_password_is_known_to_the_service_first(world: World, tenant: Tenant, host: Host) -> None:
-    """The service knows a password before it is in force, and the state has its hash from then on.
+    """The service knows a password before it is in force.
 
-    An auditor sees neither, and the audit trail has each reading.
+    From then on the state has its hash. An auditor sees neither, and each time a password is read the audit trail gets
+    an entry.
     """
     user = add_user(tenant, "bob", password="hunter2")
     assign(tenant, host, user)
@@ -234,9 +243,9 @@ def test_a_rotated_password_is_known_to_the_service_first(world: World, tenant: 
 
 
 def test_invalid_rotation_steps(host: Host) -> None:
-    """An unknown confirmation is 404, an unknown abandonment a success.
+    """A confirmation of an unknown rotation is 404, but abandoning an unknown rotation succeeds.
 
-    Another password under the same id is 409, and so is abandoning the password in force.
+    Sending another password under the same id is 409, and so is abandoning the password in force.
     """
     message = {"id": "rotation-1", "user": "bob"}
     escrow = {**message, "phase": "escrow", "password": "one", "passwordHash": sha512_crypt(b"one")}

@@ -40,7 +40,9 @@ from tests.api.world import Tenant, World, problem
 
 
 def test_empty_fields_of_a_registration(tenant: Tenant) -> None:
-    """An empty text and null are no errors and clear nothing; the field's other spelling counts."""
+    """An empty text and null are accepted and clear nothing. If a field is empty, the value under its other spelling is
+    used.
+    """
     key = enrolment_key(tenant)
     made = tenant.ask(ADD[0], machineKey=key, instanceName="blank", osId=1, publicIp="192.0.2.7")
     for blank in ("", None):
@@ -51,7 +53,9 @@ def test_empty_fields_of_a_registration(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", ADD)
 def test_an_operator_registers_a_machine(tenant: Tenant, path: str) -> None:
-    """An operator adds an instance with the sample body of the interface; instanceId and code are strings."""
+    """An operator adds an instance with the sample body of the interface. In the answer, instanceId and code are
+    strings.
+    """
     body = {"instanceName": "web-1", "osId": 1, "publicIp": "203.0.113.7", "privateIp": "10.0.0.7"}
     made = tenant.ask(path, domainId=tenant.domain, **body)
     assert made["instanceId"].isdecimal()
@@ -74,7 +78,9 @@ def test_an_operator_registers_a_machine(tenant: Tenant, path: str) -> None:
     ],
 )
 def test_a_taken_name_is_a_conflict_for_an_access_token(tenant: Tenant, path: str, body: dict[str, str]) -> None:
-    """An access token with a taken name gets 409 and changes nothing; only a key finds its machine again."""
+    """If the name is taken, a request with an access token gets 409 and changes nothing. Only a request with a key
+    returns the existing machine.
+    """
     key = enrolment_key(tenant)
     for fields in ({"instanceName": "web-1", "machineId": "one"}, {"privateIpAddress": "10.0.0.7", "machineId": "two"}):
         tenant.ask(path, machineKey=key, osId=1, **fields)
@@ -87,9 +93,9 @@ def test_a_taken_name_is_a_conflict_for_an_access_token(tenant: Tenant, path: st
 
 
 def test_a_machine_registers_itself(world: World, tenant: Tenant) -> None:
-    """A machine with a machineKey and no name is named for its address.
+    """A machine that registers with a machineKey and without a name is named after its address.
 
-    It keeps its instance; another machine behind the same address gets another.
+    When it registers again it keeps its instance. Another machine behind the same address gets another instance.
     """
     key = enrolment_key(tenant)
     body = {"machineKey": key, "osId": 1, "publicIpAddress": "", "privateIpAddress": "10.0.0.7"}
@@ -113,14 +119,14 @@ def test_a_machine_registers_itself(world: World, tenant: Tenant) -> None:
     ],
 )
 def test_malformed_registrations(tenant: Tenant, fields: dict[str, Any], expected: tuple[int, str]) -> None:
-    """A malformed field is 400 and an invalid key is 401, without the value."""
+    """A malformed field is 400 and an invalid key is 401. The message does not repeat the value."""
     assert tenant.refused(ADD[0], domainId=tenant.domain, **fields) == expected
 
 
 def test_a_key_of_one_instance(world: World, tenant: Tenant) -> None:
     """A key of an instance registers that instance under any name.
 
-    A key of the domain cannot take an instance that has an agent.
+    A key of the domain cannot take over an instance that has an agent.
     """
     made = tenant.ask("/api/v1/instances/addInstance", domainId=tenant.domain, instanceName="db")
     key = enrolment_key(tenant, instanceId=int(made["instanceId"]))
@@ -140,9 +146,9 @@ def test_a_key_of_one_instance(world: World, tenant: Tenant) -> None:
 
 
 def test_the_state_of_a_machine(tenant: Tenant, host: Host) -> None:
-    """A state is signed to its machine and has the assigned users.
+    """A state is signed for its machine and contains the assigned users.
 
-    The instance is Active from the agent's first poll on.
+    The instance is Active from the first poll of its agent on.
     """
     assert [each["status"] for each in tenant.ask(AGENTS, domainId=tenant.domain)["agents"]] == ["Inactive"]
     first = host.poll()
@@ -183,10 +189,10 @@ def test_a_change_reaches_an_agent_that_waits(tenant: Tenant, host: Host) -> Non
 
 
 def test_keys_of_agents(world: World, tenant: Tenant, host: Host) -> None:
-    """Each agent gets its own machine's state.
+    """Each agent gets only the state of its own machine.
 
-    An access token, an enrolment key and a key of a deleted instance get none. An agent's key cannot call an admin's
-    operation.
+    An access token, an enrolment key and a key of a deleted instance get no state. An agent's key cannot call an
+    admin's operation.
     """
     other = Host.enrol(tenant, "db")
     assign(tenant, other, add_user(tenant, "bob"))
@@ -213,14 +219,16 @@ def test_keys_of_agents(world: World, tenant: Tenant, host: Host) -> None:
     ],
 )  # fmt: skip
 def test_malformed_messages(host: Host, path: str, body: dict[str, Any], expected: str) -> None:
-    """A malformed message is 400 and names the field, never the value."""
+    """A malformed message is 400. The error names the field but never the value."""
     answer = host.send(path, **body)
     assert problem(answer) == (400, expected)
     assert "hunter2" not in answer.text.lower()
 
 
 def test_settings(tenant: Tenant, host: Host) -> None:
-    """A machine's setting overrides its domain's, and null removes it. A malformed setting is named."""
+    """A setting of the machine overrides that of its domain, and null removes it. The error for a malformed setting
+    names it.
+    """
     tenant.ask(SET_SETTINGS, domainId=tenant.domain, rotateDays=30, removal="lock", privilegeSeconds=60)
     ask_about(tenant, SET_SETTINGS, host, rotateDays=7)
     assert ask_about(tenant, GET_SETTINGS, host) == {
@@ -238,7 +246,7 @@ def test_settings(tenant: Tenant, host: Host) -> None:
 def test_rotation_of_the_state_key(tenant: Tenant, host: Host) -> None:
     """Only an admin may rotate the state key.
 
-    The rotation is audited, and the agent gets the new key in a state signed by the old one.
+    The rotation is audited, and the agent receives the new key in a state that is signed with the old one.
     """
     before = host.poll()
     assert tenant.ask(ROTATE_STATE_KEY, domainId=tenant.domain)["message"] == "states are signed by a new key"
@@ -253,7 +261,7 @@ def test_rotation_of_the_state_key(tenant: Tenant, host: Host) -> None:
 
 
 def test_another_tenants_instance(world: World, tenant: Tenant, host: Host) -> None:
-    """Another tenant's instance is 404 for each operation."""
+    """For each operation, an instance of another tenant is 404."""
     other = world.tenant()
     for path, fields in (
         (STATUS, {}), (REPORTS, {}), (DISCOVERED, {}), (GET_PASSWORD, {"userName": "ann"}), (ORDER, {"kind": "sync"}),

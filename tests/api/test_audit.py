@@ -1,4 +1,4 @@
-"""/api/v1/audit/list: the changes of a tenant and their actors."""
+"""/api/v1/audit/list: the changes in a tenant, and the actors that made them."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def enforce(tenant: Tenant, mode: str = "enforce") -> None:
 
 
 def test_the_fields_of_an_entry(world: World, tenant: Tenant) -> None:
-    """An entry has exactly the documented fields and types; the actor is the token's name."""
+    """An entry has exactly the documented fields and types. The actor is the name of the token."""
     made = world.service.call("token.create", org=tenant.org, tenant=tenant.number, role="admin", name="ops")
     tenant.ask(MODE, token=made["token"], domainId=tenant.domain, enforcementMode="enforce")
     answer = tenant.ask(LIST, pageSize=1)
@@ -47,7 +47,7 @@ def test_the_fields_of_an_entry(world: World, tenant: Tenant) -> None:
 
 
 def test_newest_first_in_pages(tenant: Tenant) -> None:
-    """Each entry is on one page, newest first, with the total on every page. A page past the end is empty."""
+    """Each entry is on exactly one page, newest first, and every page has the total. A page past the end is empty."""
     for mode in ("enforce", "monitor") * 3:
         enforce(tenant, mode)
     every = listed(tenant)
@@ -59,7 +59,7 @@ def test_newest_first_in_pages(tenant: Tenant) -> None:
 
 
 def test_filters(tenant: Tenant) -> None:
-    """Entries are filtered by domain, action, actor, search and time. An empty text is no filter."""
+    """Entries are filtered by domain, action, actor, search text and time. An empty text does not filter."""
     other = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     enforce(tenant)
     newest, added, *_ = every = listed(tenant)
@@ -87,12 +87,12 @@ def test_filters(tenant: Tenant) -> None:
     ],
 )
 def test_malformed_filters(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed filter is 400 and names the field, not the value."""
+    """A malformed filter is 400. The message names the field but not the value."""
     assert tenant.refused(LIST, **fields) == (400, text)
 
 
 def test_a_tenant_sees_its_own(world: World, tenant: Tenant) -> None:
-    """A tenant sees no entry of another tenant or of the installation. A foreign domain is 403."""
+    """A tenant sees no entry of another tenant or of the installation. A domain of another tenant is 403."""
     other = world.tenant()
     enforce(other)
     world.service.ok("db", "backup", f"audit-{tenant.org}.db")
@@ -105,7 +105,7 @@ def test_a_tenant_sees_its_own(world: World, tenant: Tenant) -> None:
 
 
 def test_the_token_selects_the_tenant(world: World, tenant: Tenant) -> None:
-    """orgId and tenantId may be absent, and the token may come as Bearer."""
+    """orgId and tenantId may be omitted, and the token may be sent as Bearer."""
     answer = world.post(LIST, None, json={}, headers={"authorization": f"Bearer {tenant.token}"})
     assert answer.json() == tenant.ask(LIST)
 
@@ -122,7 +122,7 @@ def test_a_failed_operation_has_no_entry(tenant: Tenant) -> None:
 
 
 def test_secrets_are_hidden(tenant: Tenant) -> None:
-    """A changed secret is named and its value hidden."""
+    """A changed secret is named as a changed field, and its value is hidden."""
     client = tenant.ask("/network_device/AddClient", name="nps", address=tenant.world.address(), secret=HIDDEN)
     tenant.ask("/network_device/UpdateClient", clientId=client["clientId"], secret=f"{HIDDEN}-2")
     tenant.ask(

@@ -19,7 +19,7 @@ def log(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
 
 
 def test_the_fields_of_an_event(tenant: Tenant) -> None:
-    """An event has exactly the documented fields and types, and the domain's name."""
+    """An event has exactly the documented fields and types, and the name of the domain."""
     with tenant.nas() as nas:
         address = nas.sock.getsockname()[0]
         nas.login(
@@ -45,7 +45,7 @@ def test_the_fields_of_an_event(tenant: Tenant) -> None:
 
 
 def test_the_logins_of_a_device(tenant: Tenant) -> None:
-    """`deviceId` selects the logins of one device; pages, totals and a search follow it."""
+    """`deviceId` selects the logins of one device. Pages, totals and the search apply to these logins."""
     with tenant.nas() as nas:
         for name, user in ((b"a", "ann"), (b"b", "ann"), (b"a", "bob"), (b"a", "ann")):
             nas.login(user, PASSWORD, NAS_IDENTIFIER=name)
@@ -59,7 +59,9 @@ def test_the_logins_of_a_device(tenant: Tenant) -> None:
 
 
 def test_why_a_login_was_refused(tenant: Tenant) -> None:
-    """Each refused login has its reason and method, newest first. An unproven sender adds no device."""
+    """Each refused login has its reason and method, newest first. A sender that has not proved its identity adds no
+    device.
+    """
     with tenant.nas() as nas:
         nas.login("ann", "wrong")
         nas.login("ann", "wrong", chap=True)
@@ -78,9 +80,9 @@ def test_why_a_login_was_refused(tenant: Tenant) -> None:
 
 
 def test_cursors_do_not_shift_under_traffic(tenant: Tenant) -> None:
-    """Pages by cursor have each event once, newest first, while new events arrive.
+    """Pages by cursor contain each event once, newest first, even while new events arrive.
 
-    The last page has an empty cursor. Pages by number agree without new events.
+    The last page has an empty cursor. Without new events, pages by number contain the same events.
     """
     with tenant.nas() as nas:
         for number in range(7):
@@ -98,9 +100,9 @@ def test_cursors_do_not_shift_under_traffic(tenant: Tenant) -> None:
 
 
 def test_searches_and_ranges_of_time(tenant: Tenant) -> None:
-    """A search finds a part of user, device, station or address without case.
+    """A case-insensitive search finds a part of the user, device, station or address.
 
-    A range of time includes its start and excludes its end. Totals count the matches.
+    A range of time includes its start and excludes its end. The totals count the matching events.
     """
     with tenant.nas() as nas:
         address = nas.sock.getsockname()[0]
@@ -139,7 +141,7 @@ def test_searches_and_ranges_of_time(tenant: Tenant) -> None:
     ],
 )
 def test_malformed_requests(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed field is named. A time in the far past or future is valid."""
+    """The error for a malformed field names it. A time in the far past or future is valid."""
     if text:
         assert tenant.refused(LOG, domainId=tenant.domain, **fields) == (400, text)
     else:
@@ -147,7 +149,9 @@ def test_malformed_requests(tenant: Tenant, fields: dict[str, Any], text: str) -
 
 
 def test_other_tenants_see_no_logins(world: World, tenant: Tenant) -> None:
-    """Another tenant and another domain of the tenant see no logins. The domain that the realm selects sees them."""
+    """Another tenant, and another domain of the same tenant, do not see the logins. The domain that the realm selects
+    sees them.
+    """
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     tenant.user("bob", domain=branch)
     with tenant.nas(domainIds=[tenant.domain, branch]) as nas:

@@ -1,4 +1,4 @@
-"""The operations of MAC bypass over real logins, and rules with `kinds`."""
+"""The operations of MAC bypass, tested with real logins, and rules that have `kinds`."""
 
 import pytest
 
@@ -10,9 +10,9 @@ MAC, STATION = "02000000000a", b"02-00-00-00-00-0A"
 
 
 def test_a_printer_comes_and_goes(tenant: Tenant) -> None:
-    """A listed printer is accepted, and a removed one rejected.
+    """A listed printer is accepted, and after its removal it is rejected.
 
-    The login log names the bypass, the audit trail the admin.
+    The login log shows that the bypass decided, and the audit trail names the admin.
     """
     with tenant.nas() as nas:
         assert nas.login(MAC, MAC, CALLING_STATION_ID=STATION) == REJECT
@@ -45,25 +45,27 @@ def test_a_printer_comes_and_goes(tenant: Tenant) -> None:
     ],
 )
 def test_invalid_station_addresses(tenant: Tenant, station: object) -> None:
-    """A request with an invalid address is refused and stores nothing."""
+    """A request that contains an invalid address is refused and stores nothing."""
     assert tenant.refused(ADD, domainId=tenant.domain, station=station)[0] == 400
     assert tenant.ask(LIST, domainId=tenant.domain) == {"stations": [], "totalCount": 0}
 
 
 def test_a_station_that_is_not_listed(tenant: Tenant) -> None:
-    """Removing an unlisted station is 404."""
+    """Removing a station that is not listed is 404."""
     assert tenant.refused(DELETE, domainId=tenant.domain, station=MAC) == (404, "station not found")
 
 
 @pytest.mark.parametrize("path", [ADD, LIST, DELETE])
 def test_another_tenants_list(tenant: Tenant, path: str) -> None:
-    """No tenant reads or changes another tenant's list."""
+    """A tenant can neither read nor change the list of another tenant."""
     other = tenant.world.tenant()
     assert other.refused(path, domainId=tenant.domain, station=MAC) == (403, "domain not in tenant")
 
 
 def test_rules_by_kind(tenant: Tenant) -> None:
-    """A rule stores its kinds, in any case. An unknown kind is refused with the field's name."""
+    """A rule stores its kinds, which are accepted in any case. An unknown kind is refused, and the error names the
+    field.
+    """
     tenant.ask("/ad/AddLoginRule", domainId=tenant.domain, name="pcs", action="allow", kinds=["Machine", "user"])
     (rule,) = tenant.ask("/ad/ListLoginRules", domainId=tenant.domain)["rules"]
     assert rule["kinds"] == ["machine", "user"]

@@ -1,4 +1,4 @@
-"""tlsName and tlsFingerprint over the API: certificates of a service whose tenants share an authority."""
+"""tlsName and tlsFingerprint over the API, in a service whose tenants share a certificate authority."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,14 +26,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def issue(tenant: Tenant, name: str) -> dict[str, str]:
-    """Issue a certificate of the tenant and return its fields in a RADIUS client."""
+    """Issue a certificate for the tenant and return the fields that identify it in a RADIUS client."""
     made = tenant.world.service.call("cert.issue", name=name, org=tenant.org, tenant=tenant.number)
     return {"tlsName": name, "tlsFingerprint": str(made["sha256"])}
 
 
 def test_a_certificate_of_another_tenant_is_refused(world: World) -> None:
-    """A name or fingerprint is 403 for a tenant that it was not issued for. The answer is the same for a certificate of
-    another tenant and for an unknown one, and repeats neither."""
+    """A name or fingerprint is 403 for a tenant if it was not issued for that tenant. The answer is the same for a
+    certificate of another tenant and for an unknown one, and it repeats neither value.
+    """
     owner, other = world.tenant(), world.tenant()
     client = other.ask(ADD, name="n", address=ADDRESS)["clientId"]
     theirs = issue(owner, "proxy.a.example.com")
@@ -56,7 +57,9 @@ def test_a_certificate_of_another_tenant_is_refused(world: World) -> None:
 
 
 def test_a_certificate_belongs_to_one_client(world: World) -> None:
-    """A tenant's second client cannot have the name or the fingerprint of its first; cleared, both are free again."""
+    """A second client of a tenant cannot have the TLS name or the fingerprint of the first. When the first client
+    clears them, both are free again.
+    """
     tenant = world.tenant()
     fields: dict[str, Any] = issue(tenant, "one.example.org")
     first = tenant.ask(ADD, name="tls", address=ADDRESS, **fields)["clientId"]

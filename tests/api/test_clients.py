@@ -24,7 +24,7 @@ def listed(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
 
 
 def logs_in(tenant: Tenant, address: str, secret: str = SECRET, user: str = "ann", **packet: Any) -> bool:
-    """Return whether a login from an address is accepted; False if it is rejected or not answered."""
+    """Return whether a login from an address is accepted. Return False if it is rejected or not answered."""
     with tenant.world.service.radius(secret, source=address) as nas:
         nas.sock.settimeout(0.3)
         try:
@@ -34,7 +34,7 @@ def logs_in(tenant: Tenant, address: str, secret: str = SECRET, user: str = "ann
 
 
 def test_an_added_client_is_answered_at_once(world: World, tenant: Tenant) -> None:
-    """A new client's next packet is answered. The answer of the operation has its id and secret."""
+    """The next packet of a new client is answered. The answer of the operation has the client's id and secret."""
     address = world.address()
     assert not logs_in(tenant, address)
     answer = tenant.ask(ADD, name="nps", address=address, secret=SECRET, domainId=tenant.domain)
@@ -45,7 +45,7 @@ def test_an_added_client_is_answered_at_once(world: World, tenant: Tenant) -> No
 
 
 def test_a_secret_is_made_where_none_is_given(world: World, tenant: Tenant) -> None:
-    """A client without a secret gets a long random one, shown once."""
+    """A client that is added without a secret gets a long random one, which is shown once."""
     given: list[tuple[str, dict[str, Any]]] = [("a", {}), ("b", {"secret": ""}), ("c", {"secret": None})]
     for name, fields in given:
         address = world.address()
@@ -56,7 +56,7 @@ def test_a_secret_is_made_where_none_is_given(world: World, tenant: Tenant) -> N
 
 
 def test_the_fields_of_a_client(tenant: Tenant) -> None:
-    """The list has all fields but the secret, with defaults for fields that were not given."""
+    """The list has all fields except the secret. A field that was not given has its default."""
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     first = tenant.ask(ADD, name="a", address="203.0.113.1")["clientId"]
     second = tenant.ask(
@@ -84,7 +84,9 @@ def test_the_fields_of_a_client(tenant: Tenant) -> None:
 @pytest.mark.parametrize("field", ["domainId", "domainIds"])
 @pytest.mark.parametrize("as_array", [True, False])
 def test_domains_are_named_one_or_many(world: World, tenant: Tenant, field: str, as_array: bool) -> None:
-    """A client takes one domain or an array under either name. The first is the default for names without a realm."""
+    """A client takes one domain or an array of domains, under either field name. The first domain is the default for
+    user names without a realm.
+    """
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     address = world.address()
     tenant.ask(ADD, name="n", address=address, secret=SECRET, **{field: [branch] if as_array else branch})
@@ -94,9 +96,9 @@ def test_domains_are_named_one_or_many(world: World, tenant: Tenant, field: str,
 
 
 def test_lists_are_searched_and_paged(world: World, tenant: Tenant) -> None:
-    """A search matches name, address and product without case.
+    """A case-insensitive search matches name, address and product.
 
-    Entries are ordered by id, 10 on a page by default, and never another tenant's.
+    Entries are ordered by id, with 10 on a page by default, and never include those of another tenant.
     """
     for number in range(12):
         tenant.ask(ADD, name=f"Switch-{number}", address=world.address(), product="Cisco ISE" if number < 2 else "")
@@ -113,7 +115,9 @@ def test_lists_are_searched_and_paged(world: World, tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("form", ["2001:DB8:9::7", "2001:0db8:9:0:0:0:0:7"])
 def test_any_form_of_an_ipv6_address_finds_a_client(tenant: Tenant, form: str) -> None:
-    """An address is stored in canonical form, found by any form, and taken once."""
+    """An address is stored in its canonical form and is found in any form. A second client with the same address is
+    refused in any form.
+    """
     client = tenant.ask(ADD, name="v6", address=form)["clientId"]
     (found,) = listed(tenant, search=form)
     assert found["address"] == "2001:db8:9::7"
@@ -122,8 +126,8 @@ def test_any_form_of_an_ipv6_address_finds_a_client(tenant: Tenant, form: str) -
 
 
 def test_taken_names_and_addresses(world: World, tenant: Tenant) -> None:
-    """A name that the tenant has in any case, and an address that any tenant has, are 409; the message repeats
-    neither. A range wider than /24 (IPv6: /64) is 403. A tenant's own ranges may overlap.
+    """A name that the tenant already has in any case, and an address that any tenant has, are 409. The message repeats
+    neither. A range wider than /24 (IPv6: /64) is 403. Ranges of the same tenant may overlap.
     """
     other = world.tenant()
     mine, theirs = world.address(), world.address()
@@ -173,15 +177,15 @@ def test_taken_names_and_addresses(world: World, tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_clients_are_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed client is refused with the field's name, without the secret, and adds nothing."""
+    """A malformed client is refused and not added. The error names the field and does not repeat the secret."""
     assert tenant.refused(ADD, **fields) == (400, text)
     assert listed(tenant) == []
 
 
 def test_an_update_holds_for_the_next_packet(world: World, tenant: Tenant) -> None:
-    """An update holds for the next packet.
+    """An update applies to the next packet.
 
-    An absent field and an empty secret stay; an empty product clears it. The answer has no secret.
+    An absent field and an empty secret keep the stored value, and an empty product clears it. The answer has no secret.
     """
     old, new = world.address(), world.address()
     client = tenant.ask(ADD, name="n", address=old, secret=SECRET, domainId=tenant.domain, product="Cisco ISE")[
@@ -204,9 +208,9 @@ def test_an_update_holds_for_the_next_packet(world: World, tenant: Tenant) -> No
 
 
 def test_a_latch_is_shown_and_kept(world: World, tenant: Tenant) -> None:
-    """The list shows the latch after a signed login from a single address.
+    """After a signed login of a client with a single address, the list shows the latch.
 
-    A changed address keeps it, and the answer says this.
+    A changed address keeps the latch, and the answer says this.
     """
     address = world.address()
     client = tenant.ask(ADD, name="n", address=address, secret=SECRET, domainId=tenant.domain)["clientId"]
@@ -225,7 +229,7 @@ def test_a_latch_is_shown_and_kept(world: World, tenant: Tenant) -> None:
 
 
 def test_a_deleted_client_is_not_answered(world: World, tenant: Tenant) -> None:
-    """A deleted client's next packet is not answered.
+    """The next packet of a deleted client is not answered.
 
     Its devices stay in the inventory, and a second deletion is 404.
     """
@@ -240,7 +244,7 @@ def test_a_deleted_client_is_not_answered(world: World, tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", [UPDATE, DELETE])
 def test_another_tenants_client(world: World, tenant: Tenant, path: str) -> None:
-    """Another tenant's client is 404 and stays unchanged."""
+    """A client of another tenant is 404 and stays unchanged."""
     other = world.tenant()
     theirs = other.ask(ADD, name="theirs", address=world.address())["clientId"]
     for client in (theirs, 10**9, 0, -1):
@@ -283,7 +287,9 @@ def test_secrets_are_shown_once(world: World, tenant: Tenant) -> None:
 
 
 def test_an_operator_changes_everything_but_trust(world: World, tenant: Tenant) -> None:
-    """An operator changes and removes clients; a change of a secret or of another field that decides trust is 403."""
+    """An operator may change and remove clients. If an operator changes a secret or another field that decides about
+    trust, the answer is 403.
+    """
     operator, address = tenant.role("operator"), world.address()
     client = tenant.ask(ADD, name="n", address=address, secret=SECRET, domainId=tenant.domain)["clientId"]
     for change in (

@@ -20,12 +20,12 @@ DELETED = {"code": 200, "status": "Success"}
 
 
 def ids(tenant: Tenant) -> dict[str, int]:
-    """Return the devices' ids by name."""
+    """Return the ids of the devices by device name."""
     return {device["device_name"]: device["device_id"] for device in tenant.devices()}
 
 
 def many(tenant: Tenant, *names: str) -> dict[str, int]:
-    """Register devices of one RADIUS client and return their ids by name."""
+    """Register devices behind one RADIUS client and return their ids by name."""
     with tenant.nas() as nas:
         for name in names:
             nas.login("ann", PASSWORD, NAS_IDENTIFIER=name.encode())
@@ -38,7 +38,7 @@ def many(tenant: Tenant, *names: str) -> dict[str, int]:
 def test_a_deleted_device_registers_again(tenant: Tenant) -> None:
     """A deleted device is not listed.
 
-    Its next request registers it with a new id, one registration more and a count of 1.
+    Its next request registers it again with a new id, one more registration and a request count of 1.
     """
     with tenant.nas() as nas:
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"switch")
@@ -56,7 +56,7 @@ def test_a_deleted_device_registers_again(tenant: Tenant) -> None:
 @pytest.mark.parametrize("name", ["deviceId", "device_id"])
 @pytest.mark.parametrize("shape", ["one", "text", "array", "texts"])
 def test_devices_are_named_one_or_many(tenant: Tenant, name: str, shape: str) -> None:
-    """A deletion takes a number or an array, of numbers or strings, under either name."""
+    """A deletion takes one id or an array of ids, as numbers or strings, under either field name."""
     known = many(tenant, "a", "b", "c")
     named: Any = {"one": known["a"], "text": str(known["a"]), "array": [known["a"], known["b"]]}.get(
         shape, [str(known["a"]), str(known["b"])]
@@ -67,14 +67,14 @@ def test_devices_are_named_one_or_many(tenant: Tenant, name: str, shape: str) ->
 
 @pytest.mark.parametrize("form", ["2001:DB8::7", "2001:0db8:0:0:0:0:0:7"])
 def test_a_device_is_deleted_by_any_form_of_its_address(tenant: Tenant, form: str) -> None:
-    """client_ip may be written in any form of an IPv6 address."""
+    """client_ip may be given in any form of an IPv6 address."""
     address = tenant.device("a", NAS_IPV6_ADDRESS=ip_address("2001:db8::7").packed)
     tenant.ask(DELETE, domainId=tenant.domain, ip_address=f"::ffff:{address}", client_ip=form)
     assert tenant.names() == []
 
 
 def test_devices_are_named_by_addresses(tenant: Tenant) -> None:
-    """ip_address with client_ip deletes all matching devices and no other."""
+    """ip_address together with client_ip deletes all matching devices and no other device."""
     address = tenant.device("a")
     tenant.device("b")
     with tenant.world.service.radius("a secret of the tests", source=address) as nas:
@@ -88,7 +88,9 @@ def test_devices_are_named_by_addresses(tenant: Tenant) -> None:
 
 
 def test_unknown_devices_are_not_deleted(world: World, tenant: Tenant) -> None:
-    """A deletion with an unknown id, another tenant's or another domain's is 404 and deletes none."""
+    """If one of the ids is unknown, or belongs to another tenant or domain, the deletion is 404 and deletes no
+    device.
+    """
     known = many(tenant, "a")
     theirs = many(world.tenant(), "b")
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
@@ -114,7 +116,7 @@ def test_unknown_devices_are_not_deleted(world: World, tenant: Tenant) -> None:
     ],
 )
 def test_a_body_without_a_device(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A body with neither an id nor a pair of addresses is 400, and so is a malformed one."""
+    """A body that has neither an id nor a pair of addresses is 400, and so is a malformed body."""
     assert tenant.refused(DELETE, domainId=tenant.domain, **fields) == (400, text)
 
 
@@ -122,8 +124,8 @@ def test_a_body_without_a_device(tenant: Tenant, fields: dict[str, Any], text: s
 
 
 def test_one_device(world: World, tenant: Tenant) -> None:
-    """One device has the fields of the list, the number of its stations and the evidence for its product, with
-    attribute names. Another domain's device is not found.
+    """GetDevice returns the fields of the list, the number of stations, and the evidence for the product with attribute
+    names. A device of another domain is not found.
     """
     with tenant.nas() as nas:
         fortinet = push_vendor_attribute(12356, 3, b"root")
@@ -144,7 +146,8 @@ def test_one_device(world: World, tenant: Tenant) -> None:
 def test_the_stations_behind_a_device(tenant: Tenant) -> None:
     """Each station has its Calling-Station-Id, last user, times and count.
 
-    The list is of one device or of all, and a search matches a part of station or user without case.
+    The list shows the stations of one device or of all devices. A case-insensitive search matches a part of the station
+    or the user.
     """
     tenant.user("Zoë")
     with tenant.nas() as nas:
@@ -174,7 +177,7 @@ def test_the_stations_behind_a_device(tenant: Tenant) -> None:
 
 
 def test_stations_go_with_their_device(tenant: Tenant) -> None:
-    """Stations are removed with their device and registered again with it."""
+    """Stations are removed with their device. They are registered again when the device is."""
     with tenant.nas() as nas:
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"a", CALLING_STATION_ID=b"02-01")
         tenant.ask(DELETE, domainId=tenant.domain, deviceId=ids(tenant)["a"])
@@ -185,7 +188,7 @@ def test_stations_go_with_their_device(tenant: Tenant) -> None:
 
 
 def test_other_tenants_see_no_stations_and_no_history(world: World, tenant: Tenant) -> None:
-    """Another tenant sees neither stations nor history, also by the device's id."""
+    """Another tenant sees neither stations nor history, even if it sends the id of the device."""
     with tenant.nas() as nas:
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"a", CALLING_STATION_ID=b"02-01")
     other, device = world.tenant(), ids(tenant)["a"]
@@ -198,8 +201,8 @@ def test_other_tenants_see_no_stations_and_no_history(world: World, tenant: Tena
 
 
 def test_the_history_of_a_device(tenant: Tenant) -> None:
-    """The history has registration, deletion with the token's name, and the next registration, newest first, for one
-    device or all.
+    """The history of one device or of all devices lists the registration, the deletion with the name of the token, and
+    the next registration, newest first.
     """
     with tenant.nas() as nas:
         address = nas.sock.getsockname()[0]
@@ -228,7 +231,7 @@ def test_the_history_of_a_device(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", [STATIONS, HISTORY, "/network_device/ListClients", "/ad/GetAuthLog"])
 def test_pages_of_the_other_lists(tenant: Tenant, path: str) -> None:
-    """A page has 1 to 1000 entries and counts from 1."""
+    """A page has 1 to 1000 entries, and the first page has number 1."""
     for page in ({"pageId": 0}, {"pageId": "x"}):
         assert tenant.refused(path, domainId=tenant.domain, **page) == (400, "invalid pageId")
     for page in ({"pageSize": 0}, {"pageSize": 1001}, {"pageSize": "x"}):

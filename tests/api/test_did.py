@@ -35,7 +35,9 @@ JSON_SCHEMA = {
 
 
 def create(tenant: Tenant, path: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Create a DID and return the answer. `method` is a field of the body here, and HTTP's in `Tenant.ask`."""
+    """Create a DID and return the answer. The parameter `method` is a field of the body; in `Tenant.ask` it is the HTTP
+    method.
+    """
     answer = tenant.world.post(path, tenant.token, json={"domainId": tenant.domain, **fields})
     assert answer.status_code == 200, answer.text
     made: dict[str, Any] = answer.json()
@@ -43,7 +45,7 @@ def create(tenant: Tenant, path: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_creation(tenant: Tenant, path: str, fields: dict[str, Any]) -> tuple[int, str]:
-    """Send a refused creation of a DID and return status and text."""
+    """Send a request to create a DID that must be refused, and return the status and the text."""
     answer = tenant.world.post(path, tenant.token, json={"domainId": tenant.domain, **fields})
     assert "hunter2" not in answer.text
     return problem(answer)
@@ -55,7 +57,7 @@ def issuer(tenant: Tenant, method: str = "key", **fields: Any) -> str:
 
 
 def holder(tenant: Tenant) -> str:
-    """Return the DID of HOLDER's key."""
+    """Return the DID that HOLDER's key has."""
     if not tenant.ask(SEARCH, name=DID)["count"]:
         create(tenant, HOLDER_DID, {"method": "key", "name": "Alice", "publicKeyJwk": JWK})
     return DID
@@ -70,7 +72,7 @@ def schema(tenant: Tenant, author: str, **fields: Any) -> dict[str, Any]:
 
 
 def body(tenant: Tenant, **fields: Any) -> dict[str, Any]:
-    """Return a valid body of createCredential."""
+    """Return a valid body for createCredential."""
     by = issuer(tenant)
     return {
         "domainId": tenant.domain,
@@ -85,7 +87,7 @@ def body(tenant: Tenant, **fields: Any) -> dict[str, Any]:
 
 
 def read_public(tenant: Tenant, url: str, **headers: str) -> Any:
-    """Read a public address of the service, without a token and whatever its host."""
+    """Read a public address of the service without a token. The host of the address is ignored."""
     answer = tenant.world.http.get(urlsplit(url).path, headers=headers)
     assert answer.status_code == 200, answer.text
     assert answer.headers["access-control-allow-origin"] == "*"
@@ -94,7 +96,7 @@ def read_public(tenant: Tenant, url: str, **headers: str) -> Any:
 
 @pytest.mark.parametrize("method", ["key", "jwk", "web"])
 def test_a_new_issuer(tenant: Tenant, method: str) -> None:
-    """The answer has the documented fields and types; id is the DID. The list has the new DID."""
+    """The answer has the documented fields and types, and its id is the DID. The new DID is in the list."""
     answer = create(tenant, ISSUER, {"method": method, "name": "n", "description": "d", "keyType": "P-256"})
     assert re.fullmatch(f"did:{method}:[A-Za-z0-9:%._-]+", answer["id"])
     assert answer == {
@@ -119,13 +121,13 @@ def test_a_new_issuer(tenant: Tenant, method: str) -> None:
     ],
 )  # fmt: skip
 def test_malformed_issuers(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
-    """An unknown method or curve is 400 and names the field."""
+    """An unknown method or curve is 400, and the message names the field."""
     assert refuse_creation(tenant, ISSUER, fields) == refusal
     assert tenant.ask(LIST, domainId=tenant.domain) == []
 
 
 def test_spellings_of_a_method(tenant: Tenant) -> None:
-    """`did:key` and `KEY` are the method key."""
+    """`did:key` and `KEY` are accepted as the method `key`."""
     assert issuer(tenant, "did:key").startswith("did:key:")
     assert issuer(tenant, "KEY").startswith("did:key:")
 
@@ -144,12 +146,12 @@ def test_spellings_of_a_method(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_holders(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
-    """A holder with a private key, without a key, or with an unknown issuer or wallet is refused."""
+    """A holder is refused if it has a private key, no key, or an unknown issuer or wallet."""
     assert refuse_creation(tenant, HOLDER_DID, {"method": "key", **fields}) == refusal
 
 
 def test_an_issuer_by_its_did(tenant: Tenant) -> None:
-    """With issuerId 0 the issuerDid counts."""
+    """If issuerId is 0, the issuer is selected by issuerDid."""
     by = issuer(tenant)
     made = create(
         tenant, HOLDER_DID, {"method": "key", "name": "Alice", "publicKeyJwk": JWK, "issuerId": 0, "issuerDid": by}
@@ -159,7 +161,9 @@ def test_an_issuer_by_its_did(tenant: Tenant) -> None:
 
 
 def test_search(tenant: Tenant) -> None:
-    """A search finds the tenant's DIDs by name, kind and page, with lastUpdatedAt, and no other tenant's."""
+    """A search finds the DIDs of the tenant by name, kind and page, with lastUpdatedAt. It finds no DID of another
+    tenant.
+    """
     by, held = issuer(tenant), holder(tenant)
     issuer(tenant.world.tenant("other"))
     answer = tenant.ask(SEARCH, name="", didType="ISSUER", pageNumber=1, pageSize=10)
@@ -174,7 +178,9 @@ def test_search(tenant: Tenant) -> None:
 
 
 def test_deletion(tenant: Tenant) -> None:
-    """One or several DIDs are deleted, all or none; the message has their number."""
+    """One or several DIDs are deleted. If one of them is unknown, none is deleted. The message has the number of
+    deleted DIDs.
+    """
     by, held = issuer(tenant), holder(tenant)
     one = {"type": "Issuer", "did": by}
     assert tenant.refused(
@@ -193,7 +199,9 @@ def test_deletion(tenant: Tenant) -> None:
 
 
 def test_our_did_web_is_served(tenant: Tenant) -> None:
-    """The document of a did:web is public at the address that the DID names. After a rotation it has both keys."""
+    """The document of a did:web is public at the address that the DID names. After a rotation the document has both
+    keys.
+    """
     by = issuer(tenant, "web")
     path = "/" + "/".join(by.split(":")[3:]) + "/did.json"
     before = read_public(tenant, path)
@@ -207,7 +215,7 @@ def test_our_did_web_is_served(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("encoded", [False, True])
 def test_resolution(tenant: Tenant, encoded: bool) -> None:
-    """A token resolves a DID in any URL encoding."""
+    """A caller with a token resolves a DID in any URL encoding."""
     for did in (issuer(tenant), issuer(tenant, "web"), issuer(tenant, "jwk"), DID):
         path = RESOLVE + (quote(did, safe="") if encoded else did)
         answer = tenant.world.http.get(path, headers={"x-authorization": tenant.token})
@@ -219,13 +227,13 @@ def test_resolution(tenant: Tenant, encoded: bool) -> None:
 
 @pytest.mark.parametrize("did", ["did:ion:x", "did:web:169.254.169.254", "did:key:zz", "nothing", "did:web:a%252F..:x"])
 def test_unresolvable_dids(tenant: Tenant, did: str) -> None:
-    """Other methods, foreign hosts and malformed DIDs are 400, without a request to another host."""
+    """Other methods, other hosts and malformed DIDs are 400, and no request is sent to another host."""
     answer = tenant.world.http.get(RESOLVE + did, headers={"x-authorization": tenant.token})
     assert problem(answer)[0] == 400
 
 
 def test_a_new_schema(tenant: Tenant) -> None:
-    """The answer has the credential schema. It is listed, and public with its author's proof."""
+    """The answer has the credential schema. It is listed, and it is public with its author's proof."""
     by = issuer(tenant)
     made = schema(tenant, by)
     content = made["Schema"]
@@ -249,7 +257,7 @@ def test_a_new_schema(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_schemas(tenant: Tenant, fields: dict[str, Any]) -> None:
-    """Remote references, costly patterns and malformed schemas are 400, without the value."""
+    """Remote references, costly patterns and malformed schemas are 400. The message does not repeat the value."""
     sent = {"author": issuer(tenant), "name": "n", "schema": {}, **fields}
     answer = tenant.world.send("POST", SCHEMA, tenant.token, json=sent)
     assert answer.status_code == 400
@@ -265,9 +273,9 @@ def test_a_schema_of_an_unknown_author(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", ISSUE)
 def test_a_new_credential(tenant: Tenant, path: str) -> None:
-    """A credential is listed, read as a document, and verified with public addresses alone.
+    """A credential is listed, read as a document, and verified with only public addresses.
 
-    Its password is in none of them.
+    None of these answers contains its password.
     """
     sent = body(tenant)
     made = tenant.ask(path, **sent)
@@ -316,20 +324,22 @@ def test_a_new_credential(tenant: Tenant, path: str) -> None:
     ],
 )  # fmt: skip
 def test_malformed_credentials(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
-    """A malformed field is 400 without its value, and an unknown id of the domain 404. Nothing is issued."""
+    """A malformed field is 400 and its value is not repeated. An id that is unknown in the domain is 404. Nothing is
+    issued.
+    """
     assert tenant.refused(ISSUE[0], **body(tenant, **fields)) == refusal
     assert tenant.ask(CREDENTIALS, domainId=tenant.domain)["count"] == 0
 
 
 def test_expiry_may_be_left_out(tenant: Tenant) -> None:
-    """A credential without expiry, or with an empty one, does not expire."""
+    """A credential does not expire if its expiry is missing or empty."""
     made = tenant.ask(ISSUE[0], **body(tenant, expiry=""))
     assert "expirationDate" not in tenant.ask(GET, credentialId=made["credentialId"])["credential"]
 
 
 @pytest.mark.parametrize("fields", [{}, {"issuerId": 0, "userId": 0}, {"pageNumber": 2, "pageSize": 1}])
 def test_the_total_of_an_array_is_in_a_header(tenant: Tenant, fields: dict[str, Any]) -> None:
-    """DIDList and credentialSchemaList send the total of the whole list as X-Total-Count."""
+    """DIDList and credentialSchemaList send the total of the whole list in X-Total-Count."""
     by = issuer(tenant)
     for _ in range(2):
         schema(tenant, by)
@@ -340,7 +350,7 @@ def test_the_total_of_an_array_is_in_a_header(tenant: Tenant, fields: dict[str, 
 
 
 def test_pages_of_credentials(tenant: Tenant) -> None:
-    """Pages are ordered by id and have the total."""
+    """Pages are ordered by id and contain the total."""
     sent = body(tenant)
     made = [tenant.ask(ISSUE[0], **sent)["id"] for _ in range(3)]
     answer = tenant.ask(CREDENTIALS, domainId=tenant.domain, pageNumber=2, pageSize=2)
@@ -348,9 +358,9 @@ def test_pages_of_credentials(tenant: Tenant) -> None:
 
 
 def test_a_revoked_credential_is_in_the_status_list(tenant: Tenant) -> None:
-    """A revoked credential is in the public status list, in both forms.
+    """A revoked credential is in both forms of the public status list.
 
-    The answer is capitalized, and a second revocation succeeds.
+    The status in the answer is capitalized, and a second revocation succeeds.
     """
     sent = body(tenant)
     made = tenant.ask(ISSUE[0], **sent)
@@ -373,7 +383,7 @@ def test_a_revoked_credential_is_in_the_status_list(tenant: Tenant) -> None:
 
 
 def test_another_tenants_objects(tenant: Tenant) -> None:
-    """Another tenant's objects are 404, by number, by URN and by DID."""
+    """An object of another tenant is 404 by number, by URN and by DID."""
     sent = body(tenant)
     made = tenant.ask(ISSUE[0], **sent)
     other = tenant.world.tenant("other")
@@ -386,7 +396,7 @@ def test_another_tenants_objects(tenant: Tenant) -> None:
 
 
 def test_a_credential_of_a_domain(tenant: Tenant) -> None:
-    """With a domainId, GetCredential finds the credentials of that domain alone."""
+    """With a domainId, GetCredential finds only the credentials of that domain."""
     made = tenant.ask(ISSUE[0], **body(tenant))
     assert tenant.ask(GET, credentialId=str(made["id"]), domainId=tenant.domain)["id"] == made["id"]
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
@@ -397,14 +407,14 @@ def test_a_credential_of_a_domain(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", OF_WALLET)
 def test_an_unknown_wallet(tenant: Tenant, path: str) -> None:
-    """An unknown wallet is 404, and a malformed page 400."""
+    """An unknown wallet is 404, and a malformed page is 400."""
     assert tenant.refused(path, walletId=10**9)[0] == 404
     assert tenant.refused(path, walletId=1, pageNumber=0) == (400, "invalid pageNumber")
 
 
 @pytest.mark.parametrize("curve", ISSUERS)
 def test_each_curve_issues(tenant: Tenant, curve: str) -> None:
-    """An issuer of each curve issues credentials that verify."""
+    """For each curve, an issuer issues credentials that verify."""
     sent = body(tenant)
     by = issuer(tenant, keyType=curve)
     made = tenant.ask(ISSUE[0], **{**sent, "issuerDid": by, "schemaId": schema(tenant, by)["id"]})

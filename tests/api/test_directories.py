@@ -32,14 +32,14 @@ def group(number: int, name: str, *members: str) -> dict[str, Any]:
 
 
 def members(tenant: Tenant, name: str, **fields: Any) -> tuple[list[str], int]:
-    """Return the members of a group, and how many there are."""
+    """Return the members of a group and their total."""
     (found,) = tenant.ask(GROUPS, domainId=tenant.domain, search=name)["groups"]
     answer = tenant.ask(MEMBERS, domainId=tenant.domain, groupId=found["groupId"], **fields)
     return [user["userName"] for user in answer["users"]], answer["totalCount"]
 
 
 def test_nested_groups_and_cycles(tenant: Tenant) -> None:
-    """A member of a nested group is a member of its parents, once, also if groups contain each other."""
+    """A member of a nested group is listed once as a member of each parent group, even if groups contain each other."""
     send(
         tenant,
         [ANN, BEN, group(1, "all", "cn=ops,dc=x", "uid=ann,dc=x"), group(2, "ops", "cn=night,dc=x")],
@@ -59,7 +59,7 @@ def test_nested_groups_and_cycles(tenant: Tenant) -> None:
 
 
 def test_lists(tenant: Tenant) -> None:
-    """Entries have the documented fields, ordered by id, filtered by a part of name or address.
+    """Entries have the documented fields, are ordered by id, and are filtered by a part of the name or address.
 
     The list of cloud users is empty.
     """
@@ -79,9 +79,10 @@ def test_lists(tenant: Tenant) -> None:
 
 
 def test_configuration(tenant: Tenant) -> None:
-    """Directories are saved and deleted, one or several, all or none.
+    """Directories are saved, and deleted singly or together.
 
-    domainId may be a string, and the answer is a text. No list and no audit entry has a secret.
+    If one of them is unknown, none is deleted. domainId may be a string, and the answer is a text. No list and no audit
+    entry contains a secret.
     """
     message = tenant.ask(
         SAVE, domainId=str(tenant.domain), directoryName="ad", appUrl="ldaps://dc1", bindPassword="hunter2"
@@ -99,7 +100,7 @@ def test_configuration(tenant: Tenant) -> None:
 
 
 def test_the_list_of_directories(tenant: Tenant) -> None:
-    """Each directory with its settings, a page at a time; no secret, and nothing of another domain."""
+    """Each page lists directories with their settings. It contains no secret and no directory of another domain."""
     entries = [
         {"domainId": tenant.domain, "directoryName": f"d{number}", "appUrl": "ldaps://dc1", "baseDN": "dc=x",
          "filter": "(uid=*)", "bindDN": "cn=b", "bindPassword": "hunter2"}
@@ -121,9 +122,7 @@ def test_the_list_of_directories(tenant: Tenant) -> None:
 
 
 def test_a_directory_is_tried(tenant: Tenant) -> None:
-    """A check reports whether a directory can be read, without saving it, at most five times a minute
-    for a domain.
-    """
+    """A check reports whether a directory can be read and does not save it. A domain may run five checks a minute."""
     body = {"domainId": tenant.domain, "directoryName": "hq", "appUrl": "ldap://127.0.0.1:1", "baseDN": "dc=x"}
     answer = tenant.ask(CHECK, **body)
     assert (answer["usable"], answer["status"]) == (False, "Success") and "no connection" in answer["message"]
@@ -141,7 +140,9 @@ def test_a_directory_is_tried(tenant: Tenant) -> None:
 
 
 def test_import_status(tenant: Tenant) -> None:
-    """Imports are found by the directory's name in any case. An unknown name, or another tenant's, is 404."""
+    """Imports are found by the name of the directory in any case. An unknown name is 404, and so is a name of another
+    tenant.
+    """
     done = send(tenant, [ANN, BEN])
     for body in ({"DirectoryName": "HQ"}, {"directoryName": "hq", "domainId": str(tenant.domain)}):
         answer = tenant.world.post(STATUS, tenant.token, json=[body]).json()
@@ -153,7 +154,9 @@ def test_import_status(tenant: Tenant) -> None:
 
 
 def test_imports_by_the_directory_name_of_a_domain(tenant: Tenant) -> None:
-    """A domain's directoryName finds the imports of all its directories, in any case, and of no other domain."""
+    """A domain's directoryName finds the imports of all directories of that domain, in any case, and of no other
+    domain.
+    """
     done = send(tenant, [ANN])
     domain = tenant.ask("/ad/AddDomain", domainName="branch", directoryName="Branch Office")["domainId"]
     assert tenant.ask(STATUS, DirectoryName="branch office")["jobs"] == []
@@ -167,7 +170,9 @@ def test_imports_by_the_directory_name_of_a_domain(tenant: Tenant) -> None:
 
 
 def test_an_import_that_cannot_be_done(tenant: Tenant) -> None:
-    """importUsers queues at once; an error of the server fails the import, and the password is deleted."""
+    """importUsers queues an import at once. If the server reports an error, the import fails, and its password is
+    deleted.
+    """
     body = {"ldapHost": "127.0.0.1", "ldapPort": "1", "baseDN": "dc=x", "domainID": tenant.domain, "bindDN": "cn=a"}
     assert isinstance(tenant.ask(IMPORT, **body, bindPassword="hunter2"), str)
     (queued,) = tenant.ask(STATUS, DirectoryName="127.0.0.1")["jobs"]
@@ -186,15 +191,16 @@ def test_an_import_that_cannot_be_done(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_a_wrong_field_of_an_import(tenant: Tenant, field: str, value: str) -> None:
-    """importUsers with a wrong field is refused with the field's name, never its value."""
+    """importUsers refuses a wrong field. The error names the field but never its value."""
     body = {"ldapHost": "127.0.0.1", "baseDN": "dc=x", "domainID": tenant.domain, field: value}
     status, message = tenant.refused(IMPORT, **body)
     assert status == 400 and field in message and "hunter2" not in message
 
 
 def test_mappings(tenant: Tenant) -> None:
-    """A group's mapping takes precedence; a preview changes nothing; a mapping applies on request or with the next
-    import; `slack` is `chat`; an empty attribute restores the default."""
+    """The mapping of a group takes precedence. A preview changes nothing. A mapping is applied on request or by the
+    next import. `slack` is stored as `chat`, and an empty attribute restores the default.
+    """
     ann = {**ANN, "attributes": {"mail": ["ann@x"], "nick": ["annie"], "ou": ["Sales"], "other": ["a@y"]}}
     ben = {**BEN, "attributes": {"nick": ["benny"]}}
     send(tenant, [ann, ben, OPS])
@@ -231,15 +237,15 @@ def test_mappings(tenant: Tenant) -> None:
     ids=["no attribute", "no field", "array in array", "no object", "secret"],
 )
 def test_wrong_mappings(tenant: Tenant, mappings: object) -> None:
-    """A wrong mapping is refused, whether the directory exists or not."""
+    """A wrong mapping is refused, whether or not the directory exists."""
     where = {"domainId": tenant.domain, "directoryName": "hq"}
     assert tenant.refused(RECONFIGURE, **where, fieldMappings=mappings) == (400, "invalid fieldMappings")
 
 
 def test_most_of_a_directory_is_not_removed(tenant: Tenant) -> None:
-    """A run that lacks most people fails.
+    """A run that would remove most people fails.
 
-    After a confirmation the next one removes them. Other imports, and another domain's, cannot be confirmed.
+    After a confirmation the next run removes them. Other imports, and imports of another domain, cannot be confirmed.
     """
     many = [{**ANN, "externalId": str(n), "dn": f"uid=u{n},dc=x", "name": f"user{n}"} for n in range(40)]
     first = send(tenant, many, complete=True)
@@ -258,9 +264,10 @@ def test_most_of_a_directory_is_not_removed(tenant: Tenant) -> None:
 
 
 def test_a_directory_is_removed(tenant: Tenant) -> None:
-    """A directory is removed with its people; a request is all or none.
+    """A directory is removed with its people.
 
-    The audit entry names the caller. Another tenant's directory is 404.
+    If one of several directories is unknown, none is removed. The audit entry names the caller. A directory of another
+    tenant is 404.
     """
     send(tenant, [ANN, OPS])
     domain = {"domainId": tenant.domain}

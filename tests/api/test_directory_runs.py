@@ -34,7 +34,7 @@ def until(done: Callable[[], Any]) -> Any:
 
 
 def job(tenant: Tenant, name: str, job_id: int) -> dict[str, Any]:
-    """Return an import after its end."""
+    """Wait until an import has ended, and return it."""
 
     def over() -> dict[str, Any] | None:
         jobs = tenant.ask(STATUS, DirectoryName=name)["jobs"]
@@ -46,7 +46,7 @@ def job(tenant: Tenant, name: str, job_id: int) -> dict[str, Any]:
 
 
 def send(tenant: Tenant, *batches: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
-    """Send a whole run of the directory `hq` and return its import after its end."""
+    """Send a whole run of the directory `hq`, wait until its import has ended, and return the import."""
     run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
     for number, entries in enumerate(batches, 1):
         sent = {"domainId": tenant.domain, "runId": run, "sequence": number, "entries": entries}
@@ -61,9 +61,9 @@ def names(tenant: Tenant) -> list[str]:
 
 
 def test_a_run_is_applied_at_its_end(tenant: Tenant) -> None:
-    """Nothing of a run is applied before its end.
+    """The service applies nothing of a run before the run ends.
 
-    A group's members may come in two parts, and the next run starts with the cursor.
+    The members of a group may come in two parts. The next run starts with the cursor of the last one.
     """
     done = send(tenant, [ANN, BEN], [OPS, MORE], cursor="place 7", complete=True)
     assert done["state"] == "DONE"
@@ -80,9 +80,10 @@ def test_a_run_is_applied_at_its_end(tenant: Tenant) -> None:
 
 
 def test_a_repeated_batch(tenant: Tenant) -> None:
-    """A repeated batch succeeds and counts once.
+    """A repeated batch succeeds and is stored once.
 
-    A batch out of order, or an early end, is 409 with the expected number. A repeated end returns the same job.
+    A batch that is out of order, or an early end, is 409, and the message has the expected number. A repeated end
+    returns the same job.
     """
     run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
     batch = {"domainId": tenant.domain, "runId": run, "sequence": 1, "entries": [ANN]}
@@ -128,7 +129,7 @@ def test_an_unfinished_run_is_discarded(tenant: Tenant) -> None:
     ],
 )
 def test_a_wrong_entry(tenant: Tenant, entry: object) -> None:
-    """A batch with a wrong entry is refused without its values, and nothing of it is stored."""
+    """A batch with a wrong entry is refused and nothing of it is stored. The error does not repeat the values."""
     run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
     sent = {"domainId": tenant.domain, "runId": run, "sequence": 1, "entries": [ANN, entry]}
     status, message = tenant.refused(BATCH, **sent)
@@ -138,7 +139,9 @@ def test_a_wrong_entry(tenant: Tenant, entry: object) -> None:
 
 
 def test_a_list_of_wrong_values() -> None:
-    """One wrong value of each list is named: 200,000 errors would hold the interpreter lock for 150 ms."""
+    """For each list, the error names only one wrong value, because 200,000 errors would hold the interpreter lock for
+    150 ms.
+    """
     wrong = [{**OPS, "members": [None] * 100}, {**ANN, "aliases": [""] * 9, "memberOf": [{}] * 9}]
     with pytest.raises(ValidationError) as refused:
         SendBatch.model_validate({"domainId": 1, "runId": 1, "sequence": 1, "entries": wrong})
@@ -156,7 +159,9 @@ def test_no_secret_is_kept(tenant: Tenant) -> None:
 
 
 def test_another_domains_run(tenant: Tenant) -> None:
-    """A run belongs to its domain. An agent cannot send a run of a directory that the service reads itself."""
+    """A run cannot be continued from another domain. An agent cannot send a run of a directory that the service reads
+    itself.
+    """
     other = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
     sent = {"domainId": other, "runId": run, "sequence": 1, "entries": [ANN]}

@@ -15,12 +15,12 @@ SYNC = "/api/v1/directory/sync"
 
 
 def save(tenant: Tenant) -> None:
-    """Save a directory without a server."""
+    """Save a directory that has no server."""
     tenant.ask(SAVE, domainId=tenant.domain, directoryName="hq", appUrl="ldap://127.0.0.1:1", baseDN="dc=x")
 
 
 def test_schedules(tenant: Tenant) -> None:
-    """A schedule is set, shown with its next time, changed and deleted; each change has an audit entry."""
+    """A schedule is set, shown with its next time, changed and deleted. Each change has an audit entry."""
     save(tenant)
     where = {"domainId": tenant.domain, "directoryName": "hq"}
     answered = tenant.ask(SET, **where, everyMinutes="90")
@@ -64,14 +64,14 @@ def test_schedules(tenant: Tenant) -> None:
     ],
 )
 def test_malformed_schedules(tenant: Tenant, body: dict[str, Any], field: str) -> None:
-    """A malformed schedule is refused with the field's name."""
+    """A malformed schedule is refused, and the error names the field."""
     save(tenant)
     assert tenant.refused(SET, domainId=tenant.domain, directoryName="hq", **body) == (400, f"invalid {field}")
     assert tenant.ask(LIST, domainId=tenant.domain)["schedules"] == []
 
 
 def test_minutes_and_times_exclude_each_other(tenant: Tenant) -> None:
-    """Minutes and times cannot be combined."""
+    """A schedule cannot have both an interval in minutes and times of day."""
     save(tenant)
     body = {"domainId": tenant.domain, "directoryName": "hq", "everyMinutes": 60, "timesOfDay": ["08:00"]}
     status, message = tenant.refused(SET, **body)

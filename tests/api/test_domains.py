@@ -21,14 +21,16 @@ def domains(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
 
 
 def test_the_list_matches_its_model(tenant: Tenant) -> None:
-    """Each entry has the fields of `DomainEntry`, in their order, with values of their types."""
+    """Each entry has the fields of `DomainEntry` in the same order, with values of the declared types."""
     answer = tenant.ask(ALL)
     assert DomainList.model_validate(answer).model_dump(mode="json") == answer
     assert list(answer["domains"][0]) == list(DomainEntry.model_fields)
 
 
 def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
-    """A domain has the interface's fields and the additions. The list has the tenant's own alone, ordered by id."""
+    """A domain has the fields of the interface and the additional ones. The list contains only domains of the tenant,
+    ordered by id.
+    """
     world.tenant("theirs")
     answer = tenant.ask(ADD, domainName="branch")
     added = answer.pop("domainId")
@@ -48,9 +50,9 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
 
 
 def test_all_fields_of_a_domain(tenant: Tenant) -> None:
-    """Modes, actions and factors are accepted in any case, and unknown fields ignored.
+    """Modes, actions and factors are accepted in any case, and unknown fields are ignored.
 
-    Enforcing without a provider gives a warning.
+    A domain that enforces without a provider causes a warning.
     """
     added = tenant.ask(
         ADD, domainName="Zürich", directoryName="ad.example", enforcementMode="Enforcing", fallbackAction="ALLOW",
@@ -72,7 +74,9 @@ def test_all_fields_of_a_domain(tenant: Tenant) -> None:
 
 
 def test_pages_of_domains(tenant: Tenant) -> None:
-    """A page has 10 domains by default and at most 100, each domain once. The total is the tenant's."""
+    """A page has 10 domains by default and at most 100. Each domain is on one page. The total counts the domains of the
+    tenant.
+    """
     for number in range(12):
         tenant.ask(ADD, domainName=f"d{number}")
     assert (len(domains(tenant)), tenant.ask(ALL)["totalCount"]) == (10, 13)
@@ -82,7 +86,7 @@ def test_pages_of_domains(tenant: Tenant) -> None:
 
 
 def test_names_and_realms_are_taken_once(world: World, tenant: Tenant) -> None:
-    """A name or realm that the tenant has in any case is 409. Another tenant may have it."""
+    """A name or realm that the tenant already has, in any case, is 409. Another tenant may have it."""
     tenant.ask(ADD, domainName="branch", realms=["branch.example"])
     for fields in (
         {"domainName": "corp"}, {"domainName": "CORP"}, {"domainName": "Branch.Example"},
@@ -115,16 +119,16 @@ def test_names_and_realms_are_taken_once(world: World, tenant: Tenant) -> None:
     ],
 )
 def test_malformed_domains_are_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed domain is refused with the field's name, without its value, and is not added."""
+    """A malformed domain is refused and not added. The error names the field but not its value."""
     assert tenant.refused(ADD, **fields) == (400, text)
     assert len(domains(tenant)) == 1
 
 
 @pytest.mark.parametrize("name", ["domainId", "adId"])
 def test_switching_a_domain(tenant: Tenant, name: str) -> None:
-    """The answer has the stored mode, with a warning if there is no provider.
+    """The answer has the stored mode, and a warning if there is no provider.
 
-    The fallback action stays unless it is given.
+    The fallback action stays the same unless it is given.
     """
     branch = tenant.ask(ADD, domainName="branch")["domainId"]
     steps: list[tuple[dict[str, str], str, str, list[str]]] = [
@@ -146,7 +150,9 @@ def test_switching_a_domain(tenant: Tenant, name: str) -> None:
 
 
 def test_a_switch_holds_for_the_next_request(tenant: Tenant) -> None:
-    """Enforce applies the decision; monitor records it. Both reject a wrong password."""
+    """In enforce mode the decision is applied, and in monitor mode it is only recorded. Both reject a wrong
+    password.
+    """
     with tenant.nas() as nas:
         for mode, answer in (("enforce", 3), ("monitor", 2)):
             tenant.ask(UPDATE, domainId=tenant.domain, enforcementMode=mode)
@@ -169,15 +175,15 @@ def test_a_switch_holds_for_the_next_request(tenant: Tenant) -> None:
     ],
 )
 def test_malformed_modes(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed mode switches nothing."""
+    """A request with a malformed mode changes no mode."""
     assert tenant.refused(UPDATE, domainId=tenant.domain, **fields) == (400, text)
     assert domains(tenant)[0]["enforcementMode"] == "monitor"
 
 
 def test_only_an_admin_of_the_tenant_may_switch(world: World, tenant: Tenant) -> None:
-    """Only an admin of the tenant may switch a domain, by either name of the field.
+    """Only an admin of the tenant may change the mode of a domain, under either name of the field.
 
-    Its operator and another tenant's admin may not.
+    An operator of the tenant and an admin of another tenant may not.
     """
     other = world.tenant()
     for name in ("domainId", "adId"):
@@ -188,7 +194,7 @@ def test_only_an_admin_of_the_tenant_may_switch(world: World, tenant: Tenant) ->
 
 
 def test_an_operators_domain_has_the_default_trust(tenant: Tenant) -> None:
-    """An operator adds a domain with the default mode, fallback and first factor only."""
+    """An operator may only add a domain that has the default mode, fallback and first factor."""
     operator = tenant.role("operator")
     for field, value in (("enforcementMode", "enforce"), ("fallbackAction", "allow"), ("firstFactor", "none")):
         refused = tenant.refused(ADD, token=operator, domainName="a", **{field: value})
@@ -204,7 +210,7 @@ def test_an_operators_domain_has_the_default_trust(tenant: Tenant) -> None:
 def test_a_domain_is_removed(world: World, tenant: Tenant) -> None:
     """`dryRun` lists the data that a removal deletes.
 
-    A removed domain's name is free. No other tenant can remove it.
+    The name of a removed domain can be used again. Another tenant cannot remove the domain.
     """
     branch = tenant.ask(ADD, domainName="branch")["domainId"]
     assert world.tenant("theirs").refused(REMOVE, domainId=branch)[0] == 403

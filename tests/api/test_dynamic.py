@@ -46,7 +46,7 @@ def sessions(tenant: Tenant) -> dict[str, int]:
 
 
 def test_one_session(tenant: Tenant, nas: ThreadNas) -> None:
-    """The answer has the NAS's acknowledgement and its time. The audit entry names the caller."""
+    """The answer has the acknowledgement of the NAS and its round-trip time. The audit entry names the caller."""
     session = sessions(tenant)["a"]
     token = tenant.role("operator")
     answer = tenant.ask(DISCONNECT, token=token, domainId=tenant.domain, sessionId=session)
@@ -63,9 +63,9 @@ def test_one_session(tenant: Tenant, nas: ThreadNas) -> None:
 
 
 def test_the_sessions_of_a_user_or_a_station(tenant: Tenant, nas: ThreadNas) -> None:
-    """A user selects all its sessions, under each name that the NAS reports.
+    """A user name selects all sessions of the user, under each name that the NAS reports.
 
-    A user without a session gets an empty list.
+    For a user without a session the answer is an empty list.
     """
     found = sessions(tenant)
     cases: list[tuple[dict[str, Any], list[int]]] = [
@@ -79,7 +79,7 @@ def test_the_sessions_of_a_user_or_a_station(tenant: Tenant, nas: ThreadNas) -> 
 
 
 def test_a_nak_is_reported_with_its_error_cause(tenant: Tenant, nas: ThreadNas) -> None:
-    """A NAK is reported with its Error-Cause by number and name, and the operation succeeds."""
+    """A NAK is reported with the number and the name of its Error-Cause, and the operation succeeds."""
     nas.script = nak(503)
     answer = tenant.ask(DISCONNECT, domainId=tenant.domain, userName="bob")
     (result,) = answer["results"]
@@ -89,7 +89,7 @@ def test_a_nak_is_reported_with_its_error_cause(tenant: Tenant, nas: ThreadNas) 
 
 
 def test_a_lost_request_is_retransmitted(tenant: Tenant, nas: ThreadNas) -> None:
-    """A lost request is retransmitted, octet by octet, after two seconds (RFC 5176)."""
+    """A lost request is retransmitted after two seconds with the same octets (RFC 5176)."""
     nas.script = lambda request, number: ack(request) if number else []
     (result,) = tenant.ask(DISCONNECT, domainId=tenant.domain, userName="bob")["results"]
     assert result["outcome"] == "ack"
@@ -99,9 +99,9 @@ def test_a_lost_request_is_retransmitted(tenant: Tenant, nas: ThreadNas) -> None
 
 
 def test_a_change_sends_the_given_attributes(tenant: Tenant, nas: ThreadNas) -> None:
-    """A change sends the given attributes by their dictionary names.
+    """A change sends the given attributes, which are selected by their dictionary names.
 
-    A wrong attribute is named, and nothing is sent.
+    If one is wrong, the error names it and nothing is sent.
     """
     session = sessions(tenant)["c"]
     fields = {"domainId": tenant.domain, "sessionId": session}
@@ -118,7 +118,7 @@ def test_a_change_sends_the_given_attributes(tenant: Tenant, nas: ThreadNas) -> 
 
 
 def test_a_port_that_is_closed_to_requests(tenant: Tenant, nas: ThreadNas) -> None:
-    """A client with coaPort 0 gets no request."""
+    """A client with coaPort 0 receives no request."""
     (client,) = tenant.ask("/network_device/ListClients")["clients"]
     assert client["coaPort"] == nas.port
     tenant.ask("/network_device/UpdateClient", clientId=client["clientId"], coaPort=0)
@@ -127,7 +127,9 @@ def test_a_port_that_is_closed_to_requests(tenant: Tenant, nas: ThreadNas) -> No
 
 
 def test_a_deleted_user(world: World, tenant: Tenant, nas: ThreadNas) -> None:
-    """A domain with disconnect_on_revoke disconnects the sessions of a deleted user, and the audit trail says why."""
+    """A domain with disconnect_on_revoke disconnects the sessions of a deleted user, and the audit trail has the
+    reason.
+    """
     world.service.run("/ad/UpdateDomain", {"disconnectOnRevoke": True}, domain=str(tenant.domain))
     world.service.remove_user("ann", str(tenant.domain))
     wanted = {"domainId": tenant.domain, "action": "session.disconnect"}
@@ -139,7 +141,7 @@ def test_a_deleted_user(world: World, tenant: Tenant, nas: ThreadNas) -> None:
 
 
 def test_another_tenants_sessions(world: World, tenant: Tenant, nas: ThreadNas) -> None:
-    """Another tenant cannot end a session by any id."""
+    """Another tenant cannot end a session, whichever id it sends."""
     other = world.tenant()
     session = sessions(tenant)["a"]
     assert other.refused(DISCONNECT, domainId=other.domain, sessionId=session) == (404, "session not found")
@@ -158,5 +160,5 @@ def test_another_tenants_sessions(world: World, tenant: Tenant, nas: ThreadNas) 
     ],
 )
 def test_a_request_names_one_selector(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A request must name a session, a user or a station, and only one of them."""
+    """A request must name exactly one of a session, a user and a station."""
     assert tenant.refused(DISCONNECT, domainId=tenant.domain, **fields) == (400, text)

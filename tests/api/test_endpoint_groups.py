@@ -22,7 +22,7 @@ NO_GROUP = (404, "group not found")
 
 
 def listed(tenant: Tenant, **fields: Any) -> dict[str, int]:
-    """Return the matching groups with their numbers of users."""
+    """Return the matching groups, each with its number of users."""
     answer = tenant.ask(LIST, domainId=tenant.domain, **fields)
     return {each["groupName"]: each["usersCount"] for each in answer["groups"]}
 
@@ -35,7 +35,9 @@ def row(tenant: Tenant, name: str) -> dict[str, Any]:
 
 
 def test_a_new_group(tenant: Tenant) -> None:
-    """The answer has the documented fields, capitals and types; instanceId is the group's id. The group is active."""
+    """The answer has the documented fields, capitalization and types. instanceId is the id of the group. The group is
+    active.
+    """
     machine = add(tenant, "web")
     answer = tenant.ask(ADD_GROUP, domainId=tenant.domain, groupName="g", instanceIds=[machine], ou="o", cn="c", dc="d")
     group = answer.pop("instanceId")
@@ -61,14 +63,16 @@ def test_a_new_group(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_groups(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
-    """A malformed field is 400, an unknown instance 404, a taken name 409. None adds a group."""
+    """A malformed field is 400, an unknown instance is 404, and a taken name is 409. None of these requests adds a
+    group.
+    """
     add_group(tenant, "taken")
     assert tenant.refused(ADD_GROUP, domainId=tenant.domain, **fields) == refusal
     assert listed(tenant) == {"taken": 0}
 
 
 def test_the_list(tenant: Tenant) -> None:
-    """Entries have exactly the documented fields, filtered by a part of the name, ordered by id and paged."""
+    """Entries have exactly the documented fields. They are filtered by a part of the name, ordered by id and paged."""
     ids = [add_group(tenant, name) for name in ("Staff", "guests", "stage")]
     answer = tenant.ask(LIST, domainId=tenant.domain)
     assert answer["totalCount"] == 3
@@ -87,7 +91,7 @@ def test_the_list(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", EDIT)
 def test_editing(world: World, tenant: Tenant, path: str) -> None:
-    """An edit changes the given fields and keeps the others, on both paths."""
+    """On both paths, an edit changes the given fields and keeps the others."""
     machines = [add(tenant, name) for name in "ab"]
     group = add_group(tenant, "g")
     add_group(tenant, "h")
@@ -112,7 +116,9 @@ def test_editing(world: World, tenant: Tenant, path: str) -> None:
 
 
 def test_deleting(world: World, tenant: Tenant) -> None:
-    """Groups are deleted by id, by several ids or by epmGroupId, all or none. Another tenant's group is 404."""
+    """Groups are deleted by one id, by several ids or by epmGroupId. If one of them is unknown, none is deleted. A
+    group of another tenant is 404.
+    """
     one, two, three, four = (add_group(tenant, name) for name in "abcd")
     foreign = add_group(world.tenant(), "a")
     assert tenant.refused(DELETE, method="DELETE", domainId=tenant.domain, id=[one, foreign]) == NO_GROUP
@@ -130,7 +136,9 @@ def test_deleting(world: World, tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", ASSIGN)
 def test_users_of_a_group(world: World, tenant: Tenant, path: str) -> None:
-    """Users are added and removed, all or none, on both paths. A repeated request succeeds."""
+    """On both paths, users are added and removed. If one of them is unknown, nothing is changed. A repeated request
+    succeeds.
+    """
     group, users = add_group(tenant, "g"), [add_user(tenant, name) for name in ("bob", "carl")]
     fields = {"domainId": tenant.domain, "groupId": group}
     for _ in range(2):
@@ -151,7 +159,7 @@ def test_users_of_a_group(world: World, tenant: Tenant, path: str) -> None:
 
 
 def test_the_authentication_flow(tenant: Tenant) -> None:
-    """The answer's instanceId is the group's id and its code a string. An empty flow clears it."""
+    """The answer has the id of the group as instanceId, and its code is a string. An empty flow clears the flow."""
     group = add_group(tenant, "g")
     fields = {"domainId": tenant.domain, "groupId": group}
     answer = tenant.ask(AUTH_FLOW, authFlow="ssh, DID", **fields)
@@ -165,7 +173,7 @@ def test_the_authentication_flow(tenant: Tenant) -> None:
 
 
 def test_the_status(tenant: Tenant) -> None:
-    """A status of 1 to 64 characters is stored as given. The detail's state shows it."""
+    """A status of 1 to 64 characters is stored as given. The group's detail shows it as `state`."""
     group = add_group(tenant, "g")
     fields = {"domainId": tenant.domain, "groupId": group}
     for status in ("Disabled", "x" * 64, "enabled"):
@@ -178,7 +186,9 @@ def test_the_status(tenant: Tenant) -> None:
 
 
 def test_the_detail(tenant: Tenant) -> None:
-    """The detail has the group's first instance, or empty texts, and the list of all instances."""
+    """The detail has the first instance of the group, or empty texts if there is none, and the list of all
+    instances.
+    """
     group = add_group(tenant, "g")
     fields = {"domainId": tenant.domain, "groupId": group}
     empty = {"instanceName": "", "os": "", "hostName": "", "privateIp": "", "publicIp": "", "state": "Active"}
@@ -195,9 +205,10 @@ def test_the_detail(tenant: Tenant) -> None:
 
 
 def test_the_credential_policy(world: World, tenant: Tenant) -> None:
-    """The message has the policy's id.
+    """The message has the id of the policy.
 
-    An absent field stays, an empty one is cleared. A deletion takes that id or none.
+    An absent field keeps its value, and an empty one is cleared. A deletion without an id deletes the policy; an id
+    must be that of the policy.
     """
     group = add_group(tenant, "g")
     fields = {"domainId": tenant.domain, "groupId": group}
@@ -237,7 +248,7 @@ def test_the_credential_policy(world: World, tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_credential_policies(tenant: Tenant, name: str, values: list[Any]) -> None:
-    """A malformed field is 400 and stores nothing. A body without a field is 400 too."""
+    """A malformed field is 400 and nothing is stored. A body without any field is 400 too."""
     group = add_group(tenant, "g")
     fields = {"domainId": tenant.domain, "groupId": group}
     for value in values:
@@ -250,7 +261,7 @@ def test_malformed_credential_policies(tenant: Tenant, name: str, values: list[A
 
 
 def test_groups_are_in_the_audit_trail(tenant: Tenant) -> None:
-    """Each change of a group has an audit entry with the token's name."""
+    """Each change of a group has an audit entry with the name of the token."""
     group = add_group(tenant, "g")
     tenant.ask(STATUS, method="PUT", domainId=tenant.domain, groupId=group, status="Disabled")
     rows = tenant.world.service.rows(

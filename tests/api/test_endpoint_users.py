@@ -1,4 +1,4 @@
-"""/api/v1/endpointUsers/*, without the enrolment, and how RADIUS logins follow a change."""
+"""/api/v1/endpointUsers/* except for the enrolment, and RADIUS logins after a change."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def detail(tenant: Tenant, user: int, path: str = DETAIL[0], token: str | None =
 
 
 def listed(tenant: Tenant, filter_by: str = "", value: Any = "", **fields: Any) -> dict[str, dict[str, Any]]:
-    """Return the matching users by name; their number must be the total."""
+    """Return the matching users by name, and assert that the total is their number."""
     chosen = {"filterBy": filter_by, "value": value}
     answer = tenant.ask(LIST, domainId=tenant.domain, filter=chosen, pageSize=1000, **fields)
     assert answer["totalCount"] == len(answer["epmUsers"])
@@ -47,8 +47,8 @@ def listed(tenant: Tenant, filter_by: str = "", value: Any = "", **fields: Any) 
 
 @pytest.mark.parametrize("path", DETAIL)
 def test_the_fields_of_a_user(tenant: Tenant, path: str) -> None:
-    """The detail has exactly the documented fields and types, on both paths, with defaults for fields that were not
-    given.
+    """On both paths, the detail has exactly the documented fields and types. A field that was not given has its
+    default.
     """
     answer = tenant.ask(ADD, domainId=tenant.domain, **WHOLE)
     user = answer.pop("userId")
@@ -68,7 +68,7 @@ def test_the_fields_of_a_user(tenant: Tenant, path: str) -> None:
 
 
 def test_auditors_do_not_see_secrets(world: World, tenant: Tenant) -> None:
-    """Admins and operators see the secrets, auditors see stars. Each reading has an audit entry."""
+    """Admins and operators see the secrets, and auditors see stars. Each read of a secret has an audit entry."""
     user, bare = add_epm_user(tenant, **WHOLE), add_epm_user(tenant, userName="carl")
     for role in ("admin", "operator"):
         answered = detail(tenant, user, token=tenant.role(role))
@@ -99,7 +99,7 @@ def test_auditors_do_not_see_secrets(world: World, tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_users(tenant: Tenant, fields: dict[str, Any], name: str) -> None:
-    """A malformed field is 400 without its value, for a new and an existing user. Nothing is stored."""
+    """A malformed field of a new or an existing user is 400. Its value is not repeated, and nothing is stored."""
     user = add_epm_user(tenant, userName="bob")
     before = detail(tenant, user)
     adding = ("POST", ADD, {"userName": "carl", **fields})
@@ -114,16 +114,16 @@ def test_malformed_users(tenant: Tenant, fields: dict[str, Any], name: str) -> N
 
 
 def test_a_missing_name(tenant: Tenant) -> None:
-    """A new user needs only a name, an update only the userId."""
+    """A new user needs only a name, and an update needs only the userId."""
     assert tenant.refused(ADD, domainId=tenant.domain, password="x") == (400, "missing userName")
     assert tenant.refused(UPDATE, method="PUT", domainId=tenant.domain, userName="x") == (400, "missing userId")
     assert tenant.refused(DETAIL[0], domainId=tenant.domain) == (400, "missing userId")
 
 
 def test_a_name_is_taken_once(tenant: Tenant) -> None:
-    """A name is unique without case and Unicode form, for a new user and a rename.
+    """A new user or a rename is refused if the name is taken, in any case and Unicode form.
 
-    A user may change the case of its own.
+    A user may change the case of its own name.
     """
     user = add_epm_user(tenant, userName="bob")
     zoe = add_epm_user(tenant, userName="zoe\u0308")
@@ -137,7 +137,7 @@ def test_a_name_is_taken_once(tenant: Tenant) -> None:
 
 
 def test_updating(world: World, tenant: Tenant) -> None:
-    """An absent field stays, an empty field is cleared, and an empty password stays."""
+    """An absent field keeps its value, and an empty field is cleared. An empty password keeps the password."""
     user = add_epm_user(tenant, **WHOLE)
     fields = {"domainId": tenant.domain, "userId": user}
     answer = tenant.ask(UPDATE, method="PUT", userName="Robert", **fields)
@@ -159,7 +159,7 @@ def test_updating(world: World, tenant: Tenant) -> None:
 def test_radius_sees_each_change_at_once(tenant: Tenant) -> None:
     """An added user can log in at once.
 
-    A changed password or name holds for the next login, and a deleted user is rejected.
+    A changed password or name applies to the next login, and a deleted user is rejected.
     """
     with tenant.nas() as nas:
         assert nas.login("bob", "first") == ACCESS_REJECT
@@ -177,7 +177,7 @@ def test_radius_sees_each_change_at_once(tenant: Tenant) -> None:
 
 
 def test_a_password_meets_the_policies(tenant: Tenant) -> None:
-    """A password that breaks policies of the user's instances is 400 with an error for each rule.
+    """A password that violates policies of the user's instances is 400, with an error for each rule.
 
     Without a policy any password is accepted.
     """
@@ -200,7 +200,7 @@ def test_a_password_meets_the_policies(tenant: Tenant) -> None:
 
 
 def test_the_list(tenant: Tenant) -> None:
-    """Entries have exactly the documented fields and types, ordered by id and paged."""
+    """Entries have exactly the documented fields and types. They are ordered by id and paged."""
     machines = [add(tenant, name) for name in ("web", "mail")]
     bob = add_epm_user(tenant, userName="bob", instanceIds=machines)
     answer = tenant.ask(LIST, domainId=tenant.domain)
@@ -219,7 +219,7 @@ def test_the_list(tenant: Tenant) -> None:
 
 
 def test_the_list_is_filtered(world: World, tenant: Tenant) -> None:
-    """The list is filtered by each column, in any case of its name, by instances, and by both."""
+    """The list is filtered by each column, whose name is accepted in any case, by instances, and by both."""
     web, mail = add(tenant, "web"), add(tenant, "mail")
     bob = add_epm_user(tenant, userName="Bobby", userType="Admin", credType="SSH", instanceIds=[web])
     carl = add_epm_user(tenant, userName="carl", instanceIds=[web, mail])
@@ -248,7 +248,7 @@ def test_the_list_is_filtered(world: World, tenant: Tenant) -> None:
 def test_the_wallet(tenant: Tenant) -> None:
     """One request sets groups, instances, type and privilege of several users.
 
-    An unknown id is 404 and changes nothing.
+    If one id is unknown, the request is 404 and changes nothing.
     """
     users, group, machine = (
         [add_epm_user(tenant, userName=name) for name in ("bob", "carl")],
@@ -283,9 +283,10 @@ def test_the_wallet(tenant: Tenant) -> None:
 
 
 def test_deleting(world: World, tenant: Tenant) -> None:
-    """A deletion with an instance ends the assignment; without one, or with the key `delete`, it deletes the user.
+    """A deletion with an instance only ends the assignment.
 
-    A request is all or none.
+    Without an instance, or with the key `delete`, it deletes the user. If one user is unknown, the request changes
+    nothing.
     """
     machine = add(tenant, "web")
     bob, carl, dora = (add_epm_user(tenant, userName=name, instanceIds=[machine]) for name in ("bob", "carl", "dora"))
@@ -312,7 +313,7 @@ def test_deleting(world: World, tenant: Tenant) -> None:
 
 
 def test_users_stay_in_their_tenant(world: World, tenant: Tenant) -> None:
-    """Two tenants may have users of one name; neither sees the other's."""
+    """Two tenants may each have a user of the same name. Neither tenant sees the user of the other."""
     other = world.tenant()
     mine, theirs = add_user(tenant, "bob"), add_user(other, "bob")
     assert mine != theirs

@@ -1,4 +1,4 @@
-"""`errors` of a refused body: the wrong fields as the interface spells them, with the accepted values."""
+"""`errors` in the body of a refusal: the wrong fields in the spelling of the interface, with the accepted values."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def errors(tenant: Tenant, path: str, **request: Any) -> dict[str, str]:
 @pytest.mark.parametrize("path", [LIST_DEVICES, IMPORT_USERS, "/api/v1/agent/report"])
 @pytest.mark.parametrize("content", ["{", "[", "", "\x00"], ids=["object", "array", "empty", "control character"])
 def test_json_syntax(tenant: Tenant, path: str, content: str) -> None:
-    """A body that is not JSON is reported as a whole, for any operation."""
+    """For any operation, a body that is not JSON is reported as a whole."""
     headers = {"content-type": "application/json"}
     assert errors(tenant, path, content=content, headers=headers) == {BODY: "valid JSON is required"}
 
@@ -43,7 +43,7 @@ def test_json_syntax(tenant: Tenant, path: str, content: str) -> None:
     ids=["object", "array", "domainId", "DirectoryName", "two spellings", "policyId", "inner object", "adId"],
 )
 def test_a_missing_field(tenant: Tenant, path: str, body: Any, field: str) -> None:
-    """A missing field is named as the interface spells it for that operation."""
+    """A missing field is named in the spelling that the interface has for the operation."""
     scope = tenant.scoped()
     sent = [{**scope, **each} for each in body] if isinstance(body, list) else {**scope, **body}
     method = "DELETE" if "delete" in path else "POST"
@@ -78,7 +78,7 @@ def test_a_wrong_form_field_is_named(tenant: Tenant, fields: dict[str, str], fil
 
 
 def test_a_form_that_is_cut_off(tenant: Tenant) -> None:
-    """A form without its last boundary is reported as a whole."""
+    """A form that lacks its last boundary is reported as a whole."""
     headers = {"content-type": "multipart/form-data; boundary=b"}
     assert errors(tenant, IMPORT_LDIF, content=b"--b\r\n", headers=headers) == {BODY: "incomplete body"}
 
@@ -111,14 +111,14 @@ def test_a_form_that_is_cut_off(tenant: Tenant) -> None:
     ids=lambda value: value if isinstance(value, str) and value.startswith("/") else "",
 )
 def test_a_wrong_value(tenant: Tenant, path: str, body: dict[str, Any], field: str, accepted: str) -> None:
-    """The error of a closed set or a range lists the accepted values."""
+    """The error for a field with a closed set or a range lists the accepted values."""
     found = errors(tenant, path, json=tenant.scoped(domainId=tenant.domain, **body))
     assert list(found) == [field]
     assert accepted in found[field]
 
 
 def test_the_texts_of_the_interface_stay(tenant: Tenant) -> None:
-    """The error is `invalid filterBy`, word for word, with `errors` as an addition."""
+    """The error is exactly `invalid filterBy`, and the body has `errors` in addition."""
     wanted = {"filterBy": "colour", "value": "x"}
     answer = tenant.world.post(LIST_DEVICES, tenant.token, json=tenant.scoped(domainId=tenant.domain, filter=wanted))
     body = answer.json()
@@ -136,14 +136,14 @@ def test_a_wrong_presentation(holder: Holder) -> None:
 
 
 def test_an_unknown_field(tenant: Tenant) -> None:
-    """The name of an unknown field is not repeated where unknown fields are refused."""
+    """If an operation refuses unknown fields, the error does not repeat the name of the unknown field."""
     fields = {"domainId": tenant.domain, "firstFactor": "ldap", "ldap": {"zq7marker": 1}}
     found = errors(tenant, "/ad/SetFirstFactor", json=tenant.scoped(**fields))
     assert found["ldap"] == "known fields only; /docs lists them"
 
 
 def test_a_broken_schema(holder: Holder) -> None:
-    """The path to an error in a JSON Schema omits the names that the caller chose."""
+    """In an error in a JSON Schema, the path omits names that the caller has chosen."""
     schema = {"type": "object", "properties": {"zq7marker": {"type": "zq7marker"}}}
     body = {"author": holder.issuer, "name": "n", "schema": schema}
     found = errors(holder.tenant, "/api/v1/schema/createSchema", json=body)
@@ -152,7 +152,7 @@ def test_a_broken_schema(holder: Holder) -> None:
 
 @pytest.mark.parametrize("fields", [{"domainName": "ZQ7marker"}, {"domainName": "new", "realms": ["zq7marker"]}])
 def test_a_taken_name(tenant: Tenant, fields: dict[str, Any]) -> None:
-    """The refusal of a name or realm that another domain has does not repeat it."""
+    """If a name or realm is refused because another domain has it, the refusal does not repeat it."""
     first = tenant.ask("/ad/AddDomain", domainName="zq7marker")["domainId"]
     status, text = tenant.refused("/ad/AddDomain", **fields)
     which = "entry 1 of realms" if "realms" in fields else "the name"
@@ -160,7 +160,7 @@ def test_a_taken_name(tenant: Tenant, fields: dict[str, Any]) -> None:
 
 
 def test_the_description_has_errors(world: World) -> None:
-    """The API description has `errors` in both forms of error bodies."""
+    """The API description has `errors` in both kinds of error bodies."""
     schemas = world.http.get("/openapi.json").json()["components"]["schemas"]
     assert {"errors"} <= set(schemas["Problem"]["properties"]) & set(schemas["RadiusProblem"]["properties"])
 
@@ -175,7 +175,7 @@ def test_the_description_has_errors(world: World) -> None:
     ids=["object", "inner object", "fields of a provider"],
 )
 def test_an_object_with_many_members(tenant: Tenant, path: str, fields: dict[str, Any], field: str) -> None:
-    """A free-form object has at most 500 members, inner ones included. The error names none of them."""
+    """A free-form object has at most 500 members, including those of inner objects. The error names none of them."""
     innermost = fields.get("ldap", fields)
     innermost = fields["radius"]["servers"][0] if "radius" in fields else innermost
     innermost.update({f"unknown{number}": 0 for number in range(501)})
@@ -189,6 +189,6 @@ def test_an_object_with_many_members(tenant: Tenant, path: str, fields: dict[str
     ids=["devices", "login rules"],
 )
 def test_many_deletions_in_one_request(tenant: Tenant, path: str, field: str) -> None:
-    """One request deletes at most 200 devices or login rules, as logins wait for its transaction."""
+    """One request deletes at most 200 devices or login rules, because logins wait for its transaction."""
     found = errors(tenant, path, json=tenant.scoped(domainId=tenant.domain, **{field: list(range(201))}))
     assert list(found) == [field] and "at most 200 entries" in found[field]

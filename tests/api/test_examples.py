@@ -1,4 +1,4 @@
-"""The examples of the API description, sent as written, in the order of their story."""
+"""The examples of the API description, sent unchanged in the order of their story."""
 
 import json
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from tests.api.story import PASSWORD, Caller
 from tests.service import RunningService, running_service
 
 CONFLICTS = {"/api/v1/cancelImport", "/api/v1/confirmImport"}
-"""An import of a directory that is not there ends by itself, and has nothing to confirm: 409 is right for these."""
+"""An import of an unreachable directory ends by itself and has nothing to confirm, so these operations answer 409."""
 
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Return a service at its first start, the beginning of the story. One wrong password locks a user out."""
+    """Return a service at its first start, with which the story begins. One wrong password locks a user out."""
     settings = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_LOCKOUT_FAILURES": "1"}
     with running_service(tmp_path_factory.mktemp("fresh"), settings) as service:
         yield service
@@ -35,7 +35,7 @@ def test_every_example_works_as_it_is_written(fresh: RunningService) -> None:
 
 
 def test_every_operation_has_one() -> None:
-    """Each operation has exactly one example, and an example has all its values."""
+    """Each operation has exactly one example."""
     shown = [(method, path) for method, path, _ in STORY]
     assert sorted(shown) == sorted({(each.method, each.path) for each in (*OPERATIONS, *FORMS)})
 
@@ -50,5 +50,5 @@ def test_the_page_shows_them(fresh: RunningService) -> None:
 
 
 def test_the_bodies_can_be_typed() -> None:
-    """An example has only JSON values and no character that ends a shell's quotation."""
+    """An example has only JSON values and contains no quotation mark that would end the shell's quotation."""
     assert all(json.loads(json.dumps(body)) == body and "'" not in json.dumps(body) for _, _, body in STORY)

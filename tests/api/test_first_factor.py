@@ -13,12 +13,12 @@ def shown(tenant: Tenant) -> dict[str, object]:
 
 
 def test_a_new_domain_checks_its_own_users(tenant: Tenant) -> None:
-    """A new domain has the first factor `local` and no other configuration."""
+    """A new domain has the first factor `local` without further configuration."""
     assert shown(tenant) == {"domainId": tenant.domain, "firstFactor": "local", "ldap": None, "radius": None}
 
 
 def test_a_first_factor_holds_for_the_next_login(tenant: Tenant) -> None:
-    """A first factor is set in any case and holds for the next login.
+    """A first factor is accepted in any case and applies to the next login.
 
     A client that may not vouch for passwords is refused at once.
     """
@@ -28,7 +28,7 @@ def test_a_first_factor_holds_for_the_next_login(tenant: Tenant) -> None:
 
 
 def test_malformed_first_factors(tenant: Tenant) -> None:
-    """An unknown factor, an unconfigured one, and fields that are no object are refused."""
+    """A factor is refused if it is unknown or not configured, or if its fields are not an object."""
     for fields, message in (
         ({}, "missing firstFactor"),
         ({"firstFactor": "kerberos"}, "invalid firstFactor"),
@@ -42,7 +42,7 @@ def test_malformed_first_factors(tenant: Tenant) -> None:
 
 
 def test_a_check_reports_each_step(tenant: Tenant) -> None:
-    """A check reports the outcome of a login step by step, without the password, and records no login."""
+    """A check reports each step of a login and its outcome. It does not report the password and records no login."""
     tenant.user("zoe")
     right = tenant.ask(CHECK, domainId=tenant.domain, userName="zoe", password=PASSWORD)
     assert right["message"] == "the password is right"
@@ -56,7 +56,7 @@ def test_a_check_reports_each_step(tenant: Tenant) -> None:
 
 
 def test_checks_are_limited(tenant: Tenant) -> None:
-    """A domain has five checks a minute, right or wrong, so that they cannot be used to guess passwords."""
+    """A domain may run five checks a minute, successful or not, so that checks cannot be used to guess passwords."""
     for _ in range(5):
         tenant.ask(CHECK, domainId=tenant.domain, userName="ann", password="guess")
     refusal = tenant.refused(CHECK, domainId=tenant.domain, userName="ann", password=PASSWORD)
@@ -64,8 +64,8 @@ def test_checks_are_limited(tenant: Tenant) -> None:
 
 
 def test_checks_that_are_refused(tenant: Tenant) -> None:
-    """A name or password that RADIUS cannot carry is refused, and so is a domain without a password
-    check of its own.
+    """A check refuses a name or password that RADIUS cannot carry, and a domain that does not check passwords
+    itself.
     """
     for fields, message in (
         ({"userName": "", "password": "x"}, "invalid userName"),

@@ -1,6 +1,5 @@
-"""Each operation with bodies that schemathesis generates from /openapi.json, valid and invalid.
-
-No answer is a 5xx, and each has the described form. The bodies are generated without randomness and not stored.
+"""Each operation is called with valid and invalid bodies that schemathesis generates from /openapi.json. No answer is a
+5xx, and each answer has the described form. The bodies are generated without randomness and are not stored.
 """
 
 import json
@@ -32,12 +31,12 @@ from tests.radius_client import RadiusClient
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 BODIES, BODIES_OF_READERS = 35, 15  # an operation that only reads has fewer ways to fail
-FEW, ALL = 1, None  # number of generated fields beside the valid ones: with all of them a body is rarely valid
+FEW, ALL = 1, None  # number of generated fields; the others have valid values. With ALL a body is rarely valid
 FUZZING = settings(
     derandomize=True,
     database=None,
     deadline=None,
-    # No shrinking: a smaller body would meet a service that the ones before it have changed.
+    # No shrinking: a smaller body would reach a service that earlier bodies have changed.
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
@@ -53,7 +52,7 @@ def description(world: World) -> BaseSchema:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_any_body(world: World, tenant: Tenant, description: BaseSchema, operation: Operation) -> None:
-    """A body is accepted or refused in the described form, with any number of valid fields."""
+    """A body is accepted or refused in the described form, whatever number of its fields is valid."""
     statuses = set()
     described = description[operation.path][operation.method]
     cases = st.one_of([described.as_strategy(mode) for mode in GenerationMode])
@@ -91,14 +90,14 @@ def test_any_body(world: World, tenant: Tenant, description: BaseSchema, operati
 
 
 def with_known(body: Any, known: Known) -> Any:
-    """Return the body with the known values in its fields, at any depth."""
+    """Return the body in which fields with a known value have that value, at any depth."""
     if isinstance(body, dict):
         return {name: known[name] if name in known else with_known(value, known) for name, value in body.items()}
     return [with_known(each, known) for each in body] if isinstance(body, list) else body
 
 
 def send(world: World, case: Case, token: str) -> httpx.Response:
-    """Return the answer to a case."""
+    """Return the answer to a generated case."""
     if case.body is NOT_SET or isinstance(case.body, bytes):
         content = case.body or b""
     else:
@@ -108,7 +107,9 @@ def send(world: World, case: Case, token: str) -> httpx.Response:
 
 @contextmanager
 def inhabited(world: World, tenant: Tenant) -> Iterator[Known]:
-    """Give the tenant one object of each kind and a NAS that answers. Yield the values by their field names."""
+    """Give the tenant one object of each kind and a NAS that answers. Yield the values of these objects by field
+    name.
+    """
     address, domain = world.address(), {"domainId": tenant.domain}
     with thread_nas(ack, address) as nas:
         client = tenant.ask(
@@ -150,7 +151,7 @@ def inhabited(world: World, tenant: Tenant) -> Iterator[Known]:
             "id": group,
             "policyId": policy["policyId"],
             "credPolicyId": policy["policyId"],
-            "caCertificate": "",  # no generated text equals one of these
+            "caCertificate": "",  # no generated text is equal to one of these
             "pageId": 1,
             "pageSize": 10,
         }

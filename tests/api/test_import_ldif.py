@@ -57,7 +57,7 @@ changetype: delete
 
 
 def send(tenant: Tenant, content: str | bytes, *, token: str | None = None, **fields: Any) -> httpx.Response:
-    """Upload a file, by default for the tenant's domain."""
+    """Upload a file. By default it is for the tenant's domain."""
     data = {"domainId": str(tenant.domain), "fileName": "people.ldif", **fields}
     headers = {"x-authorization": tenant.token if token is None else token}
     octets = content.encode() if isinstance(content, str) else content
@@ -66,7 +66,7 @@ def send(tenant: Tenant, content: str | bytes, *, token: str | None = None, **fi
 
 
 def imported(tenant: Tenant, content: str | bytes, **fields: Any) -> dict[str, Any]:
-    """Upload a file and return its import after its end."""
+    """Upload a file, wait until its import has ended, and return the import."""
     answer = send(tenant, content, **fields)
     assert answer.status_code == 200, answer.text
     message = answer.json()
@@ -75,13 +75,13 @@ def imported(tenant: Tenant, content: str | bytes, **fields: Any) -> dict[str, A
 
 
 def left(tenant: Tenant) -> list[Path]:
-    """Return the files of imports."""
+    """Return the stored files of imports."""
     folder = tenant.world.service.data_dir / "directory"
     return list(folder.iterdir()) if folder.is_dir() else []
 
 
 def test_a_file_is_imported_and_deleted(tenant: Tenant) -> None:
-    """A file may have folded lines, base64, comments and members in any spelling, then changes.
+    """A file may contain folded lines, base64, comments and members in any spelling, followed by changes.
 
     It is deleted after the import.
     """
@@ -117,14 +117,14 @@ def test_a_file_is_imported_and_deleted(tenant: Tenant) -> None:
     ids=range(11),
 )
 def test_a_file_with_an_error(tenant: Tenant, content: str | bytes, message: str) -> None:
-    """An import with an error names the line and imports nothing."""
+    """If a file has an error, the import names the line and imports nothing."""
     failed = imported(tenant, content)
     assert failed["state"] == "FAILED" and failed["message"].startswith(message), failed["message"][:100]
     assert failed["counts"]["added"] == 0 and names(tenant) == []
 
 
 def test_a_directory_of_its_own(tenant: Tenant) -> None:
-    """A complete file removes the people that it lacks from its directory, and from no other directory."""
+    """A complete file removes from its directory the people that the file lacks. Other directories keep theirs."""
     imported(tenant, LDIF)
     two = LDIF + "\ndn: uid=ben,dc=x\nobjectClass: person\nuid: ben\n"
     assert imported(tenant, two, directoryName="hq")["counts"]["added"] == 3
@@ -138,7 +138,7 @@ def test_a_directory_of_its_own(tenant: Tenant) -> None:
 
 
 def test_an_upload_needs_scope_and_role(tenant: Tenant) -> None:
-    """Token, form, scope, domain and role are checked in that order. A refused file is deleted."""
+    """Token, form, scope, domain and role are checked in that order. The file of a refused request is deleted."""
     before = left(tenant)
     assert problem(tenant.world.http.post(IMPORT, content=b"x")) == (401, "missing token")
     assert problem(send(tenant, LDIF, token="x")) == (401, "invalid token")
@@ -152,9 +152,9 @@ def test_an_upload_needs_scope_and_role(tenant: Tenant) -> None:
 
 
 def test_names(tenant: Tenant) -> None:
-    """The import shows the printable part of the file's name.
+    """The import shows the printable part of the file name.
 
-    A directory's name of white space alone counts as none.
+    A directory name that is only white space counts as missing.
     """
     data, files = {"domainId": str(tenant.domain)}, {"file": ("a\x1b[31m\u202eb.ldif", LDIF)}
     sent = tenant.world.http.post(IMPORT, data=data, files=files, headers={"x-authorization": tenant.token})
@@ -165,7 +165,7 @@ def test_names(tenant: Tenant) -> None:
 def test_malformed_forms(tenant: Tenant) -> None:
     """Another content type is 415.
 
-    A form without a boundary, a truncated form, and a form without a file or with two are 400.
+    A form is 400 if it has no boundary, is truncated, or does not have exactly one file.
     """
     http, token = tenant.world.http, {"x-authorization": tenant.token}
     before = left(tenant)
@@ -190,7 +190,9 @@ def test_malformed_forms(tenant: Tenant) -> None:
 
 
 def test_the_largest_file(tenant: Tenant) -> None:
-    """A file of 64 MiB is imported without being held in memory. One octet more is 413, declared or not."""
+    """A file of 64 MiB is imported without being held in memory. A file that is one octet larger is 413, whether or not
+    its length is declared.
+    """
 
     def form(octets: int) -> Iterator[bytes]:
         domain = f'--x\r\nContent-Disposition: form-data; name="domainId"\r\n\r\n{tenant.domain}\r\n'
@@ -219,7 +221,7 @@ def _memory(tenant: Tenant) -> int:
 
 
 def test_cancel(tenant: Tenant) -> None:
-    """A cancelled import ends, its file is deleted, and the next import runs."""
+    """When an import is cancelled, it ends, its file is deleted, and the next import runs."""
     many = "".join(f"dn: uid=u{n},dc=x\nobjectClass: person\nuid: u{n}\n\n" for n in range(20_000))
     first = int(send(tenant, many).json().rpartition(" ")[2])
     assert json.loads(send(tenant, LDIF).content).startswith("Import queued")
@@ -248,7 +250,7 @@ userPassword: hunter2
 def test_mapped_fields(tenant: Tenant) -> None:
     """reConfigure accepts names with options, OIDs and lists in any case.
 
-    GetAllAdUsers has the fields after the next import, and after a change of one value.
+    GetAllAdUsers returns the fields after the next import. It does so too if later only one value has changed.
     """
     where = {"domainId": tenant.domain, "directoryName": "LDIF"}
     imported(tenant, MAPPED)
@@ -276,7 +278,7 @@ def test_mapped_fields(tenant: Tenant) -> None:
     "attribute", ["userPassword", "2.5.4.35", "userpassword;lang-de", ["mail", "unicodePwd"], "mail, ms-Mcs-AdmPwd"]
 )
 def test_attributes_with_secrets_are_not_mapped(tenant: Tenant, attribute: str | list[str]) -> None:
-    """An attribute that holds a secret is refused by name, by OID and with options."""
+    """An attribute that contains a secret is refused by name, by OID and with options."""
     imported(tenant, MAPPED)
     where = {"domainId": tenant.domain, "directoryName": "LDIF"}
     refused = tenant.refused("/api/v1/reConfigure", **where, fieldMappings={"fax": attribute})

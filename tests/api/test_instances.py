@@ -39,7 +39,7 @@ def listed(tenant: Tenant, **fields: Any) -> dict[str, dict[str, Any]]:
 
 
 def test_the_answer_of_adding(tenant: Tenant) -> None:
-    """The answer has exactly the documented fields; the id is a string."""
+    """The answer has exactly the documented fields, and the id is a string."""
     answer = tenant.ask(ADD, domainId=tenant.domain, instanceName="web", osId=1, publicIp="192.0.2.1", privateIp="::1")
     instance_id = answer.pop("instanceId")
     assert isinstance(instance_id, str) and int(instance_id) > 0
@@ -52,7 +52,9 @@ def test_the_answer_of_adding(tenant: Tenant) -> None:
     ids=["IPv6", "IPv4-mapped"],
 )
 def test_an_address_is_shown_in_canonical_form(tenant: Tenant, given: str, shown: str) -> None:
-    """publicIp and privateIp take any form of an address; add-machine calls a nameless machine by the canonical one."""
+    """publicIp and privateIp accept any form of an address. add-machine names a machine without a name after the
+    canonical form.
+    """
     add(tenant, "web", publicIp=given, privateIp=given)
     tenant.ask("/api/v1/machine/add-machine", domainId=tenant.domain, osId=1, privateIpAddress=given)
     found = listed(tenant)
@@ -61,7 +63,7 @@ def test_an_address_is_shown_in_canonical_form(tenant: Tenant, given: str, shown
 
 
 def test_both_spellings_of_the_body(tenant: Tenant) -> None:
-    """Fields in camel case and with underscores add the same instance."""
+    """Field names in camel case and with underscores add the same instance."""
     add(tenant, "a", osId=2, publicIp="192.0.2.1", privateIp="10.0.0.1")
     fields = {"instance_name": "b", "os_id": "2", "public_ip": " 192.0.2.1 ", "private_ip": "10.0.0.1"}
     body = {"domain_id": tenant.domain, **fields}
@@ -75,8 +77,8 @@ def test_both_spellings_of_the_body(tenant: Tenant) -> None:
 
 
 def test_the_list(tenant: Tenant) -> None:
-    """Entries have exactly the documented fields and types, with the requested group or 0, also without orgId and
-    tenantId.
+    """Entries have exactly the documented fields and types, and the requested group or 0. orgId and tenantId may be
+    omitted.
     """
     instance_id = add(tenant, "web", osId=1, publicIp="192.0.2.1")
     answer = tenant.world.post(LIST, tenant.token, json={"domainId": str(tenant.domain)}).json()
@@ -102,15 +104,15 @@ def test_the_list(tenant: Tenant) -> None:
     ("os_id", "name"), [(1, "Linux"), (2, "Windows"), (3, "macOS"), (4, "Network device"), (77, "Unknown")]
 )
 def test_operating_systems(tenant: Tenant, os_id: int, name: str) -> None:
-    """An operating system is a number. An unknown number is stored and shown as Unknown."""
+    """The operating system is given as a number. An unknown number is stored and shown as Unknown."""
     add(tenant, "x", osId=os_id)
     assert listed(tenant)["x"]["osName"] == name
 
 
 def test_the_list_is_filtered_and_paged(tenant: Tenant) -> None:
-    """A filter matches a part of name or address.
+    """A filter matches a part of the name or address.
 
-    Entries are ordered by id, ten on a page by default, a thousand at most.
+    Entries are ordered by id. A page has 10 entries by default and at most 1000.
     """
     for number in range(12):
         add(tenant, f"web-{number:02}", publicIp=f"192.0.2.{number}")
@@ -138,7 +140,7 @@ def test_the_list_is_filtered_and_paged(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_instances(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed instance is 400 and names the field without its value."""
+    """A malformed instance is 400. The message names the field but not its value."""
     answer = tenant.world.post(ADD, tenant.token, json=tenant.scoped(domainId=tenant.domain, **fields))
     assert problem(answer) == (400, text)
     assert "hunter2" not in answer.text
@@ -146,14 +148,16 @@ def test_malformed_instances(tenant: Tenant, fields: dict[str, Any], text: str) 
 
 
 def test_a_name_is_taken_once(tenant: Tenant) -> None:
-    """A name is unique in a domain, without case. Another tenant's domain may have it."""
+    """A name is unique in a domain, in any case. A domain of another tenant may have the same name."""
     add(tenant, "Web")
     assert tenant.refused(ADD, domainId=tenant.domain, instanceName="WEB")[0] == 409
     add(tenant.world.tenant(), "web")
 
 
 def test_the_authentication_type(tenant: Tenant) -> None:
-    """Any combination of methods is accepted in any case, each once; others are refused. The answer is a text."""
+    """Any combination of methods is accepted in any case, and each method is stored once. Unknown methods are refused.
+    The answer is a text.
+    """
     instance = add(tenant, "web")
     for given in ("SSH", "ssh, did,PASSWORD", "DID,DID", ""):
         answer = tenant.ask(AUTH_TYPE, method="PUT", domainId=tenant.domain, instanceId=instance, authType=given)
@@ -173,9 +177,9 @@ def test_the_authentication_type(tenant: Tenant) -> None:
 
 
 def test_users_of_machines(tenant: Tenant) -> None:
-    """Each user is added to or removed from each machine.
+    """Each of the users is added to each of the machines, or removed from it.
 
-    A repeated request succeeds, and the answer has code and message alone.
+    A repeated request succeeds, and the answer has only code and message.
     """
     machines, users = [add(tenant, name) for name in "ab"], [add_user(tenant, name) for name in ("bob", "carl")]
     fields = {"domainId": tenant.domain, "instanceIds": machines, "userIds": users}
@@ -189,7 +193,7 @@ def test_users_of_machines(tenant: Tenant) -> None:
 
 
 def test_groups_of_machines(tenant: Tenant) -> None:
-    """Groups are assigned as users are; `action` and `actions` are the same field."""
+    """Groups are assigned like users. `action` and `actions` are the same field."""
     machines, groups = [add(tenant, name) for name in "ab"], [add_group(tenant, name) for name in "gh"]
     fields = {"domainId": tenant.domain, "instanceId": machines, "groupId": groups}
     for _ in range(2):
@@ -204,7 +208,7 @@ def test_groups_of_machines(tenant: Tenant) -> None:
 
 
 def test_assignments_stay_in_the_domain(world: World, tenant: Tenant) -> None:
-    """An instance, user or group of another tenant or domain is 404, and the request assigns nothing."""
+    """An instance, user or group of another tenant or domain is 404, and then the request assigns nothing."""
     other = world.tenant()
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     machine, user, group = add(tenant, "a"), add_user(tenant, "bob"), add_group(tenant, "g")
@@ -227,7 +231,7 @@ def test_assignments_stay_in_the_domain(world: World, tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("name", ["instanceIds", "userIds", "action"])
 def test_malformed_assignments(tenant: Tenant, name: str) -> None:
-    """A missing or malformed field is 400 and named."""
+    """A missing or malformed field is 400, and the message names it."""
     good = {"domainId": tenant.domain, "instanceIds": [1], "userIds": [1], "action": "add"}
     missing = {key: value for key, value in good.items() if key != name}
     assert tenant.refused(ASSIGN_USERS, **missing) == (400, f"missing {name}")

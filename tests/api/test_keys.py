@@ -38,7 +38,7 @@ def exchange(world: World, key: str, own: str, **fields: Any) -> httpx.Response:
 
 
 def test_a_key_is_shown_once(tenant: Tenant) -> None:
-    """The answer has the documented fields and types. The list has the others and never the key."""
+    """The answer has the documented fields and types. The list has its own documented fields and never the key."""
     made = create(tenant, name="web servers", uses="20", expiresAt="2090-01-01T00:00:00Z")
     assert made == {
         "code": 200, "status": "Success", "message": made["message"], "keyId": made["keyId"],
@@ -55,7 +55,9 @@ def test_a_key_is_shown_once(tenant: Tenant) -> None:
 
 
 def test_the_file_of_a_directory_agent(tenant: Tenant) -> None:
-    """The agent's file has all values of the domain's first factor or the body, without the account's secret."""
+    """The agent's file contains all values of the domain's first factor or of the body. It does not contain the secret
+    of the account.
+    """
     ldap = {"servers": ["ldaps://dc1.example"], "baseDN": "dc=a", "bindDN": "cn=a", "bindPassword": "hunter2"}
     tenant.ask("/ad/SetFirstFactor", domainId=tenant.domain, firstFactor="ldap", ldap=ldap)
     made = create(tenant, agent="directory", baseDN="dc=b")
@@ -80,7 +82,7 @@ def test_the_file_of_a_directory_agent(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_keys(world: World, tenant: Tenant, field: str, value: object) -> None:
-    """A malformed field is 400 and named, without its value."""
+    """A malformed field is 400. The message names the field but not its value."""
     answer = world.post(CREATE, tenant.token, json={"domainId": tenant.domain, field: value})
     assert problem(answer) == (400, f"invalid {field}")
     assert "hunter2" not in answer.text
@@ -95,9 +97,9 @@ def test_an_instance_of_another_tenant(world: World, tenant: Tenant) -> None:
 
 
 def test_from_enrolment_to_renewal(world: World, tenant: Tenant) -> None:
-    """An agent registers the hash of its own key, which works as Bearer too.
+    """An agent registers the hash of its own key, and the key is also accepted as Bearer.
 
-    A renewed key replaces the old one at its first use.
+    A renewed key replaces the old one when it is first used.
     """
     there = tenant.ask("/api/v1/instances/addInstance", domainId=tenant.domain, instanceName="web1")["instanceId"]
     made = create(tenant, instanceId=int(there), name="web1")
@@ -122,7 +124,7 @@ def test_from_enrolment_to_renewal(world: World, tenant: Tenant) -> None:
 def test_a_revoked_key(world: World, tenant: Tenant) -> None:
     """A revoked enrolment key is refused with the reason.
 
-    Agents that it enrolled continue. Another tenant's key is 404.
+    Agents that enrolled with it continue. A key of another tenant is 404.
     """
     made, own = create(tenant, agent="directory"), new_key()
     assert exchange(world, made["apiKey"], own).status_code == 200
@@ -137,7 +139,7 @@ def test_a_revoked_key(world: World, tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", ["/network_device/ListDevices", "/api/v1/instances/list"])
 def test_keys_do_nothing_else(world: World, tenant: Tenant, path: str) -> None:
-    """An operation for access tokens refuses an enrolment key and an agent's own key."""
+    """An operation that takes an access token refuses an enrolment key and an agent's own key."""
     made, own = create(tenant, agent="directory")["apiKey"], new_key()
     assert exchange(world, made, own).status_code == 200
     for key in (made, own):
@@ -146,7 +148,7 @@ def test_keys_do_nothing_else(world: World, tenant: Tenant, path: str) -> None:
 
 
 def test_a_hash_is_a_hash(world: World, tenant: Tenant) -> None:
-    """A key hash is 64 hex digits in lower case; other values are refused."""
+    """A key hash must have 64 hex digits in lower case."""
     made, own = create(tenant, agent="directory")["apiKey"], new_key()
     for value in (own, token_hash(own).upper(), token_hash(own)[1:], "", None, 1, [token_hash(own)]):
         answer = world.post(EXCHANGE, made, json={"keyHash": value})

@@ -1,4 +1,4 @@
-"""/network_device/ListDevices: real devices in the inventory, by the packets that they send."""
+"""/network_device/ListDevices: devices that send real packets, and their entries in the inventory."""
 
 import ipaddress
 import re
@@ -15,7 +15,7 @@ NAS = bytes((10, 1, 2, 3))
 
 
 def test_the_fields_of_a_device(tenant: Tenant) -> None:
-    """A device has the interface's fields in its spelling, and the additions, with their types."""
+    """A device has the fields of the interface in its spelling, and the additional fields, with their types."""
     with tenant.nas(product="Cisco ISE") as nas:
         address = nas.sock.getsockname()[0]
         for _ in range(3):
@@ -38,7 +38,7 @@ def test_the_fields_of_a_device(tenant: Tenant) -> None:
 
 
 def test_the_list_matches_its_model(tenant: Tenant) -> None:
-    """Each entry has the fields of `DeviceEntry`, in their order, with values of their types."""
+    """Each entry has the fields of `DeviceEntry` in the same order, with values of the declared types."""
     tenant.device("a")
     answer = tenant.ask(LIST_DEVICES, domainId=tenant.domain)
     assert DeviceList.model_validate(answer, strict=True).model_dump() == answer
@@ -47,7 +47,9 @@ def test_the_list_matches_its_model(tenant: Tenant) -> None:
 
 
 def test_the_posture_of_a_device_that_does_not_sign(tenant: Tenant) -> None:
-    """A device has the share of signed logins, whether a proxy sent unsigned ones, and the time of the last one."""
+    """A device has the share of its signed logins, the time of the last one, and whether a proxy has sent unsigned
+    ones.
+    """
     with tenant.nas() as nas:
         nas.login("ann", PASSWORD, signed=False, PROXY_STATE=b"1")
         nas.login("ann", PASSWORD)
@@ -57,7 +59,9 @@ def test_the_posture_of_a_device_that_does_not_sign(tenant: Tenant) -> None:
 
 
 def test_a_device_without_a_name_or_an_address(tenant: Tenant) -> None:
-    """A device without a name is named for its product, and its client is the sender. Unknown values are Unknown."""
+    """A device without a name is named after its product, and its client_ip is the sender. Unknown values are shown as
+    Unknown.
+    """
     with tenant.nas() as nas:
         address = nas.sock.getsockname()[0]
         nas.login("ann", PASSWORD)
@@ -74,7 +78,7 @@ def test_an_ipv6_client(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("form", ["2001:db8::7", "2001:DB8::7", "2001:0db8:0:0:0:0:0:7"])
 def test_any_form_of_an_ipv6_address_finds_a_device(tenant: Tenant, form: str) -> None:
-    """The filter CLIENT_IP, the search of devices and that of logins take an address in any form."""
+    """The CLIENT_IP filter, the search for devices and the search for logins accept any form of an address."""
     tenant.device("a", NAS_IPV6_ADDRESS=ipaddress.ip_address("2001:db8::7").packed)
     tenant.device("b", NAS_IPV6_ADDRESS=ipaddress.ip_address("2001:db8::8").packed)
     assert tenant.names(filter={"filterBy": "CLIENT_IP", "value": form}) == ["a"]
@@ -84,7 +88,7 @@ def test_any_form_of_an_ipv6_address_finds_a_device(tenant: Tenant, form: str) -
 
 
 def test_a_mapped_address_is_an_ipv4_address(tenant: Tenant) -> None:
-    """An IPv4-mapped NAS-IPv6-Address is listed as IPv4, and found by both forms."""
+    """An IPv4-mapped NAS-IPv6-Address is listed as IPv4 and found in both forms."""
     tenant.device("a", NAS_IPV6_ADDRESS=ipaddress.ip_address("::ffff:192.0.2.7").packed)
     assert [device["client_ip"] for device in tenant.devices()] == ["192.0.2.7"]
     for form in ("192.0.2.7", "::ffff:192.0.2.7", "::FFFF:C000:0207"):
@@ -93,7 +97,7 @@ def test_a_mapped_address_is_an_ipv4_address(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("column", ["NAS_IDENTIFIER", "DEVICE_NAME"])
 def test_a_name_is_no_address(tenant: Tenant, column: str) -> None:
-    """A filter by name compares the text, also if it looks like an address."""
+    """A filter by name compares text, even if the text looks like an address."""
     tenant.device("2001:DB8:0::7")
     assert tenant.names(filter={"filterBy": column, "value": "2001:db8:0::7"}) == ["2001:DB8:0::7"]
 
@@ -104,7 +108,7 @@ def test_a_list_begins_empty(tenant: Tenant) -> None:
 
 
 def test_other_tenants_see_nothing(world: World, tenant: Tenant) -> None:
-    """A tenant sees the devices of the named domain alone, and none of another tenant."""
+    """A tenant sees only the devices of the domain that it names, and none of another tenant."""
     tenant.device("mine")
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     other = world.tenant()
@@ -119,9 +123,9 @@ def test_other_tenants_see_nothing(world: World, tenant: Tenant) -> None:
 
 
 def test_pages(tenant: Tenant) -> None:
-    """A page has 10 devices by default, ordered by id, each device on one page.
+    """A page has 10 devices by default, ordered by id.
 
-    A page past the end is empty. A device that registers meanwhile is last.
+    Each device is on one page, and a page past the end is empty. A device that registers meanwhile comes last.
     """
     with tenant.nas() as nas:
         for number in range(12):
@@ -143,19 +147,21 @@ def test_pages(tenant: Tenant) -> None:
 @pytest.mark.parametrize("path", [LIST_DEVICES, "/ad/GetAllDomains"])
 @pytest.mark.parametrize("page", [{"pageId": value} for value in (0, -1, "x", "", 1.5, True, [1], 2**70)])
 def test_malformed_page_numbers(tenant: Tenant, path: str, page: dict[str, object]) -> None:
-    """pageId counts from 1; other values are refused."""
+    """The first pageId is 1. Values below 1 are refused."""
     assert tenant.refused(path, domainId=tenant.domain, **page) == (400, "invalid pageId")
 
 
 @pytest.mark.parametrize("path", [LIST_DEVICES, "/ad/GetAllDomains"])
 @pytest.mark.parametrize("size", [0, -1, 101, "101", "x", "", 1.5, True])
 def test_malformed_page_sizes(tenant: Tenant, path: str, size: object) -> None:
-    """pageSize is 1 to 100; other values are refused."""
+    """pageSize must be 1 to 100."""
     assert tenant.refused(path, domainId=tenant.domain, pageSize=size) == (400, "invalid pageSize")
 
 
 def test_limits_of_pages(tenant: Tenant) -> None:
-    """Sizes 1 and 100 are valid, also as strings. Null is the default, and a page far past the end is empty."""
+    """The page sizes 1 and 100 are valid, also as strings. Null selects the default, and a page far past the end is
+    empty.
+    """
     tenant.device("a")
     for page in ({"pageSize": 1}, {"pageSize": "100"}, {"pageId": "1"}, {"pageId": None, "pageSize": None}):
         assert len(tenant.ask(LIST_DEVICES, domainId=tenant.domain, **page)["network_devices"]) == 1
@@ -167,7 +173,7 @@ def test_limits_of_pages(tenant: Tenant) -> None:
 
 
 def test_filters(tenant: Tenant) -> None:
-    """Devices are filtered by each column, in any case.
+    """Devices are filtered by each column, whose name is accepted in any case.
 
     DEVICE_NAME matches the name or, as in the interface's example, the product.
     """
@@ -198,7 +204,9 @@ def test_filters(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("column", ["NAME", "id", "DEVICE_NAME ", "evidence", "1=1; drop table devices", 7])
 def test_a_column_that_does_not_exist(tenant: Tenant, column: object) -> None:
-    """An unknown column is 400 in the interface's words, whatever the other fields are."""
+    """For an unknown column the answer is 400 with the exact words of the interface, whatever the other fields
+    contain.
+    """
     for value in ("x", ""):
         wanted = {"filterBy": column, "value": value}
         assert tenant.refused(LIST_DEVICES, domainId=tenant.domain, filter=wanted) == (400, "invalid filterBy")
@@ -222,14 +230,14 @@ def test_a_column_that_does_not_exist(tenant: Tenant, column: object) -> None:
     ],
 )
 def test_malformed_fields_are_named(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed field is named, without its value."""
+    """The error for a malformed field names it but not its value."""
     assert tenant.refused(LIST_DEVICES, domainId=tenant.domain, **fields) == (400, text)
 
 
 def test_searches(tenant: Tenant) -> None:
-    """A search matches parts of any length of name, product and addresses, without case.
+    """A case-insensitive search matches parts of any length of name, product and addresses.
 
-    Quotes, wildcards and other scripts are plain text.
+    Quotes, wildcards and other scripts are searched as plain text.
     """
     names = ("core-switch", 'a"b', "100%", "Zürich", "上海-1", "it's")
     with tenant.nas(product="FreeRADIUS") as nas:
@@ -250,7 +258,7 @@ def test_searches(tenant: Tenant) -> None:
 
 
 def test_classes_of_machines(tenant: Tenant) -> None:
-    """The classes are radius or none; another class gives an empty list."""
+    """The class is radius or none. For any other class the list is empty."""
     tenant.device("a")
     for kind in ("radius", "RADIUS", "", "Radius"):
         assert tenant.names(MachineType=kind) == ["a"]

@@ -1,4 +1,4 @@
-"""/ad/ListLockouts and /ad/Unlock over real logins."""
+"""/ad/ListLockouts and /ad/Unlock, tested with real logins."""
 
 import pytest
 
@@ -17,7 +17,9 @@ def fail(nas: RadiusClient, user: str = "ann", station: bytes = PHONE) -> None:
 
 
 def test_locked_out_and_unlocked(tenant: Tenant) -> None:
-    """A locked-out user and station are listed with their times. After the unlock they log in at once."""
+    """A locked-out user and a locked-out station are listed with their times. After the unlock, both can log in at
+    once.
+    """
     with tenant.nas() as nas:
         assert nas.login("ann", PASSWORD, CALLING_STATION_ID=TABLET) == ACCEPT
         fail(nas)
@@ -39,7 +41,9 @@ def test_locked_out_and_unlocked(tenant: Tenant) -> None:
 
 
 def test_the_records_of_a_lockout(tenant: Tenant) -> None:
-    """The login log has the tenth failure and the refusals. The audit trail has the lock-out and who removed it."""
+    """The login log has the tenth failure and the refusals after it. The audit trail has the lock-out and the actor
+    that removed it.
+    """
     with tenant.nas() as nas:
         fail(nas)
         assert nas.login("ann", PASSWORD) == REJECT
@@ -53,7 +57,9 @@ def test_the_records_of_a_lockout(tenant: Tenant) -> None:
 
 
 def test_another_tenants_lockouts(tenant: Tenant) -> None:
-    """A tenant cannot see or unlock another tenant's lock-outs. The same name in another domain stays locked out."""
+    """A tenant can neither see nor remove a lock-out of another tenant. A user of the same name in another domain stays
+    locked out.
+    """
     with tenant.nas() as nas:
         fail(nas)
         other = tenant.world.tenant()
@@ -72,5 +78,5 @@ def test_another_tenants_lockouts(tenant: Tenant) -> None:
     ],
 )
 def test_a_request_names_a_user_or_a_station(tenant: Tenant, fields: dict[str, str]) -> None:
-    """A request names either a user or a station."""
+    """A request must name either a user or a station."""
     assert tenant.refused(UNLOCK, domainId=tenant.domain, **fields) == (400, "either userName or station is needed")

@@ -34,8 +34,8 @@ def listed(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
 
 
 def test_the_fields_of_a_rule(tenant: Tenant) -> None:
-    """A rule has the given values, Service-Types by name, media in the inventory's words, and defaults for other
-    fields.
+    """A rule has the given values, and defaults for the other fields. Service-Types are given by name, media in the
+    words of the inventory.
     """
     plain = add(tenant)
     full = add(
@@ -67,7 +67,9 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
 
 
 def test_rules_are_paged(world: World, tenant: Tenant) -> None:
-    """Rules are ordered by id, 10 on a page by default, searched by name without case, of this domain alone."""
+    """Rules are ordered by id, with 10 on a page by default. A case-insensitive search matches their names. Only rules
+    of this domain are listed.
+    """
     ids = [add(tenant, f"Rule {number}", priority=100 - number) for number in range(12)]
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     theirs = add(tenant, "Rule of the branch", domainId=branch)
@@ -79,7 +81,7 @@ def test_rules_are_paged(world: World, tenant: Tenant) -> None:
 
 
 def test_an_update_keeps_and_clears(tenant: Tenant) -> None:
-    """An absent field and null stay, an empty list or text clears, a given list replaces."""
+    """An absent field and null keep the stored value, an empty list or text clears it, and a given list replaces it."""
     rule = add(tenant, users=["ann"], groups=["g"], stations=["x"], time={"days": ["sun"]}, vlan="20")
     answer = tenant.ask(UPDATE, domainId=tenant.domain, ruleId=str(rule), name="m", action=None, enabled=False)
     assert answer == {"code": 200, "status": "Success", "message": "rule updated", "warnings": []}
@@ -97,7 +99,7 @@ def test_an_update_keeps_and_clears(tenant: Tenant) -> None:
 
 
 def test_rules_are_deleted(tenant: Tenant) -> None:
-    """One rule or several are deleted, all or none."""
+    """One rule or several are deleted. If one of them is unknown, none is deleted."""
     one, two, three = (add(tenant) for _ in range(3))
     answer = tenant.ask(DELETE, domainId=tenant.domain, ruleId=one)
     assert answer == {"code": 200, "status": "Success", "message": "1 rule deleted"}
@@ -155,7 +157,7 @@ def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
     ],
 )
 def test_malformed_rules_are_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed rule is refused with the field and the entry, without a value, and is not stored."""
+    """A malformed rule is refused and not stored. The error names the field and the entry, but no value."""
     given = {"domainId": tenant.domain, "name": "r", "action": "block", **fields}
     assert tenant.refused(ADD, **given) == (400, text)
     assert listed(tenant) == []
@@ -180,8 +182,8 @@ NO_SCOPE = (
 
 
 def test_an_exemption_of_everyone_is_confirmed(tenant: Tenant) -> None:
-    """A rule that allows and has no scope needs `everyone: true`, also if an update removes the last scope or enables
-    the rule. A confirmed rule needs no second confirmation.
+    """A rule that allows logins and has no scope needs `everyone: true`. This also holds if an update removes the last
+    scope or enables the rule. A confirmed rule needs no second confirmation.
     """
     given = {"domainId": tenant.domain, "name": "all", "action": "allow"}
     assert tenant.refused(ADD, **given) == NO_SCOPE
@@ -204,7 +206,7 @@ def test_an_exemption_of_everyone_is_confirmed(tenant: Tenant) -> None:
 
 
 def test_everyone_and_a_scope_contradict(tenant: Tenant) -> None:
-    """A request with `everyone` and a scope is refused and names the scopes."""
+    """A request that has both `everyone` and a scope is refused, and the error names the scopes."""
     given = {"domainId": tenant.domain, "name": "all", "action": "allow", "everyone": True}
     status, text = tenant.refused(ADD, **given, users=["ann"], time={"days": ["sun"]})
     assert status == 400 and "this one has: users, time; omit everyone" in text
@@ -213,8 +215,8 @@ def test_everyone_and_a_scope_contradict(tenant: Tenant) -> None:
 
 
 def test_unknown_names_are_a_warning(world: World, tenant: Tenant) -> None:
-    """Users, groups and clients that the domain does not have are warnings with the entry and the nearest name of the
-    same tenant. The rule is stored. Addresses and known names in any case give no warning.
+    """Each user, group or client that the domain does not have causes a warning with the entry and the nearest name of
+    the same tenant. The rule is stored. Addresses, and known names in any case, cause no warning.
     """
     other = world.tenant()
     for of, name in ((tenant, "Printers"), (other, "Nursess")):
@@ -243,14 +245,14 @@ def test_unknown_names_are_a_warning(world: World, tenant: Tenant) -> None:
 
 
 def test_warnings_are_bounded(tenant: Tenant) -> None:
-    """A thousand unknown names of the largest size give 20 warnings and a number."""
+    """For a thousand unknown names of the largest size, the answer has 20 warnings and the number of the others."""
     users = [f"{number:04}" + "é" * 251 for number in range(1000)]
     warnings = tenant.ask(ADD, domainId=tenant.domain, name="r", action="block", users=users)["warnings"]
     assert (len(warnings), warnings[-1]) == (21, "users: 980 more are not known")
 
 
 def test_names_that_another_server_knows_are_no_warning(tenant: Tenant) -> None:
-    """A domain whose passwords a directory checks without an import gives no warnings."""
+    """If a directory checks the passwords of a domain without an import, unknown names cause no warning."""
     ldap = {"servers": ["ldaps://ldap.example.com"], "baseDN": "dc=example,dc=com"}
     tenant.ask("/ad/SetFirstFactor", domainId=tenant.domain, firstFactor="ldap", ldap=ldap)
     fields = {"users": ["zed"], "groups": ["g"]}
@@ -258,7 +260,7 @@ def test_names_that_another_server_knows_are_no_warning(tenant: Tenant) -> None:
 
 
 def test_a_login_is_tested(world: World, tenant: Tenant) -> None:
-    """The answer has the rules up to the deciding one, and the outcome of each step."""
+    """The answer has the rules up to and including the deciding one, and the outcome of each step of the login."""
     first, second = add(tenant, "bobs", users=["bob"]), add(tenant, "all", "mfa_required")
     asked = {"domainId": tenant.domain, "user": "ANN", "at": "2026-01-05T23:00:00Z"}
     answer = tenant.ask("/ad/TestLoginRules", **asked, token=tenant.role("auditor"))
@@ -288,7 +290,7 @@ def test_a_login_is_tested(world: World, tenant: Tenant) -> None:
 
 
 def test_a_test_of_the_largest_size(tenant: Tenant) -> None:
-    """A test with 200 names that are costly to compare is answered; more names are refused."""
+    """A test with 200 names that are slow to compare is answered. A test with more names is refused."""
     names = [f"{number:04}" + "\u0301" * 251 for number in range(200)]
     answer = tenant.ask("/ad/TestLoginRules", domainId=tenant.domain, user="\u0301" * 64, groups=names, ous=names)
     assert answer["firstFactorReason"] == "unknown user"
@@ -297,10 +299,10 @@ def test_a_test_of_the_largest_size(tenant: Tenant) -> None:
 
 
 def test_a_rule_holds_for_the_next_login(tenant: Tenant) -> None:
-    """An added, changed or removed rule holds for the next login.
+    """A new, changed or removed rule applies to the next login.
 
-    In an enforcing domain without a provider only logins that a rule allows are accepted, with the rule's reply
-    attributes. A request without the rule's attribute gets no exemption.
+    In an enforcing domain without a provider, a login is accepted only if a rule allows it, with the reply attributes
+    of the rule. A request that lacks the attribute of the rule is not exempted.
     """
     tenant.ask("/ad/updateDomainEnforcement", domainId=tenant.domain, enforcementMode="enforce")
     with tenant.nas() as nas:
@@ -327,7 +329,9 @@ def test_a_rule_holds_for_the_next_login(tenant: Tenant) -> None:
 
 
 def test_reply_attributes_in_both_modes(tenant: Tenant) -> None:
-    """In monitor mode a rule's reply attributes are sent and its block is not applied; a reject has none of them."""
+    """In monitor mode the reply attributes of a rule are sent, and its block is not applied. A reject has no reply
+    attributes.
+    """
     add(tenant, action="block", replyAttributes=[{"name": "Filter-Id", "value": "quarantine"}])
     with tenant.nas() as nas:
         code, first = nas.exchange(nas.packet("ann", PASSWORD))

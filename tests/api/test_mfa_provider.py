@@ -30,7 +30,7 @@ PROVIDERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "radius": ({"host": "192.0.2.7", "port": 1645, "secret": HIDDEN}, {"secret": None}),
     "wallet": ({"issuerDid": "did:web:id.example.com", "schemaId": 7}, {}),
 }  # fmt: skip
-"""What is set, and which of it is never returned."""
+"""A valid provider of each kind, and which of its fields are never returned."""
 EACH = pytest.mark.parametrize("name", PROVIDERS)
 
 
@@ -48,7 +48,7 @@ def shown(tenant: Tenant, **options: Any) -> dict[str, Any]:
 
 
 def refused(tenant: Tenant, **fields: Any) -> tuple[int, str]:
-    """Return the refusal of a provider."""
+    """Return the refusal of a request that sets the provider."""
     return tenant.refused(SET, **{"domainId": tenant.domain, **fields})
 
 
@@ -57,7 +57,7 @@ def refused(tenant: Tenant, **fields: Any) -> tuple[int, str]:
 
 @EACH
 def test_the_fields_of_a_provider(tenant: Tenant, name: str) -> None:
-    """A provider is returned as given, without its secrets. The default timeout is 60 s."""
+    """A provider is returned as it was given, but without its secrets. The default timeout is 60 s."""
     fields, secrets = PROVIDERS[name]
     put(tenant, name, **fields)
     public = {key: value for key, value in fields.items() if key not in secrets}
@@ -68,7 +68,7 @@ def test_the_fields_of_a_provider(tenant: Tenant, name: str) -> None:
 
 @pytest.mark.parametrize(("name", "nulls"), [("privacyidea", ["realm", "adminToken"]), ("radius", ["port"])])
 def test_optional_fields(tenant: Tenant, name: str, nulls: list[str]) -> None:
-    """Optional fields may be absent or null, and the stored provider can be read."""
+    """Optional fields may be absent or null. The stored provider can then be read."""
     fields = {key: value for key, value in PROVIDERS[name][0].items() if key not in nulls}
     put(tenant, name, **fields)
     without = shown(tenant)
@@ -78,7 +78,9 @@ def test_optional_fields(tenant: Tenant, name: str, nulls: list[str]) -> None:
 
 @EACH
 def test_required_fields(tenant: Tenant, name: str) -> None:
-    """A missing required field is named, and nothing is stored. realm, adminToken, port and schemaId are optional."""
+    """If a required field is missing, the error names it and nothing is stored. realm, adminToken, port and schemaId
+    are optional.
+    """
     fields, _ = PROVIDERS[name]
     for missing in set(fields) - {"realm", "adminToken", "port", "schemaId"}:
         without = {key: value for key, value in fields.items() if key != missing}
@@ -111,33 +113,33 @@ def test_required_fields(tenant: Tenant, name: str) -> None:
     ],
 )
 def test_malformed_fields(tenant: Tenant, name: str, field: str, value: Any) -> None:
-    """A malformed field is 400 and named, without its value."""
+    """A malformed field is 400. The message names the field but not its value."""
     fields, _ = PROVIDERS[name]
     assert refused(tenant, provider=name, **{**fields, field: value}) == (400, f"invalid {field}")
 
 
 def test_a_provider_is_needed(tenant: Tenant) -> None:
-    """A body without a provider is refused."""
+    """A body that does not contain a provider is refused."""
     assert refused(tenant) == (400, "missing provider")
     assert tenant.refused(GET, domainId=tenant.domain) == NONE
 
 
 @pytest.mark.parametrize("provider", [HIDDEN, "", 5, None, ["totp"]], ids=repr)
 def test_an_unknown_provider(tenant: Tenant, provider: object) -> None:
-    """An unknown provider is refused with the field's name and not stored."""
+    """An unknown provider is refused and not stored. The error names the field."""
     assert refused(tenant, provider=provider) == (400, "invalid provider")
     assert tenant.refused(GET, domainId=tenant.domain) == NONE
 
 
 @pytest.mark.parametrize("seconds", [4, 301, "x", -1, 1.5, True], ids=repr)
 def test_a_time_limit_is_5_to_300_seconds(tenant: Tenant, seconds: object) -> None:
-    """Another value is refused, and nothing is stored."""
+    """A timeout outside of 5 to 300 seconds is refused, and nothing is stored."""
     assert refused(tenant, provider="totp", timeoutSeconds=seconds) == (400, "invalid timeoutSeconds")
     assert tenant.refused(GET, domainId=tenant.domain) == NONE
 
 
 def test_a_refused_provider_changes_nothing(tenant: Tenant) -> None:
-    """A refused provider leaves the stored one, also one of another kind."""
+    """A refused provider does not change the stored one, even if that is of another kind."""
     put(tenant, "webhook", **PROVIDERS["webhook"][0])
     before = shown(tenant)
     assert refused(tenant, provider="duo", ikey="DI1") == (400, "missing skey")
@@ -146,7 +148,7 @@ def test_a_refused_provider_changes_nothing(tenant: Tenant) -> None:
 
 
 def test_a_new_provider_replaces_the_old_one(tenant: Tenant) -> None:
-    """A new provider replaces all fields of the old one. A second removal is 404."""
+    """A new provider replaces all fields of the old one. Removing it a second time is 404."""
     put(tenant, "radius", **PROVIDERS["radius"][0])
     put(tenant)
     assert shown(tenant) == {"provider": "totp", "timeoutSeconds": 60}
@@ -160,7 +162,7 @@ def test_a_new_provider_replaces_the_old_one(tenant: Tenant) -> None:
 
 
 def test_domains_have_their_own(world: World, tenant: Tenant) -> None:
-    """A provider belongs to one domain. Another domain has none, and another tenant cannot name this domain."""
+    """A provider belongs to one domain. Another domain does not have it, and another tenant cannot name this domain."""
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     put(tenant)
     assert tenant.refused(GET, domainId=branch) == NONE
@@ -176,7 +178,7 @@ def test_domains_have_their_own(world: World, tenant: Tenant) -> None:
 
 
 def test_roles(tenant: Tenant) -> None:
-    """Readers see the provider without secrets; only an admin changes it."""
+    """Every reader sees the provider without its secrets. Only an admin may change it."""
     put(tenant, "webhook", **PROVIDERS["webhook"][0])
     for role in ("operator", "auditor"):
         token = tenant.role(role)
@@ -192,7 +194,9 @@ def test_roles(tenant: Tenant) -> None:
 
 @EACH
 def test_secrets_are_nowhere(world: World, tenant: Tenant, name: str) -> None:
-    """No secret is in an answer, an error, the log, the metrics, or in clear text in the database's files."""
+    """No secret is in an answer, an error, the log or the metrics. The files of the database do not contain it in clear
+    text.
+    """
     fields, secrets = PROVIDERS[name]
     hidden = f"{HIDDEN}-{name}-{tenant.org}"
     fields = {key: hidden if key in secrets else value for key, value in fields.items()}
@@ -203,7 +207,7 @@ def test_secrets_are_nowhere(world: World, tenant: Tenant, name: str) -> None:
         world.post(SET, tenant.token, json=tenant.scoped(domainId=tenant.domain, **fields, timeoutSeconds=hidden)),
         world.http.get("/metrics"),
     ]
-    for key in secrets:  # malformed: with a space, or too long
+    for key in secrets:  # malformed, because it contains a space or is too long
         wrong = {**fields, key: f"{hidden} \0" + "x" * 9000}
         answers.append(
             world.post(SET, tenant.token, json=tenant.scoped(domainId=tenant.domain, provider=name, **wrong))
@@ -219,13 +223,13 @@ def test_secrets_are_nowhere(world: World, tenant: Tenant, name: str) -> None:
 
 
 def last(tenant: Tenant) -> tuple[str, str, str]:
-    """Return applied decision, reason and factor of the last login."""
+    """Return the applied decision, the reason and the factor of the last login."""
     event = tenant.ask(LOG, domainId=tenant.domain)["events"][0]
     return event["appliedDecision"], event["reason"], event["factor"]
 
 
 def test_a_change_holds_for_the_next_request(tenant: Tenant) -> None:
-    """Each change of the provider holds for the next login. Without a provider the fallback decides."""
+    """Each change of the provider applies to the next login. Without a provider the fallback decides."""
     tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce")
     with tenant.nas() as client:
         for _ in range(2):
@@ -247,7 +251,7 @@ def test_a_change_holds_for_the_next_request(tenant: Tenant) -> None:
 
 
 def test_a_code_of_an_app(tenant: Tenant) -> None:
-    """With the built-in provider a code appended to the password logs in once."""
+    """With the built-in provider, a one-time code that is appended to the password is accepted once."""
     who: dict[str, Any] = {"domainId": tenant.domain, "userName": "ann"}
     seed = tenant.ask("/api/v1/endpointUsers/enrolTotp", **who)["seed"]
     app = pyotp.TOTP(seed)
@@ -255,15 +259,15 @@ def test_a_code_of_an_app(tenant: Tenant) -> None:
     put(tenant)
     tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce")
     with tenant.nas() as client:
-        code = app.at(time.time() + 30)  # the present code is used up
+        code = app.at(time.time() + 30)  # the current code has been used
         assert client.login("ann", PASSWORD + code) == 2
         assert client.login("ann", PASSWORD + code) == 3
         assert last(tenant) == ("reject", "wrong code", "local+totp")
 
 
 def test_an_unreadable_provider(tmp_path: Path) -> None:
-    """A provider whose secret cannot be read is an outage: the fallback decides, and no other provider is asked. The
-    rest of the service works, and setting the provider again repairs it.
+    """If the secret of a provider cannot be read, this counts as an outage: the fallback decides, and no provider is
+    called. The rest of the service works. Setting the provider again repairs it.
     """
     with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         scope = {"orgId": 1, "tenantId": 1, "domainId": 1}
@@ -288,7 +292,7 @@ def test_an_unreadable_provider(tmp_path: Path) -> None:
 
 
 def test_a_check_asks_the_provider(tenant: Tenant) -> None:
-    """A check reports the fault in `problem`, without secrets, at most five times a minute."""
+    """A check reports the fault in `problem`, without secrets. A domain may run five checks a minute."""
     check = "/ad/CheckMFAProvider"
     assert tenant.refused(check, domainId=tenant.domain) == NONE
     put(tenant, "totp")

@@ -1,7 +1,5 @@
-"""Each field of each operation with values of wrong types.
-
-No answer is a 5xx; errors name the field and never repeat the value. The fuzz test generates its bodies; here no
-field is left out, and each body has one wrong value.
+"""Each field of each operation is sent with values of wrong types. No answer is a 5xx. Errors name the field and never
+repeat the value. Unlike the fuzz test, this test covers every field, and each body has exactly one wrong value.
 """
 
 from collections.abc import Iterator
@@ -24,7 +22,9 @@ def described(world: World) -> dict[str, Any]:
 
 
 def bodies(described: dict[str, Any], operation: Operation, right: Any) -> Iterator[Any]:
-    """Yield the valid body with each described field replaced by an odd value, also in entries of arrays."""
+    """Yield the valid body with one of its described fields replaced by an odd value, for each field, also in entries
+    of arrays.
+    """
     kind = described["paths"][operation.path][operation.method.lower()]["requestBody"]["content"]
     for field, inner in _fields(described, kind["application/json"]["schema"]):
         for odd in ODD:
@@ -45,7 +45,7 @@ def _fields(described: dict[str, Any], schema: dict[str, Any], depth: int = 1) -
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_no_type_is_unexpected(world: World, tenant: Tenant, described: dict[str, Any], operation: Operation) -> None:
-    """No answer is a 5xx, no error repeats a submitted value, and each 400 names the wrong field."""
+    """No answer is a 5xx, no error repeats a sent value, and each 400 names the wrong field."""
     asked = 0
     for body in bodies(described, operation, tenant.scoped(**operation.fields(tenant.domain))):
         answer = world.send(operation.method, operation.path, tenant.token, json=body)

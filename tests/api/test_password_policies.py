@@ -31,12 +31,12 @@ UNMET = (400, "the password does not meet the policy")
 
 
 def send(tenant: Tenant, path: str, body: Any, method: str = "POST", token: str | None = None) -> httpx.Response:
-    """Send any body: an array, or one object without orgId and tenantId."""
+    """Send any body: an array, or an object to which orgId and tenantId are not added."""
     return tenant.world.send(method, path, token or tenant.token, json=body)
 
 
 def succeeded(answer: httpx.Response) -> Any:
-    """Return the answer of a request that must succeed."""
+    """Return the answer of a request, which must succeed."""
     assert answer.status_code == 200, answer.text
     assert answer.headers["cache-control"] == "no-store"
     return answer.json()
@@ -74,7 +74,7 @@ def assign(tenant: Tenant, policy: int, *machines: int) -> None:
 
 
 def refused_rules(answer: httpx.Response) -> list[str]:
-    """Return the unmet rules that the errors of the answer name."""
+    """Return the violated rules that the errors of the answer name."""
     assert problem(answer) == UNMET
     errors = answer.json()["errors"]
     assert all(each.keys() == {"field", "message"} for each in errors)
@@ -82,7 +82,9 @@ def refused_rules(answer: httpx.Response) -> list[str]:
 
 
 def test_the_fields_of_a_policy(tenant: Tenant) -> None:
-    """Values are strings as they were given, with libpwquality's names beside them. Other fields are empty."""
+    """Values are returned as the strings that were given, together with libpwquality's names. Other fields are
+    empty.
+    """
     first = add(tenant, "Strong", **{key: value for key, value in INTERFACE.items() if key != "policyName"})
     library = {
         "minlen": "12", "dcredit": "-1", "ucredit": "1", "lcredit": "0", "ocredit": "-2", "minclass": "3",
@@ -100,7 +102,9 @@ def test_the_fields_of_a_policy(tenant: Tenant) -> None:
 
 
 def test_policies_are_paged(world: World, tenant: Tenant) -> None:
-    """Policies are ordered by id, 10 on a page by default, with both totals, and never another tenant's."""
+    """Policies are ordered by id, with 10 on a page by default. The list has both totals and no policy of another
+    tenant.
+    """
     ids = [add(tenant, f"p{number}") for number in range(12)]
     add(world.tenant(), "theirs")
     pages = [succeeded(send(tenant, LIST, {"pageId": page, "pageSize": "5"})) for page in (1, "2", 3, 4)]
@@ -119,7 +123,7 @@ def test_policies_are_paged(world: World, tenant: Tenant) -> None:
 
 
 def test_the_policies_of_machines(world: World, tenant: Tenant) -> None:
-    """The list can be limited to machines, each policy once. Another tenant's machine is 404."""
+    """The list can be restricted to machines. Each policy is listed once. A machine of another tenant is 404."""
     web, data = machine(tenant), machine(tenant, "data")
     one, two = add(tenant, "one"), add(tenant, "two")
     assign(tenant, one, web)
@@ -132,7 +136,9 @@ def test_the_policies_of_machines(world: World, tenant: Tenant) -> None:
 
 
 def test_a_policy_needs_a_name_of_its_own(world: World, tenant: Tenant) -> None:
-    """A missing or empty name is 400, a name taken in any case 409. Another tenant may have it."""
+    """A missing or empty name is 400. A name that is taken in any case is 409. Another tenant may have the same
+    name.
+    """
     add(tenant, "Strong")
     add(world.tenant(), "Strong")
     assert problem(send(tenant, ADD, {})) == (400, "missing policyName")
@@ -158,7 +164,7 @@ def test_a_policy_needs_a_name_of_its_own(world: World, tenant: Tenant) -> None:
     ],
 )
 def test_malformed_fields_are_refused(tenant: Tenant, field: str, values: tuple[Any, ...]) -> None:
-    """A malformed field is 400 without its value. Nothing is stored, neither a new policy nor a change."""
+    """A malformed field is 400 and its value is not repeated. Neither a new policy nor a change is stored."""
     policy = add(tenant)
     for value in values:
         for path, body in ((ADD, {"policyName": "n", field: value}), (UPDATE, [{"policyId": policy, field: value}])):
@@ -171,7 +177,7 @@ def test_malformed_fields_are_refused(tenant: Tenant, field: str, values: tuple[
 
 
 def test_lengths_that_exclude_each_other(tenant: Tenant) -> None:
-    """Contradicting lengths are 400, for a new policy and for the result of an update."""
+    """Contradicting lengths are 400, both in a new policy and as the result of an update."""
     assert problem(send(tenant, ADD, {"policyName": "n", "minLen": "9", "maxLen": "8"})) == (400, "invalid maxLen")
     impossible = {"policyName": "n", "allowSpecial": "no", "ocredit": "-1", "minclass": "4"}
     assert problem(answer := send(tenant, ADD, impossible)) == (400, "invalid ocredit")
@@ -182,8 +188,8 @@ def test_lengths_that_exclude_each_other(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_an_update_keeps_and_clears(tenant: Tenant, method: str) -> None:
-    """With both methods, in an array or alone: an absent field, null and an empty policyName keep the value; another
-    empty text clears it.
+    """Both methods accept an array or one object. An absent field, null and an empty policyName keep the value. Any
+    other empty text clears it.
     """
     fields = {**INTERFACE, "dcredit": "-1"}
     one, two = add(tenant, "one"), add(tenant, **{**fields, "name": fields.pop("policyName")})
@@ -208,7 +214,7 @@ def test_an_update_keeps_and_clears(tenant: Tenant, method: str) -> None:
 
 @pytest.mark.parametrize(("path", "method"), [(UPDATE, "POST"), (UPDATE, "PUT"), (DELETE, "DELETE")])
 def test_another_tenants_policies(world: World, tenant: Tenant, path: str, method: str) -> None:
-    """Another tenant's policy is 404, and a request with it changes no policy."""
+    """A policy of another tenant is 404, and the request then changes no policy."""
     other = world.tenant()
     mine, theirs = add(tenant), add(other, "theirs")
     for wrong in (theirs, 10**9, 0, -1, str(theirs)):
@@ -225,7 +231,7 @@ def test_another_tenants_policies(world: World, tenant: Tenant, path: str, metho
 
 
 def test_policies_are_deleted(tenant: Tenant) -> None:
-    """An array or one object deletes policies. The answer has each deleted policy once, without its id."""
+    """An array or one object deletes policies. The answer lists each deleted policy once, without its id."""
     one, two, three = add(tenant, "one"), add(tenant, "two", minLen="5"), add(tenant, "three", dcredit=1)
     web = machine(tenant)
     assign(tenant, two, web)
@@ -240,9 +246,10 @@ def test_policies_are_deleted(tenant: Tenant) -> None:
 
 
 def test_policies_are_assigned(world: World, tenant: Tenant) -> None:
-    """An array or one object assigns policies, all or none.
+    """An array or one object assigns policies.
 
-    A repeated request succeeds, and `remove` ends the assignment.
+    If one policy or machine is unknown, nothing is assigned. A repeated request succeeds, and `remove` ends the
+    assignment.
     """
     web, data = machine(tenant), machine(tenant, "data")
     policy = add(tenant)
@@ -265,7 +272,7 @@ def test_policies_are_assigned(world: World, tenant: Tenant) -> None:
 
 
 def test_malformed_assignments(tenant: Tenant) -> None:
-    """A missing field or one of another type is named."""
+    """The error for a missing field, or for a field of another type, names it."""
     for body, text in (
         ({"policyId": 1}, "missing instanceId"),
         ({"instanceId": 1}, "missing policyId"),
@@ -279,9 +286,9 @@ def test_malformed_assignments(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", [VALIDATE, VALIDATE_TOO])
 def test_a_password_is_validated(tenant: Tenant, path: str) -> None:
-    """A valid password gives a success text in an array, an invalid one 400 with each unmet rule.
+    """For a valid password the answer is an array with a success text.
 
-    Without a policy the default guidance holds.
+    An invalid one is 400 with each violated rule. Without a policy the default guidance applies.
     """
     web = machine(tenant)
     assert succeeded(send(tenant, path, {"machineId": str(web), "password": "Abcdef1x"})) == MET
@@ -300,7 +307,7 @@ def test_a_password_is_validated(tenant: Tenant, path: str) -> None:
 
 
 def test_malformed_validations(world: World, tenant: Tenant) -> None:
-    """Another tenant's machine is 404; a missing or malformed password or machine is 400. No value is repeated."""
+    """A machine of another tenant is 404. A missing or malformed password or machine is 400. No value is repeated."""
     web = machine(tenant)
     for wrong in (machine(world.tenant()), "1000000000", 0, -1):
         assert problem(send(tenant, VALIDATE, {"machineId": wrong, "password": "Abcdef1x"})) == NO_MACHINE
@@ -316,9 +323,9 @@ def test_malformed_validations(world: World, tenant: Tenant) -> None:
 
 
 def test_policies_reach_the_users_of_machines(tenant: Tenant) -> None:
-    """A password must meet the policies of the machines that its user is assigned to.
+    """A user's password must meet the policies of the machines to which the user is assigned.
 
-    Other users' passwords are not checked.
+    Passwords of other users are not checked.
     """
     web = machine(tenant)
     assign(tenant, add(tenant, minLen="12"), web)
@@ -336,7 +343,7 @@ def test_policies_reach_the_users_of_machines(tenant: Tenant) -> None:
 
 
 def test_every_change_is_in_the_trail(tenant: Tenant) -> None:
-    """Each change has an audit entry with the token's name. No entry has a validated password."""
+    """Each change has an audit entry with the name of the token. No entry contains a validated password."""
     web, policy = machine(tenant), add(tenant, minLen="4")
     assign(tenant, policy, web)
     succeeded(send(tenant, UPDATE, {"policyId": policy, "minLen": "5"}))

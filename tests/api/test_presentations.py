@@ -1,5 +1,5 @@
-"""Requests for presentations, answers of wallets, and logins by wallet from the credential's
-issue to its revocation.
+"""Requests for presentations, the answers of wallets, and logins by wallet from the issue of a credential to its
+revocation.
 """
 
 import time
@@ -36,8 +36,8 @@ def server(holder: Holder) -> str:
 
 
 def test_a_presentation_from_end_to_end(holder: Holder, server: str) -> None:
-    """A request is issued, polled and submitted once, with exactly the interface's fields and the binding of the
-    presentation.
+    """A request is issued, polled and submitted once. It has exactly the fields of the interface and the values that
+    bind the presentation to it.
     """
     tenant, jwt = holder.tenant, holder.give(holder.issue())["jwt"]
     wanted = {
@@ -68,7 +68,7 @@ def test_a_presentation_from_end_to_end(holder: Holder, server: str) -> None:
 
 
 def test_a_document_whose_proof_has_the_interfaces_keys(holder: Holder, server: str) -> None:
-    """The credential's document is accepted if `proof.jws` is the holder's VP-JWT."""
+    """The document of the credential is accepted if `proof.jws` is the holder's VP-JWT."""
     tenant, credential = holder.tenant, holder.issue()
     jwt = holder.give(credential)["jwt"]
     read = tenant.ask("/api/v1/credential/GetCredential", token=holder.token, credentialId=str(credential))
@@ -87,7 +87,7 @@ def test_a_document_whose_proof_has_the_interfaces_keys(holder: Holder, server: 
 
 @pytest.mark.parametrize("state", ["Pending", "Accepted", "Declined", "Withdrawn"])
 def test_the_status_of_a_request(holder: Holder, server: str, state: str) -> None:
-    """presentationStatus has the state of a request, the time of its last change, and its holder."""
+    """presentationStatus returns the state of a request, the time of its last change, and its holder."""
     tenant, credential = holder.tenant, holder.issue()
     jwt = holder.give(credential)["jwt"]
     (pr,) = tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)["prs"]
@@ -118,9 +118,9 @@ def test_the_status_of_another_tenants_request(world: World, holder: Holder, ser
 
 
 def test_a_credential_document_with_proof(holder: Holder, server: str) -> None:
-    """The document of GetCredential is accepted with its issuer's proof and the holder's.
+    """The document of GetCredential is accepted if it has both the issuer's proof and the holder's proof.
 
-    The issuer's proof alone, which others may have seen, is refused.
+    The issuer's proof alone is refused, because others may have seen it.
     """
     tenant, credential = holder.tenant, holder.issue()
     holder.give(credential)
@@ -149,9 +149,9 @@ def test_a_credential_document_with_proof(holder: Holder, server: str) -> None:
 
 
 def test_updateuserwallet_assigns_a_credential(holder: Holder) -> None:
-    """updateUserWallet assigns the credential to the wallet and the user, whose list entry names it.
+    """updateUserWallet assigns the credential to the wallet and to the user.
 
-    A credential of another wallet is refused, and nothing is changed.
+    The user's list entry then names the credential. A credential of another wallet is refused, and nothing is changed.
     """
     tenant, credential = holder.tenant, holder.issue()
     bob = tenant.ask(REGISTER, domainId=tenant.domain, username="bob", emailAddress="bob@corp.example")["walletId"]
@@ -176,8 +176,8 @@ def test_updateuserwallet_assigns_a_credential(holder: Holder) -> None:
 
 @pytest.mark.parametrize("spelling", ["groupop", "grouop"])
 def test_the_holders_of_a_group_are_asked(holder: Holder, spelling: str) -> None:
-    """`endpoint` without a holder names a group, and each holder of the group gets a request, in either spelling of
-    the field.
+    """If `endpoint` is given without a holder, it names a group, and each holder in the group gets a request. Both
+    spellings of the field are accepted.
     """
     tenant = holder.tenant
     holder.give(holder.issue())
@@ -198,9 +198,9 @@ def test_the_holders_of_a_group_are_asked(holder: Holder, spelling: str) -> None
 
 
 def test_malformed_presentations(holder: Holder, server: str) -> None:
-    """A malformed or missing presentation is 400, a decline without the walletKey 403.
+    """A malformed or missing presentation is 400.
 
-    After a decline the request is closed.
+    Declining without the walletKey is 403. After a decline the request is closed.
     """
     tenant = holder.tenant
     tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)
@@ -216,7 +216,7 @@ def test_malformed_presentations(holder: Holder, server: str) -> None:
 
 
 def test_a_key_kept_by_the_service(holder: Holder, server: str) -> None:
-    """For a holder whose key the service keeps, createPresentation signs if the caller has the walletKey."""
+    """If the service keeps the holder's key, createPresentation signs for a caller that sends the walletKey."""
     tenant = holder.tenant
     kept = new_did(tenant, HOLDER, walletUserId=holder.wallet, issuerId=0, name="ann")
     issued = tenant.ask(
@@ -241,9 +241,9 @@ def test_a_key_kept_by_the_service(holder: Holder, server: str) -> None:
 
 @pytest.fixture
 def login(holder: Holder) -> Iterator[Callable[[], int]]:
-    """Return a function that logs ann in over RADIUS and returns the answer's code.
+    """Return a function that logs ann in over RADIUS and returns the code of the answer.
 
-    The device's domain enforces with the wallet.
+    The domain of the device enforces with the wallet as second factor.
     """
     tenant, address = holder.tenant, holder.tenant.world.address()
     tenant.ask("/network_device/AddClient", name="nas", address=address, secret=SECRET, domainId=tenant.domain)
@@ -258,7 +258,7 @@ def login(holder: Holder) -> Iterator[Callable[[], int]]:
 
 
 def waiting(holder: Holder) -> dict[str, Any]:
-    """Wait for the request of a login and return it."""
+    """Wait until a login has made a request, and return the request."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         answer = holder.tenant.world.post(POLL_PR, holder.token, json=holder.own())
@@ -271,8 +271,9 @@ def waiting(holder: Holder) -> dict[str, Any]:
 
 
 def test_a_login_by_the_did_of_the_user(holder: Holder, login: Callable[[], int]) -> None:
-    """A credential without an epmUsername lets the user in whose `did` is its holder's DID; without that DID it does
-    not."""
+    """A credential without an epmUsername lets a user log in only if the `did` of the user is the DID of the
+    credential's holder.
+    """
     tenant = holder.tenant
     jwt = holder.give(holder.issue(epmUsername=""))["jwt"]
     assert login() == ACCESS_REJECT
@@ -287,9 +288,10 @@ def test_a_login_by_the_did_of_the_user(holder: Holder, login: Callable[[], int]
 
 
 def test_a_login_by_wallet(world: World, holder: Holder, login: Callable[[], int]) -> None:
-    """Without enrolment a login is rejected.
+    """Without an enrolment a login is rejected.
 
-    An accepted presentation accepts the waiting login; a declined or revoked one rejects it at once.
+    If the presentation is accepted, the waiting login is accepted. If it is declined or the credential is revoked, the
+    login is rejected at once.
     """
     tenant = holder.tenant
     assert login() == ACCESS_REJECT
@@ -302,7 +304,7 @@ def test_a_login_by_wallet(world: World, holder: Holder, login: Callable[[], int
         body = holder.answer(jwt, request)
         tenant.ask(SUBMIT, token=holder.token, **body)
         assert accepted.result(60) == ACCESS_ACCEPT
-        assert tenant.refused(SUBMIT, token=holder.token, **body)[0] == 409  # one approval, one Accept
+        assert tenant.refused(SUBMIT, token=holder.token, **body)[0] == 409  # one approval gives one Access-Accept
 
         declined = thread.submit(login)
         number = waiting(holder)["presentationRequestId"]

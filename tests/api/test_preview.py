@@ -18,13 +18,13 @@ def switch(tenant: Tenant, **fields: Any) -> dict[str, Any]:
 
 
 def entry(tenant: Tenant) -> dict[str, Any]:
-    """Return the domain's entry of GetAllDomains."""
+    """Return the entry of the domain in GetAllDomains."""
     found: dict[str, Any] = tenant.ask("/ad/GetAllDomains")["domains"][0]
     return found
 
 
 def test_a_domain_without_logins(tenant: Tenant) -> None:
-    """A domain without logins has no affected users. The default range is 30 days."""
+    """A domain without logins has no affected users. The default range of the preview is 30 days."""
     answer = tenant.ask(PREVIEW, domainId=tenant.domain)
     assert set(answer) == {"users", "devices", "counts", "logins", "from", "to", "policyVersion"}
     assert (answer["users"], answer["devices"], answer["logins"]) == ([], [], 0)
@@ -34,9 +34,9 @@ def test_a_domain_without_logins(tenant: Tenant) -> None:
 
 
 def test_the_impact_by_name(tenant: Tenant) -> None:
-    """The preview names each user that passed the first factor, with the outcome and the device.
+    """The preview lists each user that passed the first factor, with the outcome and the device.
 
-    It names no other user.
+    It lists no other user.
     """
     tenant.ask("/ad/AddLoginRule", domainId=tenant.domain, name="a", action="allow", users=["bob"])
     tenant.user("bob")
@@ -61,12 +61,12 @@ def test_the_impact_by_name(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("days", [0, 366, -1, "x", "", 1.5, True, 2**70])
 def test_malformed_days(tenant: Tenant, days: object) -> None:
-    """The number of days is 1 to 365."""
+    """The number of days must be 1 to 365."""
     assert tenant.refused(PREVIEW, domainId=tenant.domain, days=days) == (400, "invalid days")
 
 
 def test_another_domain_is_not_looked_at(world: World, tenant: Tenant) -> None:
-    """The preview has no login of another domain or tenant, also under the same names."""
+    """The preview uses no login of another domain or tenant, even if users or devices have the same names."""
     other = world.tenant()
     tenant.device("vpn")
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
@@ -77,7 +77,7 @@ def test_another_domain_is_not_looked_at(world: World, tenant: Tenant) -> None:
 
 
 def test_enforcing_answers_with_its_impact(tenant: Tenant) -> None:
-    """A switch to enforce returns the impact without names; a switch to monitor returns none."""
+    """A change to enforce mode returns the impact without names. A change to monitor mode returns no impact."""
     tenant.device("vpn")
     preview = switch(tenant, enforcementMode="enforce", fallbackAction="allow")["preview"]
     assert set(preview) == {"counts", "logins", "from", "to"}
@@ -86,7 +86,7 @@ def test_enforcing_answers_with_its_impact(tenant: Tenant) -> None:
 
 
 def test_a_switch_that_must_deny_no_user(tenant: Tenant) -> None:
-    """With requireClean, a switch that would deny users or devices is 409 with their list, and changes nothing.
+    """With requireClean, a change that would deny users or devices is 409 with a list of them and changes nothing.
 
     With another fallback it succeeds.
     """
@@ -104,9 +104,9 @@ def test_a_switch_that_must_deny_no_user(tenant: Tenant) -> None:
 
 
 def test_a_mode_for_a_time(tenant: Tenant) -> None:
-    """A switch for a time returns its end, here and in the list.
+    """A temporary change of the mode returns its end time, and the list of domains has this time too.
 
-    A confirmation keeps the mode, and so does a switch without a time. A repeated confirmation is no error.
+    A confirmation keeps the mode, and so does a change without a duration. A repeated confirmation is not an error.
     """
     for confirm in (
         {"confirm": True},
@@ -137,14 +137,14 @@ def test_a_mode_for_a_time(tenant: Tenant) -> None:
     ],
 )
 def test_malformed_switches(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed request switches nothing."""
+    """A malformed request does not change the mode."""
     answer = tenant.world.post(UPDATE, tenant.token, json=tenant.scoped(domainId=tenant.domain, **fields))
     assert problem(answer) == (400, text)
     assert (entry(tenant)["enforcementMode"], entry(tenant)["revertsAt"]) == ("monitor", "")
 
 
 def test_enrolments_are_looked_up(tenant: Tenant) -> None:
-    """The preview counts the users that need a second factor, and those without an enrolment."""
+    """The preview counts the users that need a second factor, and how many of them are not enrolled."""
     tenant.device("vpn")
     asked = {"domainId": tenant.domain, "again": True}
     assert tenant.ask("/ad/CheckEnrolments", **asked) == {"users": 1, "left": 1}

@@ -1,5 +1,5 @@
-"""The refusals that all operations share: their order and their words. One test compares the declarations of all
-operations. The checks are shared, so one operation of each kind shows them.
+"""The refusals that all operations share: their order and their texts. One test compares the declarations of all
+operations. The other tests use one operation of each kind, because all operations share the checks.
 """
 
 from pathlib import Path
@@ -40,19 +40,21 @@ NOT_ALLOWED = (403, "role not allowed")
 
 
 def send(world: World, operation: Operation, token: str | None, **request: Any) -> httpx.Response:
-    """Call an operation with a token; request: httpx's json=, content= or headers=."""
+    """Call an operation with a token. request: the json=, content= or headers= argument of httpx."""
     return world.send(operation.method, operation.path, token, **request)
 
 
 def refused(tenant: Tenant, operation: Operation, *, token: str | None = None, **fields: Any) -> tuple[int, str]:
-    """Call an operation that must be refused. Return status and text of its error body, which has no other field."""
+    """Call an operation that must be refused, and return the status and the text of its error body. Check that the
+    error body has no other field.
+    """
     return problem(send(tenant.world, operation, token or tenant.token, json=tenant.scoped(**fields)))
 
 
 async def test_every_operation_has_a_gate_roles_and_a_body(areas: Areas) -> None:
-    """Each declared operation is in the list of these tests, is behind the one gate, and admits the listed roles.
+    """Each declared operation is in the list of these tests, uses the common checks, and admits the listed roles.
 
-    Its body gives orgId, tenantId and domainId to the gate.
+    Its body passes orgId, tenantId and domainId to these checks.
     """
     gate = Gate(areas.authentication, areas.domains)
     listed = {(each.method, each.path): each for each in (*OPERATIONS, *FORMS)}
@@ -77,7 +79,7 @@ async def test_every_operation_has_a_gate_roles_and_a_body(areas: Areas) -> None
 
 
 def test_every_operation_is_served_and_tested(world: World) -> None:
-    """The service answers at the path of each operation of the list, and a test of its own names the path."""
+    """The service answers at the path of each listed operation. Each path also occurs in another file of the folder."""
     described = world.http.get("/openapi.json").json()["paths"]
     answering = [(method.upper(), path) for path, methods in described.items() for method in methods]
     assert sorted(answering) == sorted((operation.method, operation.path) for operation in (*OPERATIONS, *FORMS))
@@ -89,9 +91,9 @@ def test_every_operation_is_served_and_tested(world: World) -> None:
 
 @EVERY
 def test_no_token(world: World, tenant: Tenant, operation: Operation) -> None:
-    """A missing or empty header is 401 `missing token`, whatever the body is.
+    """A missing or empty header is 401 `missing token`, whatever the body contains.
 
-    Under /api/v1 Bearer is accepted too; another header is not.
+    Under /api/v1 the token may also be sent as Bearer. Any other header is not read.
     """
     bearer = {"authorization": f"Bearer {tenant.token}"}
     for token, headers in ((None, {}), ("", {}), (None, bearer if operation.scoped else {"authorization": "Basic x"})):
@@ -102,7 +104,7 @@ def test_no_token(world: World, tenant: Tenant, operation: Operation) -> None:
 
 @EVERY
 def test_an_invalid_token(world: World, tenant: Tenant, operation: Operation) -> None:
-    """An unknown, altered or revoked token is 401 `invalid token`, before the body is checked."""
+    """An unknown, altered or revoked token is 401 `invalid token`. The token is checked before the body."""
     made = world.service.call("token.create", org=tenant.org, tenant=tenant.number)
     assert send(world, operation, made["token"], json=[]).status_code == 400
     world.service.call("token.revoke", token=str(made["id"]))
@@ -112,8 +114,8 @@ def test_an_invalid_token(world: World, tenant: Tenant, operation: Operation) ->
 
 @EVERY
 def test_a_malformed_body(world: World, tenant: Tenant, operation: Operation) -> None:
-    """A body that is no JSON object, or has a missing or malformed orgId or tenantId, is 400 and names the field,
-    never the value.
+    """A body is 400 if it is not a JSON object or has a missing or malformed orgId or tenantId. The message names the
+    field but never the value.
     """
     token = tenant.token
     assert problem(send(world, operation, token, json=[])) == (400, "invalid body")
@@ -131,7 +133,7 @@ def test_a_malformed_body(world: World, tenant: Tenant, operation: Operation) ->
 
 @EVERY
 def test_other_content_types_methods_and_sizes(world: World, tenant: Tenant, operation: Operation) -> None:
-    """Another content type is 415, another method 405, a body over 1 MiB 413, each with an error body."""
+    """Another content type is 415, another method is 405, and a body over 1 MiB is 413, each with an error body."""
     token = tenant.token
     answer = send(world, operation, token, content=b"{}", headers={"content-type": "text/plain"})
     assert problem(answer)[0] == 415
@@ -146,7 +148,7 @@ def test_other_content_types_methods_and_sizes(world: World, tenant: Tenant, ope
 
 @EVERY
 def test_another_scope(world: World, tenant: Tenant, operation: Operation) -> None:
-    """An orgId or tenantId that is not the token's is 403 `scope mismatch`, whether that tenant exists or not."""
+    """An orgId or tenantId that does not match the token is 403 `scope mismatch`, whether or not that tenant exists."""
     other = world.tenant()
     fields = operation.fields(tenant.domain)
     for scope in (
@@ -161,16 +163,16 @@ def test_another_scope(world: World, tenant: Tenant, operation: Operation) -> No
 
 @IN_DOMAIN
 def test_another_tenants_domain(world: World, tenant: Tenant, operation: Operation) -> None:
-    """A domainId of another tenant or organization, and an unknown one, are 403 `domain not in tenant`."""
+    """A domainId of another tenant or organization is 403 `domain not in tenant`, and so is an unknown domainId."""
     for domain in (world.tenant().domain, 1, 10**9, 0, -1, 2**70, str(world.tenant().domain)):
         assert refused(tenant, operation, **{**operation.body, "domainId": domain}) == FOREIGN
 
 
 @IN_DOMAIN
 def test_a_missing_domain(tenant: Tenant, operation: Operation) -> None:
-    """A missing domainId is refused, except for RADIUS clients, where it is optional.
+    """A missing domainId is refused, except by the operations for RADIUS clients, where it is optional.
 
-    A malformed one is refused everywhere.
+    A malformed one is always refused.
     """
     if not operation.path.endswith("Client"):
         name = "domainID" if operation.path == IMPORT_USERS else "domainId"
@@ -183,7 +185,7 @@ def test_a_missing_domain(tenant: Tenant, operation: Operation) -> None:
 @EVERY
 @pytest.mark.parametrize("role", sorted(READER))
 def test_roles(tenant: Tenant, operation: Operation, role: str) -> None:
-    """Each allowed role may call the operation; another role is 403 `role not allowed`."""
+    """Each allowed role may call the operation. Any other role is 403 `role not allowed`."""
     answer = send(tenant.world, operation, tenant.role(role), json=tenant.scoped(**operation.fields(tenant.domain)))
     if role in operation.roles:
         assert answer.status_code in operation.passes
@@ -193,7 +195,7 @@ def test_roles(tenant: Tenant, operation: Operation, role: str) -> None:
 
 @EVERY
 def test_the_order_of_checks(world: World, tenant: Tenant, operation: Operation) -> None:
-    """Token, body, scope, domain and role are checked in this order; the first error is reported."""
+    """Token, body, scope, domain and role are checked in this order, and the first error is reported."""
     fields = {**operation.fields(world.tenant().domain), "orgId": tenant.org + 1}
     auditor = tenant.role("auditor")
     assert refused(tenant, operation, token=auditor, **{**fields, "tenantId": "x"}) == (400, "invalid tenantId")
@@ -207,7 +209,7 @@ def test_the_order_of_checks(world: World, tenant: Tenant, operation: Operation)
 
 @EVERY
 def test_numbers_may_be_strings(world: World, tenant: Tenant, operation: Operation) -> None:
-    """Numbers may be strings, and unknown fields are ignored."""
+    """Numbers may be sent as strings, and unknown fields are ignored."""
     fields = tenant.scoped(**operation.fields(tenant.domain))
     numbers = {name: str(value) for name, value in fields.items() if isinstance(value, int) and not operation.strict}
     body = {**fields, **numbers, "unknown": {"a": [1]}}
@@ -219,7 +221,9 @@ def test_numbers_may_be_strings(world: World, tenant: Tenant, operation: Operati
 
 
 def test_unknown_paths(world: World, tenant: Tenant) -> None:
-    """A path in another case, with one more slash, or that does not exist is 404 in the form of its prefix."""
+    """A path is 404 if it does not exist, differs in case, or has one more slash. The error body has the form for the
+    prefix of the path.
+    """
     for path in ("/network_device/listdevices", "/network_device/ListDevices/", "/ad/", "/ad/GetAllDomains/x"):
         assert problem(world.post(path, tenant.token, json={})) == (404, "no such path")
     other = world.post("/api/v1/none", tenant.token, json={})

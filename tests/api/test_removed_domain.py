@@ -1,7 +1,7 @@
-"""A domain that is removed between the check of a request and its write: the write is refused.
+"""If a domain is removed between the checks of a request and its write, the write is refused.
 
-Each operation of the story is sent twice. The first time the store has the mark of the removal, which the service does
-not know yet, so that the request passes all checks before the write. The second time the mark is gone.
+Each operation of the story is sent twice. The first time the domain is marked as removed in the store. The service does
+not know this yet, so the request passes all checks before the write. The second time the domain is no longer marked.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ OF_TENANT = {
     "/api/v1/instances/updatePasswordPolicy",
     "/api/v1/instances/deletePasswordPolicy",
 }
-"""Operations on objects of the tenant, which outlast the domain, and on another domain."""
+"""Operations on objects of the tenant, which remain when the domain is removed, and on another domain."""
 WITHOUT_EFFECT = {
     "/network_device/UpdateClient": "the example changes the client's name and none of its domains",
     "/api/v1/endpointUsers/updateEpmUserInfo": "the example changes nothing",
@@ -40,24 +40,29 @@ WITHOUT_EFFECT = {
     "/network_device/DisconnectSession": "the audit trail has each request to a NAS",
 }
 BY_AGENTS = {"/api/v1/agent/report", "/api/v1/agent/privilegeStatus", "/api/v1/agent/rotation"}
-"""A report in progress may write rows. They are deleted with the domain, and the agent's next request is refused."""
+"""Operations of an agent whose report is in progress. They may still write rows, which are deleted with the domain. The
+next request of the agent is refused.
+"""
 ALLOWED = NO_WRITES | OF_TENANT | WITHOUT_EFFECT.keys() | BY_AGENTS
 OF_OPEN_IMPORTS = {"/api/v1/cancelImport", "/api/v1/confirmImport"}
-"""A domain with an open import cannot be removed. In the story the import has ended by then: 409."""
+"""Operations on an import that has not ended. Such an import prevents the removal of its domain. In the story the
+import has already ended, so these operations answer 409.
+"""
 
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Return a service at its first start, the beginning of the story."""
+    """Return a service at its first start, with which the story begins."""
     settings = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_LOCKOUT_FAILURES": "1"}
     with running_service(tmp_path_factory.mktemp("fresh"), settings) as service:
         yield service
 
 
-@only_sqlite  # a write that PostgreSQL rolls back uses up a number, and the story has fixed ones
+@only_sqlite  # a rolled-back write uses up an id in PostgreSQL, and the story has fixed ids
 def test_no_write_follows_a_removal(fresh: RunningService) -> None:
-    """Each operation that writes rows of a removed domain is refused with 404, or with 401 to the key of an agent or a
-    wallet. No such refusal changes the audit trail."""
+    """Each operation that writes rows of a removed domain is refused with 404, or with 401 if the key of an agent or a
+    wallet is used. None of these refusals changes the audit trail.
+    """
     caller, wrong = Caller(fresh, fresh.request("GET", "/openapi.json").json()["paths"]), []
     for method, path, _ in STORY:
         caller.happens(path)
@@ -78,15 +83,15 @@ def test_no_write_follows_a_removal(fresh: RunningService) -> None:
 
 @contextmanager
 def removed(service: RunningService) -> Iterator[None]:
-    """Mark the first domain as removed in the store, without the service's knowledge, for the time of the block."""
+    """Mark the first domain as removed in the store until the block ends, without notifying the service."""
     mark(service, 1)
     try:
         yield
     finally:
         mark(service, None)
-        service.call("domain.restore")  # reloads the domains, in case the request has done so
+        service.call("domain.restore")  # reloads the domains: the request may have done so while the mark was set
 
 
 def mark(service: RunningService, at: int | None) -> None:
-    """Set or delete the mark of a removed domain."""
+    """Set or delete the mark that the domain is removed."""
     service.execute("update domains set removed_at = ? where id = 1", at)

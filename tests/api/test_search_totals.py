@@ -1,4 +1,4 @@
-"""totalIsMinimum: a search with more matches than are counted."""
+"""totalIsMinimum: the mark of a search that has more matches than the service counts."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -36,14 +36,16 @@ SECOND = {"pageNumber": 2}
     ids=["devices", "groups", "people", "endpoint-users", "instances", "endpoint-groups", "wallets", "dids"],
 )
 def test_a_total_that_is_not_counted_further(tenant: Tenant, path: str, body: Mapping[str, object], index: str) -> None:
-    """A total up to its maximum is exact and without `totalIsMinimum`. With one match more the field is beside it."""
+    """A total up to the maximum is exact, and the answer has no `totalIsMinimum`. With one more match the answer has
+    this field.
+    """
     store, search = tenant.world.service.data_dir / "sallyport.db", SearchIndex(f"{index}_search")
     with closing(open_connection(store)) as connection:
         (of_tenant,) = connection.execute("select tenant_id from domains where id = ?", [tenant.domain]).fetchone()
     owner = of_tenant if index == "dids" else tenant.domain
 
     def add(first: int, last: int) -> None:
-        """Add index entries without rows, which the second page counts and does not show."""
+        """Add index entries that have no rows. The second page counts them but does not show them."""
         with closing(open_connection(store)) as connection, connection:
             entries = [Entry(owner, (1 << 30) + number, ("abc",)) for number in range(first, last + 1)]
             connection.execute("begin immediate")

@@ -1,4 +1,4 @@
-"""The service's answers beside its operations, and over TLS."""
+"""The service's answers outside of the operations, and its answers over TLS."""
 
 import re
 import ssl
@@ -21,13 +21,16 @@ def test_health(world: World) -> None:
 
 
 def test_metrics_count_logins(world: World, tenant: Tenant) -> None:
-    """/metrics has Prometheus' text format, without a token. A login is in it by ids and closed sets."""
+    """/metrics has Prometheus' text format and needs no token. A login is counted with labels that are ids or closed
+    sets.
+    """
     with tenant.nas(name=f"client of {tenant.org}") as nas:
         nas.login("ann", "wrong")
     answer = world.http.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     text = answer.text
-    # The metrics show a thousand domains by id and the others as 'other', as this one after most of the tests.
+    # The first thousand domains have their id as label, and the rest the label 'other'. If many tests ran before, this
+    # domain is one of the rest.
     domain = tenant.domain if f'{{domain="{tenant.domain}"}}' in text else "other"
     for line in (
         f'sallyport_devices_registered_total{{domain="{domain}"}}',
@@ -40,7 +43,9 @@ def test_metrics_count_logins(world: World, tenant: Tenant) -> None:
 
 
 def test_the_description_names_every_operation(world: World) -> None:
-    """/openapi.json has each operation with its models and errors. /docs shows each, and needs no other host."""
+    """/openapi.json has each operation with its models and errors. /docs shows each operation and loads nothing from
+    another host.
+    """
     document = world.http.get("/openapi.json").json()
     page = world.http.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
@@ -56,8 +61,8 @@ def test_the_description_names_every_operation(world: World) -> None:
 
 
 def test_the_description_shows_messages_of_agents_as_they_are_sent(world: World) -> None:
-    """The fields of an agent's message are described beside orgId and tenantId, in camel case, also in inner
-    messages.
+    """The description of an agent's message has its fields beside orgId and tenantId. Names are in camel case, also in
+    inner messages.
     """
     schemas = world.http.get("/openapi.json").json()["components"]["schemas"]
     assert list(schemas["PollBody"]["properties"]) == ["orgId", "tenantId", "version", "waitS", "key"]
@@ -78,7 +83,9 @@ def test_each_field_has_a_description(world: World) -> None:
 
 
 async def test_a_backup_under_another_master_key(world: World, tenant: Tenant, tmp_path: Path) -> None:
-    """A backup under another master key is refused before a change, and the service continues."""
+    """A backup that was made under another master key is refused before anything is changed, and the service
+    continues.
+    """
     async with running_store(tmp_path / "other.db") as store:
         other = Areas(store, SetClock(), key=b"1" * 32)
         await other.prepare()
@@ -92,7 +99,7 @@ async def test_a_backup_under_another_master_key(world: World, tenant: Tenant, t
 
 
 def test_tls_by_two_settings(tmp_path: Path) -> None:
-    """With a certificate and its key the HTTP port accepts TLS alone."""
+    """If a certificate and its key are configured, the HTTP port accepts only TLS."""
     (tmp_path / "keys").mkdir()
     (tmp_path / "service").mkdir()
     tls = make_certificate(tmp_path / "keys")

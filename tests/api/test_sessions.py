@@ -1,4 +1,4 @@
-"""/network_device/ListSessions: connected users, by the accounting of real devices."""
+"""/network_device/ListSessions: the connected users, from the accounting of real devices."""
 
 import re
 from ipaddress import ip_address
@@ -32,7 +32,7 @@ class Nas:
         self._sent = 0
 
     def account(self, status: int, session: str = "s1", **values: bytes | int | str) -> None:
-        """Send one record, which must be answered."""
+        """Send one record, and assert that it is answered."""
         with RadiusClient(self._port, SECRET, source=self.address) as client:
             body = octets(status, session.encode(), NAS_IDENTIFIER="wlc-1", **values)
             self._sent += 1
@@ -47,7 +47,7 @@ def nas(world: World, tenant: Tenant) -> Nas:
 
 
 def sessions(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
-    """Return the domain's matching sessions; their number must be the total."""
+    """Return the matching sessions of the domain, and assert that the total is their number."""
     answer = tenant.ask(SESSIONS, domainId=tenant.domain, **{"pageSize": 100, **fields})
     assert answer["totalCount"] == len(answer["sessions"])
     found: list[dict[str, Any]] = answer["sessions"]
@@ -55,7 +55,7 @@ def sessions(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
 
 
 def test_the_fields_of_a_session(tenant: Tenant, nas: Nas) -> None:
-    """A session has exactly the documented fields, with names for known numbers."""
+    """A session has exactly the documented fields. Known numbers are shown as names."""
     facts = {
         "USER_NAME": "ann@corp", "CALLING_STATION_ID": "02-01", "CALLED_STATION_ID": "AA:corp", "NAS_PORT": 7,
         "NAS_PORT_ID": "ge-1", "NAS_PORT_TYPE": 19, "FRAMED_IP_ADDRESS": bytes((10, 0, 0, 9)),
@@ -84,7 +84,7 @@ def test_the_fields_of_a_session(tenant: Tenant, nas: Nas) -> None:
 
 
 def test_missing_values_of_a_session(tenant: Tenant, nas: Nas) -> None:
-    """A value that no record had is empty. A number without a name is shown as a number."""
+    """A value that no record contained is empty. A number that has no name is shown as a number."""
     nas.account(START, NAS_PORT_TYPE=4_000_000_000)
     (session,) = sessions(tenant, live=True)
     empty = ("userName", "station", "framedIp", "framedIpv6", "framedIpv6Prefix", "stoppedAt", "terminateCause")
@@ -95,7 +95,7 @@ def test_missing_values_of_a_session(tenant: Tenant, nas: Nas) -> None:
 def test_live_and_past_sessions(tenant: Tenant, nas: Nas) -> None:
     """Sessions are listed newest first.
 
-    A flag in any spelling selects live or past ones; user, device, search and time narrow the list.
+    A flag, in any spelling, selects live or past sessions. User, device, search text and time narrow the list.
     """
     nas.account(START, "a", USER_NAME="ann")
     nas.account(START, "b", USER_NAME="bob")
@@ -116,14 +116,14 @@ def test_live_and_past_sessions(tenant: Tenant, nas: Nas) -> None:
 
 @pytest.mark.parametrize("form", ["2001:DB8::9", "2001:0db8:0:0:0:0:0:9"])
 def test_any_form_of_an_ipv6_address_finds_a_session(tenant: Tenant, nas: Nas, form: str) -> None:
-    """The search takes a Framed-IPv6-Address in any form."""
+    """The search accepts any form of a Framed-IPv6-Address."""
     nas.account(START, "a", FRAMED_IPV6_ADDRESS=ip_address("2001:db8::9").packed)
     nas.account(START, "b", FRAMED_IPV6_ADDRESS=ip_address("2001:db8::a").packed)
     assert [each["acctSessionId"] for each in sessions(tenant, search=form)] == ["a"]
 
 
 def test_pages(tenant: Tenant, nas: Nas) -> None:
-    """Each session is on one page, with the total on every page."""
+    """Each session is on one page, and every page has the total."""
     for number in range(5):
         nas.account(START, f"s{number}")
     pages = [tenant.ask(SESSIONS, domainId=tenant.domain, pageId=page, pageSize=2) for page in (1, 2, 3, 4)]
@@ -132,7 +132,9 @@ def test_pages(tenant: Tenant, nas: Nas) -> None:
 
 
 def test_a_repeated_record_counts_once(tenant: Tenant, nas: Nas, world: World) -> None:
-    """A record sent again with a delay and another identifier is answered, and neither counted nor stored twice."""
+    """A record that is sent again with a delay and another identifier is answered. It is neither counted nor stored
+    twice.
+    """
     name = f"repeat-{nas.address}"
     nas.account(START, name)
     for delay in (0, 5, 10):
@@ -143,7 +145,7 @@ def test_a_repeated_record_counts_once(tenant: Tenant, nas: Nas, world: World) -
 
 
 def test_another_tenants_sessions(world: World, tenant: Tenant, nas: Nas) -> None:
-    """A tenant sees no session of another tenant, also by device."""
+    """A tenant sees no session of another tenant, even if it sends the id of that tenant's device."""
     nas.account(START)
     other = world.tenant()
     device = tenant.devices()[0]["device_id"]
@@ -163,5 +165,5 @@ def test_another_tenants_sessions(world: World, tenant: Tenant, nas: Nas) -> Non
     ],
 )
 def test_malformed_fields(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed field is named."""
+    """The error for a malformed field names it."""
     assert tenant.refused(SESSIONS, domainId=tenant.domain, **fields) == (400, text)

@@ -1,4 +1,4 @@
-"""enrolTotp, confirmTotp, and the web page of an enrolment's link."""
+"""enrolTotp, confirmTotp, and the web page that the link of an enrolment opens."""
 
 import html
 import re
@@ -39,7 +39,7 @@ def code(seed: str) -> str:
 
 
 def wrong(seed: str) -> str:
-    """Return six digits that are no valid code now or soon."""
+    """Return six digits that are not a valid code now or soon."""
     near = {pyotp.TOTP(seed).at(int(time.time()) + 30 * steps) for steps in range(-3, 6)}
     return next(f"{number:06}" for number in range(20) if f"{number:06}" not in near)
 
@@ -50,7 +50,7 @@ def path_of(link: str) -> str:
 
 
 def page(world: World, link: str, digits: str | None = None) -> httpx.Response:
-    """Open the link without a token, or send its form."""
+    """Open the link without a token, or send the form of its page."""
     if digits is None:
         return world.http.get(path_of(link))
     return world.http.post(path_of(link), data={"code": digits})
@@ -65,7 +65,7 @@ def confirmed(tenant: Tenant, name: str = "ann") -> bool:
 def test_the_answer_of_an_enrolment(world: World, tenant: Tenant) -> None:
     """The answer has exactly the documented fields.
 
-    The seed has 160 bits, the image is an SVG, and the link leads to the service for an hour.
+    The seed has 160 bits, and the image is an SVG. The link leads to the service and is valid for an hour.
     """
     answer = enrol(tenant)
     user_id, seed = answer.pop("userId"), answer.pop("seed")
@@ -83,7 +83,7 @@ def test_the_answer_of_an_enrolment(world: World, tenant: Tenant) -> None:
 
 
 def test_a_seed_is_confirmed_once(tenant: Tenant) -> None:
-    """A seed is confirmed by id or by name, also in two groups of digits.
+    """A seed is confirmed by user id or by user name, and the code may be given in two groups of digits.
 
     A wrong code is 400 and keeps the enrolment. A second confirmation is 404.
     """
@@ -101,7 +101,9 @@ def test_a_seed_is_confirmed_once(tenant: Tenant) -> None:
 
 
 def test_five_wrong_codes(world: World, tenant: Tenant) -> None:
-    """Five wrong codes, by operation or by page, end the enrolment and its link. The right code is refused then."""
+    """Five wrong codes, sent to the operation or to the page, end the enrolment and its link. Then the right code is
+    refused as well.
+    """
     made = enrol(tenant)
     no = wrong(made["seed"])
     who = {"domainId": tenant.domain, "userName": "ann"}
@@ -113,9 +115,9 @@ def test_five_wrong_codes(world: World, tenant: Tenant) -> None:
 
 
 def test_the_user_of_an_enrolment(world: World, tenant: Tenant) -> None:
-    """A user of another tenant or domain, and an unknown one, are 404.
+    """A user is 404 if it is unknown or of another tenant or domain.
 
-    A request without a user is 400. A given scope must match.
+    A request without a user is 400. If a scope is given, it must match.
     """
     other = world.tenant()
     theirs = enrol(other)
@@ -137,16 +139,19 @@ def test_the_user_of_an_enrolment(world: World, tenant: Tenant) -> None:
 
 
 def test_a_bearer_and_no_scope(world: World, tenant: Tenant) -> None:
-    """The token may come as Bearer, and the domain alone is enough, as in all operations under /api/v1."""
+    """As in all operations under /api/v1, the token may be sent as Bearer, and the domain is sufficient without orgId
+    and tenantId.
+    """
     headers = {"authorization": f"Bearer {tenant.token}"}
     answer = world.http.post(ENROL, headers=headers, json={"domainId": tenant.domain, "userName": "ann"})
     assert answer.status_code == 200
 
 
 def test_the_page_of_a_link(world: World, tenant: Tenant) -> None:
-    """The page shows the user, the domain and the QR code without a token, any number of times.
+    """The page needs no token.
 
-    A wrong code shows it again with an error. The right code ends it and confirms the seed.
+    It shows the user, the domain and the QR code any number of times. After a wrong code it is shown again with an
+    error. The right code confirms the seed and ends the page.
     """
     made = enrol(tenant)
     for _ in range(3):
@@ -167,8 +172,8 @@ def test_the_page_of_a_link(world: World, tenant: Tenant) -> None:
 
 
 def test_the_content_security_policy_of_the_page(world: World, tenant: Tenant) -> None:
-    """The page's content security policy allows its own style and image alone, and nothing is loaded
-    from elsewhere.
+    """The content security policy of the page allows only its own style and image. Nothing is loaded from another
+    host.
     """
     answer = page(world, enrol(tenant)["link"])
     (style,) = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
@@ -184,7 +189,7 @@ def test_the_content_security_policy_of_the_page(world: World, tenant: Tenant) -
 
 
 def test_links_that_open_nothing_look_the_same(world: World, tenant: Tenant) -> None:
-    """An unknown, malformed, used or replaced link gives the same page, to GET and POST."""
+    """An unknown, malformed, used or replaced link returns the same page for GET and POST."""
     used, replaced = enrol(tenant), enrol(tenant)
     last = enrol(tenant)
     assert page(world, last["link"], code(last["seed"])).status_code == 200
@@ -199,7 +204,7 @@ def test_links_that_open_nothing_look_the_same(world: World, tenant: Tenant) -> 
 
 
 def test_names_with_markup(world: World, tenant: Tenant) -> None:
-    """Names with markup are plain text on the page and in the app."""
+    """Names that contain markup are shown as plain text on the page and in the app."""
     domain = tenant.ask("/ad/AddDomain", domainName=MARKUP)["domainId"]
     tenant.user(MARKUP, domain=domain)
     made = enrol(tenant, domainId=domain, userName=MARKUP)
@@ -211,7 +216,7 @@ def test_names_with_markup(world: World, tenant: Tenant) -> None:
 
 
 def test_long_names_fit(world: World, tenant: Tenant) -> None:
-    """The longest user in the longest domain gets a QR code and a page."""
+    """The longest user name in the longest domain name gets a QR code and a page."""
     domain = tenant.ask("/ad/AddDomain", domainName="上" * 255)["domainId"]
     tenant.user("海" * 84, domain=domain)
     made = enrol(tenant, domainId=domain, userName="海" * 84)
@@ -220,7 +225,7 @@ def test_long_names_fit(world: World, tenant: Tenant) -> None:
 
 
 def test_concurrent_confirmations(world: World, tenant: Tenant) -> None:
-    """Of twenty concurrent right confirmations, by operation and by page, one succeeds."""
+    """Of twenty concurrent right confirmations, by operation and by page, exactly one succeeds."""
     made = enrol(tenant)
     body = {"domainId": tenant.domain, "userName": "ann", "code": code(made["seed"])}
 
@@ -245,7 +250,7 @@ def test_concurrent_confirmations(world: World, tenant: Tenant) -> None:
     ],
 )
 def test_malformed_forms_of_the_page(world: World, tenant: Tenant, content: bytes, kind: str, status: int) -> None:
-    """A malformed form of the page uses no try."""
+    """A malformed form of the page does not count as a wrong code."""
     made = enrol(tenant)
     answer = world.http.post(path_of(made["link"]), content=content, headers={"content-type": kind})
     assert answer.status_code == status
@@ -269,7 +274,7 @@ def test_secrets_are_nowhere(world: World, tenant: Tenant) -> None:
 
 
 def test_a_restart_and_another_base_of_links(tmp_path: Path) -> None:
-    """A link and a confirmed seed are valid after a restart. A new link begins with the configured base."""
+    """A link and a confirmed seed stay valid after a restart. A new link begins with the configured base URL."""
     with running_service(tmp_path, {"SALLYPORT_PUBLIC_URL": "https://door.example.org/sally/"}) as service:
         service.add_user("ann", b"hello")
         made = service.run("/api/v1/endpointUsers/enrolTotp", {"userName": "ann"}, domain="default")
@@ -286,7 +291,7 @@ def test_a_restart_and_another_base_of_links(tmp_path: Path) -> None:
 
 
 def test_a_restore_brings_back_the_seeds_of_the_backup(world: World, tenant: Tenant, tmp_path: Path) -> None:
-    """A restore brings back the seeds of the backup at once, and removes later ones."""
+    """A restore brings back the seeds of the backup at once and removes later ones."""
     copy = str(tmp_path / "copy.db")
     assert world.service.cli("db", "backup", copy).returncode == 0
     made = enrol(tenant)
@@ -298,7 +303,7 @@ def test_a_restore_brings_back_the_seeds_of_the_backup(world: World, tenant: Ten
 
 
 def test_the_issuer_name_of_the_domain(tenant: Tenant) -> None:
-    """The URI and the QR code of an enrolment carry the issuer name that the domain has."""
+    """The URI and the QR code of an enrolment contain the issuer name of the domain."""
     tenant.ask("/ad/UpdateDomain", domainId=tenant.domain, issuerName="Exämple VPN")
     answer = enrol(tenant)
     assert pyotp.parse_uri(answer["otpauth"]).issuer == "Exämple VPN"

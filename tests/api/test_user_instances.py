@@ -1,4 +1,4 @@
-"""listAllEpmUsers: instanceIds, assign and the filters agree, also for users of groups."""
+"""listAllEpmUsers: instanceIds, assign and the filters agree, also for users that get instances through groups."""
 
 import pytest
 
@@ -11,7 +11,9 @@ from tests.api.world import Tenant
 
 @pytest.fixture
 def staff(tenant: Tenant) -> dict[str, int]:
-    """Assign bob directly, carl by a group, dora by both. Emma's group is disabled, and fred has no instance."""
+    """Assign bob directly, carl through a group, and dora both ways. The group of emma is disabled, and fred has no
+    instance.
+    """
     web, mail = add(tenant, "web"), add(tenant, "mail")
     users = {name: add_epm_user(tenant, userName=name) for name in ("bob", "carl", "dora", "emma", "fred")}
     groups = {name: add_group(tenant, name) for name in ("staff", "former", "club")}
@@ -49,7 +51,9 @@ def staff(tenant: Tenant) -> dict[str, int]:
 def test_filters_agree_with_the_shown_values(
     tenant: Tenant, staff: dict[str, int], filter_by: str, value: str, names: list[str]
 ) -> None:
-    """Each filter lists the users whose entry shows the value, in every page; a disabled group grants nothing."""
+    """Each filter lists exactly the users whose entry shows the value, on every page. A disabled group assigns no
+    instance.
+    """
     wanted = {"filterBy": filter_by, "value": staff.get(value, value) if filter_by == "instanceIds" else value}
     pages = [
         tenant.ask(LIST, domainId=tenant.domain, filter=wanted, pageId=page, pageSize=2)
@@ -60,7 +64,7 @@ def test_filters_agree_with_the_shown_values(
 
 
 def test_instances_of_a_group_are_shown(tenant: Tenant, staff: dict[str, int]) -> None:
-    """An instance that a user reaches through a group is in instanceIds, once, and assign is true."""
+    """An instance that a user reaches both directly and through a group is in instanceIds once, and assign is true."""
     web, mail = staff["web"], staff["mail"]
     shown = {name: (each["instanceIds"], each["hostNames"], each["assign"]) for name, each in listed(tenant).items()}
     both = ([web, mail], ["web", "mail"], True)
@@ -73,7 +77,7 @@ def test_instances_of_a_group_are_shown(tenant: Tenant, staff: dict[str, int]) -
 
 
 def test_a_group_that_grants_again(tenant: Tenant, staff: dict[str, int]) -> None:
-    """The status of a group holds for the list at once, and so does the end of a membership."""
+    """A change of the group's status applies to the list at once, and so does the end of a membership."""
     fields = {"domainId": tenant.domain, "groupId": staff["former"]}
     tenant.ask(GROUP_STATUS, method="PUT", status="Active", **fields)
     assert list(listed(tenant, "assign", "true")) == ["bob", "carl", "dora", "emma"]

@@ -9,7 +9,7 @@ from tests.api.world import Tenant
 def test_the_answer_of_a_registration(tenant: Tenant) -> None:
     """The answer has exactly the documented fields.
 
-    Key and token differ each time, and the token has the role wallet.
+    Each wallet gets another key and another token, and the token has the role wallet.
     """
     body = {"domainId": tenant.domain, "username": "ann", "emailAddress": "ann@corp.example"}
     first = tenant.ask(REGISTER, **body, walletUrl="https://wallet.example/ann")
@@ -31,13 +31,15 @@ def test_the_answer_of_a_registration(tenant: Tenant) -> None:
     [("emailAddress", "no address"), ("emailAddress", "a@b c"), ("username", ""), ("walletUrl", "x:y")],
 )
 def test_malformed_fields(tenant: Tenant, field: str, value: str) -> None:
-    """A malformed field is named and its value not repeated."""
+    """The error for a malformed field names it and does not repeat its value."""
     body = {"domainId": tenant.domain, "username": "ann", "emailAddress": "ann@corp.example", field: value}
     assert tenant.refused(REGISTER, **body) == (400, f"invalid {field}")
 
 
 def test_a_reset_wallet(holder: Holder) -> None:
-    """A reset invalidates the key and token; the new ones open the same wallet. Another domain's wallet is 404."""
+    """A reset invalidates the key and the token, and the new ones give access to the same wallet. A wallet of another
+    domain is 404.
+    """
     tenant = holder.tenant
     credential = holder.issue()
     holder.give(credential)
@@ -53,7 +55,7 @@ def test_a_reset_wallet(holder: Holder) -> None:
 
 @pytest.mark.parametrize("path", [LIST, USERS])
 def test_the_list_of_wallet_users(holder: Holder, path: str) -> None:
-    """The list has exactly the documented fields, on both paths. A filter matches parts of names and addresses."""
+    """On both paths, the list has exactly the documented fields. A filter matches parts of names and addresses."""
     tenant = holder.tenant
     tenant.ask(REGISTER, domainId=tenant.domain, username="bob", emailAddress="b@elsewhere.example")
     holder.give(holder.issue())
@@ -80,7 +82,9 @@ def test_the_list_of_wallet_users(holder: Holder, path: str) -> None:
 
 
 def test_arrays_of_assignments(holder: Holder) -> None:
-    """An assignment takes integers or arrays, all or none. The lists show the credential's status."""
+    """An assignment takes integers or arrays. If one of them is unknown, nothing is assigned. The lists show the status
+    of the credential.
+    """
     tenant = holder.tenant
     credentials = [holder.issue(), holder.issue()]
     body = {"walletId": [holder.wallet], "userId": [holder.wallet], "credentialId": [*credentials, 10**9]}
@@ -94,7 +98,7 @@ def test_arrays_of_assignments(holder: Holder) -> None:
 
 
 def test_an_expired_credential_keeps_its_status(holder: Holder) -> None:
-    """The lists of a domain and of a wallet return the status as stored, and `expired` beside it."""
+    """The lists of a domain and of a wallet return the stored status, and `expired` in addition."""
     tenant, credential = holder.tenant, holder.issue()
     holder.give(credential)
     tenant.world.service.execute("update credentials set expires_at = 1 where id = ?", credential)
@@ -107,9 +111,9 @@ def test_an_expired_credential_keeps_its_status(holder: Holder) -> None:
 
 
 def test_the_credentials_of_a_wallet(holder: Holder) -> None:
-    """The answer has the interface's fields, the total and the walletKey.
+    """The answer has the fields of the interface, the total and the walletKey.
 
-    The password is beside the token and not in it.
+    The password is a field beside the token and is not contained in the token.
     """
     tenant = holder.tenant
     credential = holder.issue(epmPassword="a password of ann's")
@@ -140,7 +144,9 @@ def test_the_credentials_of_a_wallet(holder: Holder) -> None:
 
 
 def test_acknowledging(holder: Holder) -> None:
-    """The wallet's token or an operator's accepts or ignores a credential. Another wallet's token is refused."""
+    """The token of the wallet or of an operator may accept or ignore a credential. The token of another wallet is
+    refused.
+    """
     tenant, credential = holder.tenant, holder.issue()
     other = tenant.ask(REGISTER, domainId=tenant.domain, username="bob", emailAddress="bob@corp.example")
     body = {"walletId": holder.wallet, "userId": holder.wallet, "credentialId": credential}

@@ -1,4 +1,4 @@
-"""The running service for tests of its HTTP operations: a new tenant for each test, and real devices that send real
+"""The running service for tests of its HTTP operations. Each test has a new tenant and real devices that send real
 packets.
 """
 
@@ -21,7 +21,7 @@ REFUSED_BODIES = {400, 413, 415}
 
 @dataclass
 class World:
-    """The service, one HTTP connection to it, and numbers that are used once."""
+    """The service, one HTTP connection to it, and counters for values that are used once."""
 
     service: RunningService
     http: httpx.Client
@@ -29,12 +29,12 @@ class World:
     _addresses: Iterator[int] = field(default_factory=lambda: count(1))
 
     def address(self) -> str:
-        """Return an address of this machine that no other test sends from."""
+        """Return an address of this machine from which no other test sends."""
         number = next(self._addresses)
         return f"127.9.{number // 250}.{number % 250 + 1}"
 
     def tenant(self, domain: str = "corp") -> "Tenant":
-        """Create a tenant with an admin token and one domain with the user ann."""
+        """Create a tenant that has an admin token and one domain with the user ann."""
         organization = next(self._organizations)
         made = self.service.call("token.create", org=organization, tenant=7, role="admin")
         tenant = Tenant(self, organization, 7, made["token"])
@@ -45,20 +45,22 @@ class World:
     def post(
         self, path: str, token: str | None, *, headers: Mapping[str, str] | None = None, **body: Any
     ) -> httpx.Response:
-        """Send a POST with a token; None: without the header. body: httpx's json= or content=."""
+        """Send a POST with a token. If the token is None, send no token header. body: the json= or content= argument of
+        httpx.
+        """
         return self.send("POST", path, token, headers=headers, **body)
 
     def send(
         self, method: str, path: str, token: str | None, *, headers: Mapping[str, str] | None = None, **body: Any
     ) -> httpx.Response:
-        """Send a request like `post`, by another method."""
+        """Send a request like `post`, but with another method."""
         sent = {} if token is None else {"x-authorization": token}
         return self.http.request(method, path, headers={**sent, **(headers or {})}, **body)
 
 
 @dataclass
 class Tenant:
-    """An organization and its tenant number 7."""
+    """The tenant with number 7 of an organization of its own."""
 
     world: World
     org: int
@@ -72,7 +74,7 @@ class Tenant:
         return {"orgId": self.org, "tenantId": self.number, **fields}
 
     def role(self, role: str) -> str:
-        """Return a token of a role."""
+        """Return a token that has this role."""
         if role not in self._roles:
             made = self.world.service.call("token.create", org=self.org, tenant=self.number, role=role)
             self._roles[role] = made["token"]
@@ -87,9 +89,8 @@ class Tenant:
         return answer.json()
 
     def refused(self, path: str, *, token: str | None = None, method: str = "POST", **fields: Any) -> tuple[int, str]:
-        """Call an operation that must be refused.
-
-        Return status and text of its error body, which has no other field.
+        """Call an operation that must be refused, and return the status and the text of its error body. Check that the
+        error body has no other field.
         """
         return problem(self.world.send(method, path, token or self.token, json=self.scoped(**fields)))
 
@@ -98,7 +99,7 @@ class Tenant:
         self.world.service.add_user(name, password, str(domain or self.domain))
 
     def devices(self, *, domain: int = 0, **fields: Any) -> list[dict[str, Any]]:
-        """Return the matching devices of the domain, at most 100; their number must be the total."""
+        """Return the matching devices of the domain, at most 100, and assert that the total is their number."""
         answer = self.ask(LIST_DEVICES, domainId=domain or self.domain, pageSize=100, **fields)
         assert answer["totalCount"] == len(answer["network_devices"])
         found: list[dict[str, Any]] = answer["network_devices"]
@@ -110,7 +111,7 @@ class Tenant:
 
     @contextmanager
     def nas(self, **fields: Any) -> Iterator[RadiusClient]:
-        """Register a RADIUS client of the domain and return it, ready to send from an address of its own."""
+        """Register a RADIUS client of the domain and return it. It can send from an address of its own."""
         address = fields.pop("address", None) or self.world.address()
         fields = {"name": address, "address": address, "secret": SECRET, "domainId": self.domain, **fields}
         self.ask("/network_device/AddClient", **fields)
@@ -118,14 +119,16 @@ class Tenant:
             yield client
 
     def device(self, name: str, **attributes: bytes) -> str:
-        """Log ann in once from a new device and return its address."""
+        """Log ann in once from a new device and return the address of the device."""
         with self.nas() as client:
             assert client.login("ann", PASSWORD, NAS_IDENTIFIER=name.encode(), **attributes) == 2
             return str(client.sock.getsockname()[0])
 
 
 def problem(answer: httpx.Response) -> tuple[int, str]:
-    """Return status and text of an error body, which has `errors` beside them exactly if the body is refused."""
+    """Return the status and the text of an error body. Check that it has `errors` if and only if the body was
+    refused.
+    """
     body = answer.json()
     assert bool(body.pop("errors", None)) == (answer.status_code in REFUSED_BODIES)
     if answer.request.url.path.startswith("/api/"):

@@ -1,4 +1,4 @@
-"""Tests of the audit trail: the entries of each area's changes, reading, and retention."""
+"""Tests of the audit trail: the entries for changes in each area, reading, and retention."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ async def trail(areas: Areas, query: AuditQuery | None = None) -> list[AuditRow]
 
 
 class NewEntries:
-    """The entries that were added since the last call of rows()."""
+    """The entries that were added since the last call of rows() or summaries()."""
 
     def __init__(self, areas: Areas) -> None:
         self._areas = areas

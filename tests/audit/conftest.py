@@ -10,7 +10,7 @@ __all__ = ["areas", "clock"]
 
 @pytest.fixture
 async def new_entries(areas: Areas) -> NewEntries:
-    """Return the reader of new entries, after those of the setup."""
+    """Return a reader that returns only entries that were added after the setup."""
     new_entries = NewEntries(areas)
     await new_entries.rows()
     return new_entries

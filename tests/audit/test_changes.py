@@ -1,4 +1,4 @@
-"""The audit entry of each area's changes: one in the transaction of the change, or none."""
+"""The audit entry of each area's changes: it is written in the transaction of the change."""
 
 from pathlib import Path
 
@@ -26,12 +26,14 @@ from tests.packets import access_request, attributes, opened
 
 
 def domain(areas: Areas) -> str:
-    """Return the domain's name in the trail."""
+    """Return the name of the domain in the audit trail."""
     return f"domain {areas.domain} corp"
 
 
 async def test_the_actor_of_a_first_start_is_the_service(areas: Areas) -> None:
-    """The organization, the tenant and its domain have an entry each."""
+    """The service's first start adds one entry each for the organization, the tenant and its domain. The actor is the
+    service.
+    """
     rows = await trail(areas)
     assert [row.action for row in rows] == ["organization.add", "tenant.add", "domain.add"]
     assert {(row.actor_kind, row.actor, row.token_id) for row in rows} == {("service", "", None)}
@@ -40,7 +42,7 @@ async def test_the_actor_of_a_first_start_is_the_service(areas: Areas) -> None:
 
 
 async def test_an_entry_has_its_actor(areas: Areas, new_entries: NewEntries) -> None:
-    """An entry has kind, name and token of the actor, also in the store's thread."""
+    """An entry has the kind, name and token of its actor, even if it is written in the store's thread."""
     with acting_as(Actor("token", "ci", 7)):
         await areas.domains.add(areas.tenant, "branch")
     await areas.domains.add(areas.tenant, "other")
@@ -51,7 +53,7 @@ async def test_an_entry_has_its_actor(areas: Areas, new_entries: NewEntries) -> 
 
 
 async def test_a_tenant_is_recorded_once(areas: Areas, new_entries: NewEntries) -> None:
-    """A known tenant adds no entry; a new tenant of a known organization adds one."""
+    """A new tenant of a known organization adds one entry. A known tenant adds none."""
     other = await areas.tenancy.ensure_tenant(1, 2)
     await areas.tenancy.ensure_tenant(1, 2)
     (row,) = await new_entries.rows()
@@ -59,7 +61,7 @@ async def test_a_tenant_is_recorded_once(areas: Areas, new_entries: NewEntries) 
 
 
 async def test_a_token_is_recorded_when_created_and_revoked(areas: Areas, new_entries: NewEntries) -> None:
-    """A second revocation adds no entry."""
+    """A token has an entry when it is created and one when it is revoked. A second revocation adds no entry."""
     until = areas.clock() + 1
     record, _ = await areas.tenancy.create_token(1, 1, Role.OPERATOR, "ci", until)
     for _ in range(2):
@@ -72,7 +74,7 @@ async def test_a_token_is_recorded_when_created_and_revoked(areas: Areas, new_en
 
 
 async def test_a_changed_mode_is_recorded(areas: Areas, new_entries: NewEntries) -> None:
-    """The entry has only the changed fields; setting the same mode again adds no entry."""
+    """The entry for a change of the mode has only the changed fields. Setting the same mode again adds no entry."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     changes = {"enforcementMode": ["monitor", "enforce"], "fallbackAction": ["deny", "allow"]}
@@ -80,7 +82,7 @@ async def test_a_changed_mode_is_recorded(areas: Areas, new_entries: NewEntries)
 
 
 async def test_a_reverted_mode_is_recorded(areas: Areas, new_entries: NewEntries) -> None:
-    """The actor of the reversion is the service, not the token that set the mode."""
+    """The actor of a revert is the service, not the token that set the mode."""
     with acting_as(Actor("token", "ci", 7)):
         await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=1)
     reverts_at = iso(areas.clock() + 60_000_000)
@@ -93,7 +95,7 @@ async def test_a_reverted_mode_is_recorded(areas: Areas, new_entries: NewEntries
 
 
 async def test_a_confirmed_mode_is_recorded(areas: Areas, new_entries: NewEntries) -> None:
-    """Only the end of the mode changes."""
+    """If an admin confirms a temporary mode, the entry has only the time at which the mode would have been reverted."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=1)
     await new_entries.rows()
     await areas.domains.set_mode([areas.domain], None)
@@ -102,7 +104,7 @@ async def test_a_confirmed_mode_is_recorded(areas: Areas, new_entries: NewEntrie
 
 
 async def test_break_glass_is_recorded_for_changed_domains(areas: Areas, new_entries: NewEntries) -> None:
-    """A domain that is already in monitor mode has no entry for break-glass or its restore."""
+    """Break-glass and its restore add no entry for a domain that is already in monitor mode."""
     await areas.domains.add(areas.tenant, "calm")
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     await new_entries.rows()
@@ -118,7 +120,7 @@ async def test_break_glass_is_recorded_for_changed_domains(areas: Areas, new_ent
 
 
 async def test_setting_a_mode_during_break_glass_is_recorded(areas: Areas, new_entries: NewEntries) -> None:
-    """The mode stays the same, but is no longer restored."""
+    """If an admin sets the mode during break-glass, the entry shows that the mode will not be restored."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     await areas.domains.break_glass()
     await new_entries.rows()
@@ -127,7 +129,7 @@ async def test_setting_a_mode_during_break_glass_is_recorded(areas: Areas, new_e
 
 
 async def test_a_client_is_recorded_when_added_changed_and_deleted(areas: Areas, new_entries: NewEntries) -> None:
-    """The entries have every field, and `HIDDEN` instead of the secret."""
+    """The entries of a RADIUS client have every field, and `HIDDEN` instead of the secret."""
     client = await areas.client("192.0.2.1/32", name="nps", product="Microsoft NPS")
     await areas.clients.update(areas.tenant, client.id, {"name": "nps-1"}, secret=b"another", domain_ids=[areas.domain])
     await areas.clients.update(areas.tenant, client.id, {"name": "nps-1"})
@@ -170,7 +172,7 @@ async def test_the_entry_of_a_client_matches_the_store(
 
 
 async def test_an_import_is_recorded_for_each_client(areas: Areas, new_entries: NewEntries) -> None:
-    """A new or changed client has an entry, an unchanged one has none."""
+    """A new or changed client has an entry, and an unchanged one has none."""
     same, other = [await areas.client(f"192.0.2.{number}/32", name=f"c{number}") for number in (1, 2)]
     await new_entries.rows()
     wanted = [
@@ -211,7 +213,9 @@ async def test_a_latch_of_a_deleted_client_is_not_recorded(areas: Areas, new_ent
 
 
 async def test_a_provider_is_recorded_when_set_changed_and_deleted(areas: Areas, new_entries: NewEntries) -> None:
-    """The entries have `HIDDEN` instead of secrets. A provider of another kind removes the fields of the former."""
+    """The entries have `HIDDEN` instead of secrets. If a provider of another kind is set, the entry shows the fields of
+    the former one as removed.
+    """
     radius = {"host": "192.0.2.7", "secret": "hunter2"}
     await areas.providers.set(areas.domain, "radius", radius, 60)
     await areas.providers.set(areas.domain, "radius", {**radius, "port": 1645}, 45)
@@ -236,7 +240,7 @@ async def test_a_provider_is_recorded_when_set_changed_and_deleted(areas: Areas,
 
 
 async def test_an_unreadable_provider_can_be_replaced(areas: Areas, new_entries: NewEntries) -> None:
-    """The entry has the fields that are not encrypted."""
+    """If the secrets of the former provider cannot be read, the entry has only the fields that are not encrypted."""
     await areas.providers.set(areas.domain, "webhook", {"url": "https://h.example/x", "secret": "hunter2"}, 60)
     await new_entries.rows()
     await areas.store.write(lambda tx: tx.execute("update mfa_providers set fields = :octets", octets=b"\0"))
@@ -247,7 +251,7 @@ async def test_an_unreadable_provider_can_be_replaced(areas: Areas, new_entries:
 
 
 async def test_a_rule_is_recorded_when_added_changed_and_deleted(areas: Areas, new_entries: NewEntries) -> None:
-    """A change to the same values adds no entry."""
+    """A change that sets the same values adds no entry."""
     rule_id = await areas.rules.add(areas.domain, RuleFields(name="vip", action="allow", users=["ann"]))
     await areas.rules.update(areas.domain, rule_id, RuleFields(users=["ann", "bob"]))
     await areas.rules.update(areas.domain, rule_id, RuleFields(users=["ann", "bob"]))
@@ -260,7 +264,7 @@ async def test_a_rule_is_recorded_when_added_changed_and_deleted(areas: Areas, n
 
 
 async def test_deleted_devices_are_recorded(areas: Areas, new_entries: NewEntries) -> None:
-    """Each device has its entry in the domain's trail."""
+    """Each deleted device has its own entry in the audit trail of the domain."""
     client = await areas.client("192.0.2.1/32")
     request = opened(access_request(attributes(NAS_IDENTIFIER=b"fw-1")))
     device = areas.devices.sightings.device(request, "192.0.2.1", client, areas.domain, areas.clock())
@@ -285,7 +289,7 @@ def copies(areas: Areas) -> Copies:
 
 
 async def test_a_backup_is_recorded_for_the_installation(areas: Areas, new_entries: NewEntries, tmp_path: Path) -> None:
-    """A complete backup has one entry; a failed one has none."""
+    """A complete backup adds one entry, and a failed one adds none."""
     with pytest.raises(StoreError):
         await copies(areas).backup(tmp_path / "none" / "b.db")
     await copies(areas).backup(tmp_path / "b.db")
@@ -313,7 +317,7 @@ async def test_a_restore_is_recorded_in_the_restored_store(areas: Areas, tmp_pat
 
 
 async def test_a_refused_change_is_not_recorded(areas: Areas, new_entries: NewEntries) -> None:
-    """No entry is added, whatever the reason and however late the refusal."""
+    """A refused change adds no entry, whatever the reason is and however late it is refused."""
     await areas.client("192.0.2.1/32", name="nps")
     await new_entries.rows()
     with pytest.raises(Conflict):
@@ -335,7 +339,7 @@ async def test_a_refused_change_is_not_recorded(areas: Areas, new_entries: NewEn
 
 
 async def test_a_change_without_an_entry_is_rolled_back(areas: Areas, new_entries: NewEntries) -> None:
-    """The change and its entry are one transaction."""
+    """A change and its entry are one transaction: if the entry cannot be written, the change is rolled back."""
     await refuse(areas.store, "before insert on audit_trail")
     with pytest.raises(StoreError, match="refused"):
         await areas.client("192.0.2.1/32")
@@ -347,13 +351,13 @@ async def test_a_change_without_an_entry_is_rolled_back(areas: Areas, new_entrie
 
 
 async def test_an_entry_is_never_altered(areas: Areas) -> None:
-    """The store refuses the change for every actor."""
+    """The store refuses to change an entry, whoever the actor is."""
     with pytest.raises(StoreError, match="append-only"):
         await areas.store.write(lambda tx: tx.execute("update audit_trail set actor = 'nobody'"))
 
 
 async def test_a_long_value_is_truncated(areas: Areas, new_entries: NewEntries) -> None:
-    """Text, and the JSON of a list, are truncated; short values are unchanged."""
+    """A long text and the JSON of a long list are truncated. Short values are unchanged."""
 
     def work(tx: Tx) -> None:
         long = {"text": [None, "x" * 5000], "list": [list(range(5000)), []], "short": [1, None]}

@@ -16,7 +16,7 @@ TENANT, DOMAIN = 77, 770
 
 
 async def write(areas: Areas, *ages: int, domain: int | None = DOMAIN) -> None:
-    """Add entries of the given ages in microseconds."""
+    """Add entries that have these ages, in microseconds."""
 
     def work(tx: Tx) -> None:
         for age in ages:
@@ -27,7 +27,7 @@ async def write(areas: Areas, *ages: int, domain: int | None = DOMAIN) -> None:
 
 
 async def kept(areas: Areas, **of: int) -> list[str]:
-    """Return the entries of the tenant, and assert that their number is the stored total."""
+    """Return the entries of the tenant, and assert that the stored total is their number."""
     query = AuditQuery(**{"tenant_id": TENANT, "limit": 10_000, **of})
     rows, total = await areas.audit.page(query)
     assert len(rows) == total
@@ -35,7 +35,7 @@ async def kept(areas: Areas, **of: int) -> list[str]:
 
 
 async def test_expired_entries_are_deleted(areas: Areas) -> None:
-    """The totals of tenant and domain follow."""
+    """When expired entries are deleted, the totals of the tenant and the domain are reduced."""
     await write(areas, 11 * DAY, 10 * DAY + 1, 10 * DAY, DAY)
     await write(areas, 20 * DAY, 5 * DAY, domain=None)
     await Retention(areas.store, days=10, clock=areas.clock).purge()
@@ -54,7 +54,7 @@ async def test_0_days_keep_all_entries(areas: Areas) -> None:
 
 
 async def test_many_entries_are_deleted_in_chunks(areas: Areas) -> None:
-    """After an error of the store, the deletion continues the next time."""
+    """If the store raises an error, the next run continues the deletion."""
     await write(areas, *[11 * DAY] * (CHUNK + 1), DAY)
     retention = Retention(areas.store, days=10, clock=areas.clock, every_s=0.01)
     await refuse(areas.store, "before delete on audit_trail")

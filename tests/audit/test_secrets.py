@@ -27,14 +27,16 @@ PROVIDERS: Mapping[str, Mapping[str, str]] = {
 
 
 async def is_absent(areas: Areas, *secrets: str) -> bool:
-    """Return whether no column of any entry has a secret in clear, in hexadecimal, or its beginning."""
+    """Return whether no column of any entry contains a secret in clear, in hexadecimal, or the beginning of a
+    secret.
+    """
     text = "\n".join(map(repr, await trail(areas)))
     spelled = [form for secret in secrets for form in (secret[:10], secret.encode().hex())]
     return not any(form in text for form in spelled)
 
 
 async def test_the_trail_has_no_client_secret(areas: Areas, new_entries: NewEntries) -> None:
-    """Given and generated secrets are tested, in clients that are added, imported, changed and deleted."""
+    """Given and generated secrets are not in the entries of clients that are added, imported, changed and deleted."""
     added, _ = await areas.clients.add(areas.tenant, NewClient("a", "192.0.2.1/32", SECRET.encode()))
     _, made = await areas.clients.add(areas.tenant, NewClient("b", "192.0.2.2/32"))
     wanted = [
@@ -50,13 +52,13 @@ async def test_the_trail_has_no_client_secret(areas: Areas, new_entries: NewEntr
 
 
 async def test_every_provider_has_test_fields(areas: Areas) -> None:
-    """A new kind of provider needs its fields in PROVIDERS."""
+    """Each kind of provider is in PROVIDERS, so that a new kind must be added there with its fields."""
     assert PROVIDERS.keys() == areas.kinds.keys()
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_the_trail_has_no_provider_secret(areas: Areas, new_entries: NewEntries, name: str) -> None:
-    """The provider is set, changed, replaced by another kind and deleted."""
+    """No secret is in the entries of a provider that is set, changed, replaced by another kind and deleted."""
     fields = PROVIDERS[name]
     other = {field: OTHER if value == SECRET else value for field, value in fields.items()}
     await areas.providers.set(areas.domain, name, fields, 60)
@@ -69,7 +71,7 @@ async def test_the_trail_has_no_provider_secret(areas: Areas, new_entries: NewEn
 
 
 async def test_the_trail_has_no_wallet_key_and_token(areas: Areas) -> None:
-    """Registration and reset are tested."""
+    """No secret is in the entries of the registration and the reset of a wallet."""
     wallets = areas.did.wallets
     made = await wallets.register(areas.tenant, NewWallet(areas.domain, "ann", "ann@corp.example", ""))
     again = await wallets.reset(areas.tenant, areas.domain, made.wallet_id)

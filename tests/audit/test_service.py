@@ -1,4 +1,4 @@
-"""Reading the trail: pages, filters and totals."""
+"""Reading of the audit trail: pages, filters and totals."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -18,7 +18,9 @@ TENANT, DOMAIN = 77, 770
 
 
 def write(tx: Tx, number: int, *, tenant: int = TENANT, domain: int | None = DOMAIN, at: int | None = None) -> None:
-    """Add an entry with `number` as target and time; odd numbers change a client, multiples of three are by bob."""
+    """Add an entry whose target and time are `number`. Odd numbers change a client. The actor of multiples of three is
+    bob.
+    """
     with acting_as(Actor("token", "bob" if number % 3 == 0 else "ann", number)):
         audit.record(
             tx,
@@ -33,7 +35,9 @@ def write(tx: Tx, number: int, *, tenant: int = TENANT, domain: int | None = DOM
 
 @pytest.fixture
 async def written(areas: Areas) -> Areas:
-    """Return areas with 30 entries: 1 to 20 of the domain, 21 to 25 of no domain, 26 to 30 of another tenant."""
+    """Return areas with 30 entries: 1 to 20 belong to the domain, 21 to 25 to no domain, and 26 to 30 to another
+    tenant.
+    """
 
     def work(tx: Tx) -> None:
         for number in range(1, 31):
@@ -44,7 +48,7 @@ async def written(areas: Areas) -> Areas:
 
 
 async def numbers(areas: Areas, **asked: object) -> tuple[list[int], int]:
-    """Return the numbers of the tenant's matching entries, and the total."""
+    """Return the numbers of the matching entries of the tenant, and the total."""
     query = AuditQuery(**{"tenant_id": TENANT, "limit": 1000, **asked})  # type: ignore[arg-type]
     rows, total = await areas.audit.page(query)
     return [int(row.target.split()[1]) for row in rows], total
@@ -68,12 +72,12 @@ async def numbers(areas: Areas, **asked: object) -> tuple[list[int], int]:
     ],
 )
 async def test_entries_are_filtered(written: Areas, asked: dict[str, object], found: list[int]) -> None:
-    """Entries are newest first, and the total counts all matching ones."""
+    """The entries that match a filter are listed newest first, and the total counts all of them."""
     assert await numbers(written, **asked) == (list(found), len(list(found)))
 
 
 async def test_without_a_tenant_all_entries_are_read(written: Areas) -> None:
-    """Entries without a tenant are included."""
+    """The trail of the installation includes entries without a tenant."""
     before = len(await trail(written))
     await written.store.write(lambda tx: write(tx, 31, tenant=audit.INSTALLATION, domain=None))
     rows, total = await written.audit.page(AuditQuery(limit=1000))
@@ -83,8 +87,9 @@ async def test_without_a_tenant_all_entries_are_read(written: Areas) -> None:
 
 
 async def test_pages_have_each_entry_once(written: Areas) -> None:
-    """Pages are read by offset or from the last entry of the previous page, also if several entries have the same
-    time."""
+    """Pages are read by an offset or from the last entry of the previous page, even if several entries have the same
+    time.
+    """
     for number in (90, 91, 92, 93):
         await written.store.write(lambda tx, number=number: write(tx, number, at=25))
     by_offset = [number for at in range(0, 29, 7) for number in (await numbers(written, offset=at, limit=7))[0]]
@@ -97,14 +102,14 @@ async def test_pages_have_each_entry_once(written: Areas) -> None:
 
 
 async def test_entries_are_in_order_of_their_times(written: Areas) -> None:
-    """If the clock was set back, no page loses or repeats an entry."""
+    """If the clock was set back, no page omits or repeats an entry."""
     await written.store.write(lambda tx: write(tx, 40, at=3))
     assert (await numbers(written))[0] == [*range(25, 3, -1), 40, 3, 2, 1]
 
 
 @only_sqlite
 async def test_lists_and_totals_use_an_index(written: Areas) -> None:
-    """Pages, totals and time ranges need no scan and no sorting."""
+    """Queries for pages, totals and time ranges use an index, without a scan and without sorting."""
     statements: list[str] = []
     with closing(open_connection(written.store.path, read_only=True)) as connection:
         connection.set_trace_callback(statements.append)

@@ -24,7 +24,7 @@ from sallyport.base.addresses import canonical, parse_network
     ],
 )
 def test_an_address_has_one_canonical_form(text: str, form: str) -> None:
-    """An IPv4-mapped address has the form of IPv4; other text is unchanged."""
+    """An IPv4-mapped address becomes an IPv4 address. Text that is not an address is unchanged."""
     assert canonical(text) == form
 
 
@@ -39,12 +39,12 @@ def test_an_address_has_one_canonical_form(text: str, form: str) -> None:
     ],
 )
 def test_a_network_has_one_canonical_form(text: str, form: str) -> None:
-    """A single address becomes a network, and a range of IPv4-mapped addresses becomes a range of IPv4."""
+    """A single address becomes a network. A range of IPv4-mapped addresses becomes a range of IPv4 addresses."""
     assert str(parse_network(text)) == form
 
 
 @pytest.mark.parametrize("text", ["", "corp", "192.0.2.0/33", "192.0.2.7-9"])
 def test_other_text_is_not_a_network(text: str) -> None:
-    """Text without a network raises ValueError."""
+    """Text that is not a network raises ValueError."""
     with pytest.raises(ValueError, match="does not appear"):
         parse_network(text)

@@ -1,4 +1,4 @@
-"""Bounded maps, compared with a list that is searched."""
+"""Bounded maps, compared with a simple model that searches a list."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ STEPS = st.lists(st.tuples(st.booleans(), KEYS, OWNERS), max_size=80)
 
 
 class Model:
-    """A list of entries (key, value, owners), the oldest first."""
+    """A list of entries (key, value, owners), with the oldest entry first."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[int, int, tuple[int, ...]]] = []
@@ -22,7 +22,7 @@ class Model:
         self.entries = [entry for entry in self.entries if entry[0] != key]
 
     def candidates(self, depth: int) -> set[int]:
-        """Return the keys that may be dropped: the oldest of each largest part of the largest owners."""
+        """Return the keys that may be dropped. Such a key is the oldest in a largest part of a largest owner."""
         entries = self.entries
         groups = [entries]
         for level in range(1, depth + 1):
@@ -43,7 +43,9 @@ class Model:
 def test_a_full_map_drops_the_oldest_entry_of_the_largest_owner(
     steps: list[tuple[bool, int, tuple[int, int]]], limit: int, depth: int
 ) -> None:
-    """After any sequence of changes, the map has the model's entries in the same order, and no more than its limit."""
+    """After any sequence of changes, the map has the entries of the model in the same order, and no more than its
+    limit.
+    """
     bounded, model = BoundedMap[int, int](limit), Model()
     for number, (is_put, key, owners) in enumerate(steps):
         model.remove(key)
@@ -66,7 +68,7 @@ def test_a_full_map_drops_the_oldest_entry_of_the_largest_owner(
 
 
 def test_an_owner_that_fills_the_map_drops_its_own_entries() -> None:
-    """The entries of a small owner are kept, although they are the oldest."""
+    """When the map is full, a small owner keeps its entries, even if they are the oldest."""
     bounded = BoundedMap[str, int](100)
     for number in range(10):
         bounded.put(f"few {number}", number, "few")
@@ -77,7 +79,7 @@ def test_an_owner_that_fills_the_map_drops_its_own_entries() -> None:
 
 
 def test_a_part_that_fills_its_owners_share_drops_its_own_entries() -> None:
-    """In the largest owner, the largest part loses its oldest entry."""
+    """When the map is full, the largest part of the largest owner loses its oldest entry."""
     bounded = BoundedMap[str, int](100)
     bounded.put("quiet tenant", 0, 1, 1)
     bounded.put("quiet client", 0, 2, 1)
@@ -88,7 +90,7 @@ def test_a_part_that_fills_its_owners_share_drops_its_own_entries() -> None:
 
 
 def test_many_owners_with_an_entry_each_are_dropped_oldest_first() -> None:
-    """A map with fewer places than owners keeps the newest entries."""
+    """A map that has fewer places than owners keeps the newest entries."""
     bounded = BoundedMap[int, int](3)
     for number in range(10):
         bounded.put(number, number, number)
@@ -96,7 +98,7 @@ def test_many_owners_with_an_entry_each_are_dropped_oldest_first() -> None:
 
 
 def test_the_oldest_matching_entries_are_removed() -> None:
-    """The removal ends at the first entry that does not match, and updates the shares."""
+    """The removal stops at the first entry that does not match, and the shares of the owners are updated."""
     bounded = BoundedMap[str, int](4)
     for key, value in (("a", 1), ("b", 2), ("c", 9), ("d", 3)):
         bounded.put(key, value, "owner")
@@ -109,7 +111,7 @@ def test_the_oldest_matching_entries_are_removed() -> None:
 
 @given(st.lists(st.tuples(KEYS, st.integers(0, 5)), max_size=60), st.integers(1, 6))
 def test_an_entry_expires_after_its_lifetime(steps: list[tuple[int, int]], limit: int) -> None:
-    """An entry is found until `lifetime` has passed since it was put, and expired entries are removed."""
+    """An entry is found until `lifetime` has passed since it was put. Then it is removed."""
     expiring, model, now = ExpiringMap[int, int](limit, 7), dict[int, int](), 0
     for key, passes in steps:
         now += passes

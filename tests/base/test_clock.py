@@ -10,7 +10,7 @@ from sallyport.base.clock import SECOND, from_iso, from_us, iso, iso_seconds
 
 @given(st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC)))
 def test_iso_8601_matches_the_standard_library(moment: datetime) -> None:
-    """A time is formatted as by `datetime`, with six decimals or none, and is parsed back."""
+    """A time is formatted like by `datetime`, with six decimals or none, and parsing the text returns the same time."""
     at = from_iso(moment.isoformat())
     assert from_us(at) == moment
     assert iso(at) == moment.strftime("%Y").zfill(4) + moment.strftime("-%m-%dT%H:%M:%S.%fZ")

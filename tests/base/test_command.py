@@ -25,13 +25,15 @@ def commands() -> dict[str, Command]:
 
 
 async def test_a_command_runs_with_its_arguments() -> None:
-    """Arguments are parsed into the command's model."""
+    """Arguments are parsed into an instance of the command's model."""
     ready = Commands([commands()]).ready("greet", {"name": "you", "times": "2"})
     assert await ready() == ["hello you", "hello you"]
 
 
 def test_wrong_arguments_are_named_without_their_values() -> None:
-    """Invalid names each known field; neither a value nor the name of an unknown argument is in a message."""
+    """Invalid names each wrong field that is known. Its message contains neither a value nor the name of an unknown
+    argument.
+    """
     with pytest.raises(Invalid) as caught:
         Commands([commands()]).ready("greet", {"times": "hunter2", "more": "hunter2"})
     assert [field.field for field in caught.value.fields] == ["name", "times", BODY]
@@ -39,12 +41,12 @@ def test_wrong_arguments_are_named_without_their_values() -> None:
 
 
 def test_an_unknown_command_is_not_found() -> None:
-    """An unknown command is NotFound, and its name is not repeated."""
+    """An unknown command raises NotFound, and the message does not repeat its name."""
     with pytest.raises(NotFound, match="no such command"):
         Commands([]).ready("hunter2", {})
 
 
 def test_a_name_belongs_to_one_slice() -> None:
-    """A command that two slices define is an error at the start."""
+    """If two slices define the same command, an error is raised at the start."""
     with pytest.raises(ValueError, match="greet"):
         Commands([commands(), commands()])

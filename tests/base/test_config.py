@@ -1,4 +1,4 @@
-"""Settings from a file and from the environment; errors name the setting and not its value."""
+"""Settings from a file and from the environment. Errors name the setting but not its value."""
 
 from pathlib import Path
 
@@ -11,14 +11,14 @@ from sallyport.base.setting_values import Address, parse_address
 
 
 def settings_of(tmp_path: Path, text: str, **environ: str) -> Settings:
-    """Return the settings of a file and of environment variables."""
+    """Return the settings that a file and environment variables give."""
     path = tmp_path / "sallyport.toml"
     path.write_text(text)
     return load(path, environ)
 
 
 def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
-    """The file overrides the defaults."""
+    """A setting of the file overrides its default."""
     text = 'http_bind = "127.0.0.1:1"\nreject_delay_s = 2'
     found = settings_of(tmp_path, text, SALLYPORT_HTTP_BIND="[::1]:2", SALLYPORT_EGRESS="10.0.0.0/8, 2001:db8::/32")
     assert (found.http_bind, found.reject_delay_s) == (Address("::1", 2), 2.0)
@@ -39,7 +39,7 @@ def test_limits_are_given_by_name(tmp_path: Path, text: str, environ: dict[str, 
 
 
 def test_a_setting_may_have_several_addresses(tmp_path: Path) -> None:
-    """Addresses are separated by commas and blanks. Some settings may be empty."""
+    """Several addresses are separated by commas and spaces. Some settings may be empty."""
     found = settings_of(
         tmp_path, 'radius_auth_bind = " 127.0.0.1:1812 , [::1]:1812,"\nradius_acct_bind = ""\nmetrics_bind = ""'
     )
@@ -87,7 +87,7 @@ def test_all_wrong_settings_are_named(tmp_path: Path, text: str, message: str) -
 
 
 def test_a_wrong_setting_has_its_line_in_the_file(tmp_path: Path) -> None:
-    """The message of an unknown setting also has the nearest name."""
+    """The error for an unknown setting names it and the most similar setting."""
     with pytest.raises(ConfigError) as refused:
         settings_of(tmp_path, "# mine\ndrain_s = 5\n\nhttp_bnid = 1\n")
     assert str(refused.value).endswith('sallyport.toml, line 4). Did you mean "http_bind"?')
@@ -97,7 +97,7 @@ def test_a_wrong_setting_has_its_line_in_the_file(tmp_path: Path) -> None:
 
 
 def test_a_wrong_variable_is_named() -> None:
-    """The message has the environment variable, but not its value."""
+    """The error for a malformed variable names the variable but not its value."""
     with pytest.raises(ConfigError, match=r"^setting log_level: give debug, .* \(SALLYPORT_LOG_LEVEL\)$"):
         load(None, {"SALLYPORT_LOG_LEVEL": "hunter2"})
 
@@ -107,7 +107,7 @@ def test_radsec_needs_no_udp_port(tmp_path: Path) -> None:
 
 
 def test_a_missing_or_malformed_file_is_named(tmp_path: Path) -> None:
-    """The default file may be absent."""
+    """The default settings file does not have to exist."""
     with pytest.raises(ConfigError, match=r"nowhere\.toml"):
         load(tmp_path / "nowhere.toml", {})
     with pytest.raises(ConfigError, match=r"sallyport\.toml"):
@@ -119,13 +119,15 @@ def test_a_missing_or_malformed_file_is_named(tmp_path: Path) -> None:
 
 
 def test_unknown_variables_are_reported() -> None:
-    """An unknown SALLYPORT_ variable may be misspelled. The master key is not a setting and is not reported."""
+    """An unknown SALLYPORT_ variable is reported, because it may be misspelled. The variable of the master key is not a
+    setting and is not reported.
+    """
     environ = {"SALLYPORT_HTTP_BNID": "x", "SALLYPORT_HTTP_BIND": "x", "SALLYPORT_MASTER_KEY": "x", "HOME": "x"}
     assert unknown_environment(environ) == ["SALLYPORT_HTTP_BNID"]
 
 
 def test_an_address_is_written_as_it_is_read() -> None:
-    """IPv6 is formatted in brackets, and localhost is 127.0.0.1."""
+    """An IPv6 address is formatted in brackets, and localhost becomes 127.0.0.1."""
     for text in ("127.0.0.1:80", "[::1]:0"):
         assert str(parse_address(text)) == text
     assert parse_address("localhost:80") == Address("127.0.0.1", 80)

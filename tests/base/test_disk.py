@@ -9,7 +9,9 @@ from sallyport.base.errors import ConfigError
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    """The new file has mode 0600, and no temporary file is left. A link is replaced, not followed."""
+    """The written file has mode 0600, and no temporary file is left. If the path is a link, the link is replaced and
+    not followed.
+    """
     path, target = tmp_path / "file", tmp_path / "target"
     target.write_text("untouched")
     path.symlink_to(target)
@@ -22,7 +24,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["directory", "none/file"])
 def test_a_failed_write_changes_nothing(tmp_path: Path, name: str) -> None:
-    """The error names the file, and no temporary file is left."""
+    """If a file cannot be written, the error names the file, and no temporary file is left."""
     (tmp_path / "directory").mkdir()
     with pytest.raises(ConfigError, match=str(tmp_path / name)):
         disk.write(tmp_path / name, b"new")
@@ -30,7 +32,7 @@ def test_a_failed_write_changes_nothing(tmp_path: Path, name: str) -> None:
 
 
 def test_an_interrupted_write_changes_nothing(tmp_path: Path) -> None:
-    """The old file is kept, and no temporary file is left."""
+    """If the write fails, the old file is kept, and no temporary file is left."""
     path = tmp_path / "file"
     path.write_bytes(b"before")
     with pytest.raises(KeyboardInterrupt), disk.replacing(path) as file:
@@ -41,7 +43,7 @@ def test_an_interrupted_write_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
-    """The file appears at the end of the block. It has the owner of another file if one is given."""
+    """The file exists only after the block has ended. If another file is given as model, the new file has its owner."""
     path = tmp_path / "file"
     with disk.replacing(path, mode=0o640, like=tmp_path) as file:
         file.write(b"first ")

@@ -17,7 +17,7 @@ ONE, OTHER, THIRD = ("192.0.2.1", 1), ("192.0.2.1", 2), ("192.0.2.2", 1)
 
 
 def queued(*items: tuple[tuple[str, int], int]) -> FairQueue[tuple[str, int], int]:
-    """Return a queue with these (source, item) pairs."""
+    """Return a queue that contains these (source, item) pairs."""
     queue: FairQueue[tuple[str, int], int] = FairQueue()
     for source, item in items:
         queue.put(source, item)
@@ -25,12 +25,12 @@ def queued(*items: tuple[tuple[str, int], int]) -> FairQueue[tuple[str, int], in
 
 
 def taken(queue: FairQueue[tuple[str, int], int]) -> list[int]:
-    """Return all items in the order of the queue."""
+    """Take all items, and return them in the order in which the queue gave them."""
     return [queue.take() for _ in range(len(queue))]
 
 
 def test_sources_take_turns() -> None:
-    """The items of a source keep their order."""
+    """The items of one source keep their order."""
     queue = queued((ONE, 1), (ONE, 2), (ONE, 3), (OTHER, 4), (THIRD, 5), (OTHER, 6))
     assert taken(queue) == [1, 4, 5, 2, 6, 3]
 
@@ -40,7 +40,9 @@ def test_the_items_of_one_source_keep_their_order() -> None:
 
 
 def test_a_returning_source_waits_its_turn() -> None:
-    """A source that adds an item after its last one was taken waits for the others."""
+    """A source whose last item was taken, and which then adds another one, waits until the other sources have had their
+    turn.
+    """
     queue = queued((ONE, 1), (OTHER, 2), (OTHER, 3))
     assert queue.take() == 1
     queue.put(ONE, 4)
@@ -56,7 +58,7 @@ def test_a_source_without_items_is_removed() -> None:
 
 
 def test_owners_take_turns() -> None:
-    """An owner with many sources has one turn, which its sources share."""
+    """An owner gets one turn, however many sources it has. The sources share the turn."""
     queue: FairShares[int, int, str] = FairShares()
     for owner, source, item in ((1, 1, "a"), (1, 1, "b"), (1, 2, "c"), (2, 1, "d"), (2, 1, "e")):
         assert queue.put(owner, source, item)
@@ -65,7 +67,7 @@ def test_owners_take_turns() -> None:
 
 
 def test_an_owner_with_its_share_puts_nothing_into_a_full_queue() -> None:
-    """Another owner may add items until its share is used."""
+    """If one owner has filled the queue, another owner may still add items until its share is used."""
     queue: FairShares[int, int, int] = FairShares(4)
     assert [queue.put(1, 1, number) for number in range(6)] == [True] * 4 + [False] * 2
     assert [queue.put(2, 1, number) for number in range(6)] == [True] * 2 + [False] * 4
@@ -74,7 +76,7 @@ def test_an_owner_with_its_share_puts_nothing_into_a_full_queue() -> None:
 
 
 async def test_waiting_owners_are_admitted_in_turn() -> None:
-    """The next slot goes to the next owner, not to the first task. A cancelled task is skipped."""
+    """A free slot goes to the next owner, not to the task that came first. A cancelled task is skipped."""
     limiter, came = FairLimiter[str](1), list[str]()
 
     async def take(owner: str, number: int) -> None:
@@ -93,7 +95,7 @@ async def test_waiting_owners_are_admitted_in_turn() -> None:
 
 
 async def test_a_pass_admits_a_limited_number_of_tasks() -> None:
-    """Tasks that arrive together are distributed over several passes of the event loop."""
+    """Tasks that arrive together run in several passes of the event loop."""
     turns, counter, went = LoopTurns(MOST), PassCounter(), Counter[int]()
     trio.lowlevel.add_instrument(counter)
 
@@ -111,7 +113,7 @@ async def test_a_pass_admits_a_limited_number_of_tasks() -> None:
 
 
 async def test_a_cancelled_task_delays_no_other() -> None:
-    """The turn of a cancelled task goes to the next task."""
+    """If a task is cancelled, its turn goes to the next task."""
     turns, went = LoopTurns(1), list[str]()
 
     async def take(name: str) -> None:
@@ -149,7 +151,7 @@ async def test_each_tenant_has_its_turn() -> None:
 
 
 async def test_a_long_pass_admits_a_single_task() -> None:
-    """Each task that takes long has its own pass of the event loop."""
+    """Each long task runs in a pass of the event loop of its own."""
     turns, counter, went = LoopTurns(MOST), PassCounter(), Counter[int]()
     trio.lowlevel.add_instrument(counter)
 

@@ -23,7 +23,9 @@ PEM = Path("x.pem")
     ],
 )
 def test_the_default_base_is_the_address_of_the_listener(bind: str, bound: Address | None, base: str) -> None:
-    """The base has the listener's port, the machine's name for a listener on all addresses, and https with TLS."""
+    """The base URL has the port of the listener. If the listener has all addresses, it has the name of the machine.
+    With TLS its scheme is https.
+    """
     assert Settings.model_validate({"http_bind": bind}).link_base(bound) == base
     tls = Settings.model_validate({"http_bind": bind, "tls_certificate": PEM, "tls_key": PEM})
     assert tls.link_base(bound) == base.replace("http:", "https:")
@@ -31,7 +33,7 @@ def test_the_default_base_is_the_address_of_the_listener(bind: str, bound: Addre
 
 @pytest.mark.parametrize("given", ["https://a.example", "https://a.example/", "http://a.example:81/x//"])
 def test_public_url_overrides_the_listener(given: str) -> None:
-    """Trailing slashes are removed."""
+    """The setting public_url overrides the address of the listener. Its trailing slashes are removed."""
     assert Settings(public_url=given).link_base(Address("127.0.0.1", 1)) == given.rstrip("/")
 
 
@@ -41,7 +43,9 @@ def test_public_url_overrides_the_listener(given: str) -> None:
      "https://a\n", "https://[a", "https://a b", "https://a:x", "https://a:99999"],
 )  # fmt: skip
 def test_an_invalid_public_url_is_refused(given: str) -> None:
-    """Another scheme, a missing host, a password and a query are refused, and the value is not repeated."""
+    """A base URL with another scheme, without a host, with a password or with a query is refused, and the value is not
+    repeated.
+    """
     with pytest.raises(ValidationError) as raised:
         Settings(public_url=given)
     assert "hunter2" not in str(raised.value)

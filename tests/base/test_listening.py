@@ -1,4 +1,4 @@
-"""The causes of a failed bind, tested with real processes that hold the address."""
+"""The reasons why an address cannot be bound, tested with real processes that hold the address."""
 
 import fcntl
 import multiprocessing
@@ -50,7 +50,7 @@ def held(host: str, kind: socket.SocketKind) -> Iterator[tuple[int, int]]:
 
 
 def refused(setting: str, address: Address, kind: socket.SocketKind) -> StartError:
-    """Return the error of a socket that cannot be bound."""
+    """Return the error for a socket that cannot be bound."""
     with socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET, kind) as sock:
         if sock.family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -71,8 +71,9 @@ def refused(setting: str, address: Address, kind: socket.SocketKind) -> StartErr
     ],
 )
 def test_the_process_that_holds_a_port_is_named(held_at: str, wanted: str, kind: socket.SocketKind) -> None:
-    """The message has the setting, its variable, the address, and the name and ID of the process. Wildcard addresses
-    and sockets of both families are found."""
+    """The message names the setting, its variable, the address, and the process with its ID. A socket that holds a
+    wildcard address or both families is found as well.
+    """
     with held(held_at, kind) as (process, port):
         address = Address(wanted, port)
         message = str(refused("radius_auth_bind", address, kind))
@@ -86,7 +87,7 @@ def test_the_process_that_holds_a_port_is_named(held_at: str, wanted: str, kind:
 
 @pytest.mark.parametrize(("held_at", "wanted"), [("127.0.0.1", "127.0.0.2"), ("127.0.0.1", "::1"), ("0.0.0.0", "::")])
 def test_a_socket_of_another_address_is_not_blamed(held_at: str, wanted: str) -> None:
-    """The same port of another address or family does not prevent a bind."""
+    """A socket with the same port but another address or family does not prevent a bind."""
     with held(held_at, UDP) as (_, port):
         assert holder(Address(wanted, port), UDP) is None
         assert holder(Address(held_at, port), TCP) is None
@@ -102,7 +103,7 @@ def test_an_address_of_two_settings_is_reported() -> None:
 
 @as_root
 def test_the_process_of_another_user_cannot_be_named() -> None:
-    """An ordinary user gets the user of the socket, and the hint that root can name the process."""
+    """An ordinary user is told the user of the process that holds the socket, and that root can name the process."""
     with held("127.0.0.1", TCP) as (_, port):
         message = as_ordinary_user("http_bind", Address("127.0.0.1", port), TCP)
     assert "in use by a process of user root, which root can name; stop it, or change SALLYPORT_HTTP_BIND" in message
@@ -110,7 +111,9 @@ def test_the_process_of_another_user_cannot_be_named() -> None:
 
 @as_root
 def test_a_privileged_port_is_reported() -> None:
-    """An ordinary user gets the lowest allowed port and the capability for the service."""
+    """An ordinary user is told the lowest port that every user may use, and the capability that allows the service a
+    lower one.
+    """
     lowest = lowest_unprivileged_port()
     if lowest <= 1:
         pytest.skip("every user of this machine may use every port")
@@ -120,19 +123,19 @@ def test_a_privileged_port_is_reported() -> None:
 
 
 def test_an_address_of_no_interface_is_reported() -> None:
-    """The message says that no interface of the machine has the address."""
+    """If no interface of the machine has the address, the message says so."""
     message = str(refused("radsec_bind", Address("192.0.2.77", 0), TCP))
     assert message.endswith("no interface of this machine has the address; change SALLYPORT_RADSEC_BIND")
 
 
 def test_a_holder_without_a_name_is_shown_as_a_number() -> None:
-    """A user without a name, and a process that has ended, are shown by their numbers."""
+    """If a user has no name or a process has ended, its number is shown."""
     assert str(Holder(4_000_000)).startswith("a process of user 4000000")
     assert process_name(2**22 + 1) == f"process {2**22 + 1}"
 
 
 def test_the_process_that_holds_a_lock_is_named(tmp_path: Path) -> None:
-    """A free lock names no process."""
+    """While a lock is held, its process is named. If the lock is free, no process is named."""
     path = tmp_path / "lock"
     with path.open("w") as file:
         assert locking_process(path) == "another process"
@@ -141,7 +144,7 @@ def test_the_process_that_holds_a_lock_is_named(tmp_path: Path) -> None:
 
 
 def as_ordinary_user(setting: str, address: Address, kind: socket.SocketKind) -> str:
-    """Return the message that an ordinary user gets for an address."""
+    """Return the error message that an ordinary user gets when it binds an address."""
     forks = multiprocessing.get_context("forkserver")
     answer, give = forks.Pipe(duplex=False)
     process = forks.Process(target=_ask_as_ordinary_user, args=(give, setting, address, kind))

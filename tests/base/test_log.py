@@ -7,7 +7,7 @@ from sallyport.base import log
 
 
 def test_a_used_logger_gets_a_new_configuration() -> None:
-    """A logger that was used before the settings were read uses the new configuration afterwards."""
+    """A logger that was used before the settings were read uses the new configuration from then on."""
     before = structlog.get_config()
     try:
         log.configure(json=True)

@@ -12,7 +12,7 @@ from sallyport.base.notify import Notifier
 
 @pytest.fixture
 def listener(tmp_path: Path) -> Iterator[socket.socket]:
-    """Yield the other end of $NOTIFY_SOCKET."""
+    """Yield the other end of the socket that $NOTIFY_SOCKET names."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.settimeout(10)
         sock.bind(str(tmp_path / "notify"))
@@ -20,7 +20,7 @@ def listener(tmp_path: Path) -> Iterator[socket.socket]:
 
 
 def test_messages_have_the_format_of_sd_notify(listener: socket.socket) -> None:
-    """A status is one line."""
+    """A status is sent as one line."""
     manager = Notifier({"NOTIFY_SOCKET": str(listener.getsockname())})
     manager.ready("at work\nSTOPPING=1")
     manager.alive()
@@ -44,7 +44,7 @@ def test_an_abstract_socket_is_used() -> None:
 
 @pytest.mark.parametrize("environ", [{}, {"NOTIFY_SOCKET": "/there/is/none"}], ids=str)
 def test_without_a_service_manager_nothing_is_sent(environ: dict[str, str]) -> None:
-    """A missing socket is no error."""
+    """If the socket does not exist, no error is raised."""
     manager = Notifier(environ)
     manager.ready("at work")
     manager.alive()
@@ -52,7 +52,7 @@ def test_without_a_service_manager_nothing_is_sent(environ: dict[str, str]) -> N
 
 
 def watched(**environ: str) -> Notifier:
-    """Return the notifier of a process with a manager."""
+    """Return the notifier of a process that runs under a service manager."""
     return Notifier({"NOTIFY_SOCKET": "/there/is/none", **environ})
 
 
@@ -68,5 +68,5 @@ def test_the_watchdog_is_notified_twice_in_its_time(process: dict[str, str]) -> 
     ids=["another process", "no number", "never"],
 )
 def test_without_a_watchdog_there_is_no_interval(environ: dict[str, str]) -> None:
-    """A watchdog for another process, and an invalid time, are ignored."""
+    """A watchdog that is meant for another process, or has an invalid time, is ignored."""
     assert watched(**environ).alive_s is None

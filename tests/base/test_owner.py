@@ -25,13 +25,15 @@ except PermissionError:
     pass
 print(json.dumps([name, os.getresuid(), os.getresgid(), os.getgroups(), become_owner(directory)]))
 """
-"""Prints the identity after giving up root and trying to regain it, and the result of a second call."""
+"""A script that gives up root, tries to become root again, and gives up root a second time. It prints its identity and
+the result of the second call.
+"""
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give itself up")
 
 
 def identity(directory: Path) -> list[object]:
-    """Run SCRIPT in a child of root and return its output."""
+    """Run SCRIPT in a child process as root and return its output."""
     done = subprocess.run([sys.executable, "-c", SCRIPT, directory], capture_output=True, text=True, check=True)
     found: list[object] = json.loads(done.stdout)
     return found
@@ -47,8 +49,9 @@ def identity(directory: Path) -> list[object]:
 def test_root_is_given_up_for_the_owner(
     tmp_path: Path, user: str | int, group: str | int, groups: list[str | int]
 ) -> None:
-    """Real, effective and saved IDs are the owner's, no group of root is kept, and the process cannot become root
-    again."""
+    """The real, effective and saved IDs are those of the owner. The process has no group of root and cannot become root
+    again.
+    """
     shutil.chown(tmp_path, user, group)
     status = tmp_path.stat()
     name, users, primary, others, again = identity(tmp_path)

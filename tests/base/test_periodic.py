@@ -10,7 +10,7 @@ from sallyport.base.periodic import every
 
 
 async def test_the_work_runs_at_once_and_again_after_each_end(autojump_clock: MockClock) -> None:
-    """Work that takes one second, with a pause of two seconds, starts every three seconds."""
+    """If the work takes one second and the pause is two seconds, the work starts every three seconds."""
     started: list[float] = []
 
     async def work() -> None:
@@ -24,7 +24,7 @@ async def test_the_work_runs_at_once_and_again_after_each_end(autojump_clock: Mo
 
 
 async def test_a_failure_is_logged_and_the_work_runs_again(autojump_clock: MockClock) -> None:
-    """An error of the service's own types is a warning with the given event name."""
+    """An error of one of the service's own types is logged as a warning with the given event name."""
     runs = 0
 
     async def work() -> None:

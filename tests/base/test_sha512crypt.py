@@ -4,7 +4,7 @@ import pytest
 
 from sallyport.base.sha512crypt import matches, sha512_crypt
 
-VECTORS = (  # "Unix crypt using SHA-256 and SHA-512", with the usual number of rounds
+VECTORS = (  # "Unix crypt using SHA-256 and SHA-512", those with the default number of rounds
     (
         "Hello world!",
         "saltstring",
@@ -19,7 +19,7 @@ def test_the_hash_matches_the_published_vectors(password: str, salt: str, hashed
 
 
 def test_each_hash_has_its_own_salt() -> None:
-    """The same password gives a different hash each time, and matches each of them."""
+    """The same password gives a different hash each time and matches each of these hashes."""
     first, second = (sha512_crypt(b"hunter2") for _ in range(2))
     assert first != second
     assert matches(b"hunter2", first)

@@ -17,7 +17,9 @@ SOURCES = Path(__file__).parents[2] / "src"
 
 
 def test_equal_letters_with_accents_compare_as_equal() -> None:
-    """A letter with an accent may be one or two characters, in any case. A different letter is a different name."""
+    """A letter with an accent may be given as one or two characters, in any case. A name with a different letter is a
+    different name.
+    """
     assert composed("Zoe\u0308") == "Zoë"
     assert {fold(name) for name in ("Zoë", "ZOË", "Zoe\u0308", "ZOE\u0308")} == {"zoë"}
     assert fold("Straße") == fold("STRASSE")
@@ -25,14 +27,16 @@ def test_equal_letters_with_accents_compare_as_equal() -> None:
 
 
 def test_spaces_around_a_name_are_ignored() -> None:
-    """Spaces inside a name are significant."""
+    """The number of spaces inside a name matters."""
     assert {fold_name(name) for name in ("Ann Lee", " ann lee", "ANN LEE\t", "\u00a0ann lee ")} == {"ann lee"}
     assert fold_name(" ") == ""
 
 
 @given(st.text())
 def test_equivalent_forms_compare_as_equal(text: str) -> None:
-    """All equivalent Unicode forms of a text are folded to one form, and folding that form does not change it."""
+    """All equivalent Unicode forms of a text are folded to the same form. Folding that form again does not change
+    it.
+    """
     assert fold(text) == fold(normalize("NFD", text)) == fold(normalize("NFC", text)) == fold(fold(text))
     assert composed(normalize("NFD", text)) == composed(text)
 
@@ -46,7 +50,7 @@ def test_equivalent_forms_compare_as_equal(text: str) -> None:
     ],
 )
 def test_marks_are_sorted_in_short_runs(text: str) -> None:
-    """Normalization never sorts a long run of combining marks, which would take quadratic time."""
+    """A long run of combining marks is never sorted, because that would take quadratic time."""
     for form in (fold(text), normal("NFKC", text)):
         runs = "".join("m" if combining(each) else " " for each in form).split()
         assert max(map(len, runs), default=0) <= MARKS
@@ -54,7 +58,7 @@ def test_marks_are_sorted_in_short_runs(text: str) -> None:
 
 
 def test_short_runs_of_marks_are_unchanged() -> None:
-    """Text with up to 30 marks after a letter is in normalization form C."""
+    """Text in which a letter has up to 30 combining marks is normalized to form C."""
     text = "e" + "\u0316\u0301" * 14
     assert fold(text) == normalize("NFC", text)
 
@@ -70,7 +74,7 @@ def test_short_runs_of_marks_are_unchanged() -> None:
     ],
 )
 def test_a_count_has_its_noun(number: int, words: tuple[str, ...], expected: str) -> None:
-    """An irregular plural is given."""
+    """The plural of a noun can be given if it is irregular."""
     assert counted(number, *words) == expected
 
 
@@ -83,7 +87,7 @@ def _texts(tree: ast.AST) -> Iterator[str]:
 
 
 def test_no_message_has_a_plural_in_brackets() -> None:
-    """A message has `1 device` or `2 devices`, never a noun with its s in brackets."""
+    """A message contains `1 device` or `2 devices`, never a noun with its s in brackets."""
     for path in sorted(SOURCES.rglob("*.py")):
         for text in _texts(ast.parse(path.read_text(encoding="utf-8"))):
             assert not re.search(r"[a-z]\((?:s|es|ies)\)", text), path

@@ -1,4 +1,4 @@
-"""Messages of pydantic's errors, without the submitted values."""
+"""The messages for errors of pydantic, which never contain the sent values."""
 
 import uuid
 from typing import Annotated, Literal
@@ -27,7 +27,7 @@ class Dog(BaseModel):
 
 
 class Everything(BaseModel):
-    """A model with a field for each kind of error."""
+    """A model that has a field for each kind of error."""
 
     pet: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None
     id: uuid.UUID | None = None
@@ -63,7 +63,7 @@ def refused(**values: object) -> Invalid:
     ],
 )
 def test_no_message_repeats_a_value(values: dict[str, object], message: str, field: str, accepted: str | None) -> None:
-    """Each kind of error names its field. The accepted values depend on the schema alone."""
+    """For each kind of error the message names the field. The accepted values in it come only from the schema."""
     invalid = refused(**values)
     assert str(invalid) == message
     assert invalid.fields[0].field == field
@@ -72,7 +72,7 @@ def test_no_message_repeats_a_value(values: dict[str, object], message: str, fie
 
 
 class Bounds(BaseModel):
-    """A model with a field for each bound and type."""
+    """A model that has a field for each bound and each type."""
 
     flag: bool = False
     colour: Literal["red", "green"] = "red"
@@ -120,14 +120,14 @@ class Bounds(BaseModel):
     ],
 )
 def test_accepted_values_in_words_of_our_own(field: str, value: object, accepted: str) -> None:
-    """Each type of error has a phrase for the accepted values, in the singular where it is one."""
+    """Each type of error has a phrase for the accepted values. The phrase is singular if only one value is accepted."""
     with pytest.raises(ValidationError) as caught:
         Bounds.model_validate({"needed": "x", field: value})
     assert refusal(caught.value).fields == (FieldError(field, accepted),)
 
 
 def test_a_sentence_is_no_phrase_for_accepted_values() -> None:
-    """A missing field, and a contradiction of two fields, are described by a sentence."""
+    """A missing field and a contradiction between two fields are described by a sentence."""
     with pytest.raises(ValidationError) as caught:
         Bounds.model_validate({})
     (missing,) = refusal(caught.value).fields
@@ -141,13 +141,15 @@ def test_a_sentence_is_no_phrase_for_accepted_values() -> None:
 
 
 def test_the_message_of_a_model_validator_is_used() -> None:
-    """`unfit` in a model's validator gives the message; any other error is `invalid body`."""
+    """A message that a model's validator passes to `unfit` is shown. For any other error the message is `invalid
+    body`.
+    """
     assert str(refused(many=7)) == "missing ikey, host"
     assert str(refused(many=8)) == "invalid body"
 
 
 def test_a_refusal_lists_at_most_max_listed_fields() -> None:
-    """The message names the first field."""
+    """If several fields are wrong, the message names the first one."""
     wrong: dict[str, object] = {f"a{number}": "hunter2" for number in range(MAX_LISTED + 50)}
     invalid = refused(inner=wrong)
     assert str(invalid) == "invalid a0"
@@ -155,7 +157,9 @@ def test_a_refusal_lists_at_most_max_listed_fields() -> None:
 
 
 def test_a_refusal_of_too_many_values_lists_none() -> None:
-    """Above MAX_COUNTED errors, the refusal names the whole body or the field that contains the values."""
+    """If there are more than MAX_COUNTED errors, the refusal names the whole body or the field that contains the wrong
+    values.
+    """
     wrong: dict[str, object] = {f"a{number}": "hunter2" for number in range(MAX_COUNTED + 1)}
     with pytest.raises(ValidationError) as caught:
         Everything.model_validate({"inner": wrong})

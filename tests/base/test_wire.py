@@ -1,4 +1,4 @@
-"""JSON to messages and back: `sallyport.base.wire`."""
+"""Conversion of JSON to messages and of messages to JSON: `sallyport.base.wire`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -61,7 +61,7 @@ def test_absent_and_null_fields_have_their_default() -> None:
     ],
 )
 def test_malformed_messages_are_refused(value: object, message: str) -> None:
-    """The error names the field and its type, and never the value."""
+    """The error names the field and the expected type but never the value."""
     with pytest.raises(WireError, match="^" + message.replace("[", r"\[") + "$"):
         decode(Tree, value)
 
@@ -70,7 +70,7 @@ def test_malformed_messages_are_refused(value: object, message: str) -> None:
     "octets", [b"", b"{", b"\xff", b'{"a":1,"a":2}', b"NaN", b"[" * 100_000, b"1" * 5000, b'"' + b"a" * 9999 + b'"']
 )
 def test_malformed_json_is_refused(octets: bytes) -> None:
-    """Broken, ambiguous, deep and long texts are a WireError."""
+    """Broken, ambiguous, deeply nested and long texts raise WireError."""
     with pytest.raises(WireError):
         loads(octets, most=200_000 if octets[:1] in b"[1" else 9999)
 

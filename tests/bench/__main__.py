@@ -29,7 +29,7 @@ from .settings import BenchmarkError, Settings
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A line in the list: `run` returns Markdown below a heading."""
+    """A benchmark in the list. `run` returns the Markdown below its heading."""
 
     name: str
     summary: str
@@ -65,7 +65,9 @@ BENCHMARKS = (
 
 
 def main() -> int:
-    """Run the named benchmarks, or all. 0: done, 1: one failed or is void, 2: wrong usage."""
+    """Run the named benchmarks, or all. Return the exit status: 0 if they are done, 1 if one failed or is void, 2 for
+    wrong usage.
+    """
     parser = _parser()
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - {benchmark.name for benchmark in BENCHMARKS}:

@@ -1,8 +1,8 @@
-"""Accounting: Sallyport, and FreeRADIUS with the packaged rlm_sql_sqlite, under the same load in turn.
+"""Accounting in Sallyport and in FreeRADIUS with the packaged rlm_sql_sqlite. They get the same load in turn.
 
 A session is a Start, an interim record and a Stop. Both servers record before they answer. Each turn ends with a check
-that every answered record is in its session; otherwise the comparison is void. Everything else is as in the benchmark
-`radius`.
+that every answered record is in its session. If one is missing, the comparison is void. Everything else is as in the
+benchmark `radius`.
 """
 
 import sqlite3
@@ -27,7 +27,9 @@ THEIRS = "freeradius-accounting"
 
 
 def count_records(database: Path) -> int:
-    """Return how many records the sessions contain, counted as for the peer. BenchmarkError: others are stored."""
+    """Return the number of records in the sessions, counted as for FreeRADIUS. Raises BenchmarkError if other records
+    are stored.
+    """
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         in_sessions, kept = connection.execute(SESSIONS).fetchone()
     if in_sessions != kept:
@@ -47,7 +49,9 @@ SERVERS = (Server(THEIRS, accounting_freeradius), Server(OURS, accounting_sallyp
 
 
 def run(settings: Settings) -> str:
-    """Measure all chosen servers; Markdown. BenchmarkError when a server does not start or the comparison is void."""
+    """Measure all chosen servers and return Markdown. Raises BenchmarkError if a server does not start or the
+    comparison is void.
+    """
     results, names = measure(SERVERS, settings, "-a", "-N", "5")
     return "\n\n".join([_introduction(settings), figures(results, names), *_ratios(results)])
 
@@ -60,7 +64,7 @@ def _introduction(settings: Settings) -> str:
 
 
 def _ratios(results: Results) -> list[str]:
-    """Return the ratios to the peer; empty if a server was left out."""
+    """Return the ratios to FreeRADIUS, or an empty list if a server was left out."""
     rows = []
     for window in WINDOWS:
         ours, theirs = results.get((OURS, window)), results.get((THEIRS, window))

@@ -1,6 +1,6 @@
-"""A thousand endpoint agents on one service: each waits for its next state and reports every thirty seconds, over a
-connection of its own, while an admin assigns users to machines one after the other. The benchmark measures the
-service's processor time, its memory, and the delay from the answer to the admin until the agent has received the
+"""A thousand endpoint agents on one service. Each agent has a connection of its own, waits for its next state and
+reports every thirty seconds. Meanwhile an admin assigns users to machines, one after the other. The benchmark measures
+the service's processor time, its memory, and the delay from the answer to the admin until the agent has received the
 new state.
 """
 
@@ -39,7 +39,9 @@ LIMIT_S = 2.0
 
 @dataclass
 class Agent:
-    """An agent. changed_at: the time of the last change of its machine's state; None: the agent has the state."""
+    """An agent. changed_at: the time of the last change of its machine's state, or None if the agent has received that
+    state.
+    """
 
     instance: int
     key: str
@@ -50,7 +52,9 @@ class Agent:
 
 @dataclass
 class Fleet:
-    """All agents and their measurements. delays: seconds from a change to its state. lost: connections."""
+    """All agents and their measurements. delays: the seconds from each change to the arrival of its state. lost: the
+    number of lost connections.
+    """
 
     port: int
     agents: list[Agent] = field(default_factory=list)
@@ -60,13 +64,15 @@ class Fleet:
 
 
 def run(settings: Settings) -> str:
-    """Enrol, measure and return Markdown. BenchmarkError: the service does not start or gives a wrong answer."""
+    """Enrol the agents, measure, and return Markdown. Raises BenchmarkError if the service does not start or gives a
+    wrong answer.
+    """
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name:
         return measure(Path(name), agents=AGENTS, seconds=WINDOW_S)
 
 
 def measure(directory: Path, *, agents: int, seconds: float) -> str:
-    """Do the same as `run` in an empty directory, with this number of agents and seconds."""
+    """Do the same as `run` in an empty directory, with this number of agents and for this number of seconds."""
     environ = dict(environ_of(directory / "data"))
     tenant = add_tenant(environ, directory, 1)
     port = int(environ["SALLYPORT_HTTP_BIND"].rpartition(":")[2])
@@ -119,7 +125,7 @@ async def _measure(fleet: Fleet, tenant: Tenant, process_id: int, seconds: float
 
 
 async def _change(fleet: Fleet, tenant: Tenant, http: httpx.AsyncClient) -> None:
-    """Assign a user to a machine, or remove it, again and again."""
+    """Assign a user to a machine or remove it from the machine, again and again."""
     made = await _post(http, "/api/v1/endpointUsers/addEpmUserInfo", {"domainId": tenant.domain_id, "userName": "ann"})
     assigned: set[int] = set()
     while True:
@@ -127,13 +133,13 @@ async def _change(fleet: Fleet, tenant: Tenant, http: httpx.AsyncClient) -> None
         action = "remove" if agent.instance in assigned else "add"
         assigned ^= {agent.instance}
         body = {"domainId": tenant.domain_id, "instanceIds": [agent.instance], "userIds": [int(str(made["userId"]))]}
-        agent.changed_at = time.monotonic()  # before the answer: the agent may be quicker
+        agent.changed_at = time.monotonic()  # set before the answer arrives, because the agent may be quicker
         await _post(http, "/api/v1/instances/assignUsersToMachines", {**body, "action": action})
         await trio.sleep(CHANGES_S)
 
 
 async def live(fleet: Fleet, agent: Agent) -> None:
-    """Poll and report until cancelled. After a lost connection open a new one, as agents do."""
+    """Poll and report until cancelled. After a lost connection open a new one, as real agents do."""
     while True:
         await trio.sleep(AGAIN_S * random.random())
         with suppress(OSError, trio.BrokenResourceError):
@@ -144,7 +150,7 @@ async def live(fleet: Fleet, agent: Agent) -> None:
 
 
 async def _turn(fleet: Fleet, agent: Agent, stream: trio.SocketStream) -> bool:
-    """Send one poll and one report. False: the service has closed the connection."""
+    """Send one poll and one report. Return False if the service has closed the connection."""
     poll = {"version": agent.version, "waitS": EVERY_S}
     answer = await _ask(fleet, agent, stream, STATE, poll)
     if not answer:
@@ -163,9 +169,9 @@ async def _turn(fleet: Fleet, agent: Agent, stream: trio.SocketStream) -> bool:
 async def _ask(
     fleet: Fleet, agent: Agent, stream: trio.SocketStream, path: str, message: Mapping[str, object]
 ) -> bytes:
-    """Send one request on an agent's connection and return the answer's body, empty if the connection was closed.
+    """Send one request on an agent's connection and return the body of the answer.
 
-    BenchmarkError: the status is not 200.
+    The body is empty if the connection was closed. Raises BenchmarkError if the status is not 200.
     """
     body = json.dumps(message).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {agent.key}\r\n"

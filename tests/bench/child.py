@@ -1,4 +1,6 @@
-"""Servers as child processes: free ports, waits until they answer, and their end by process id."""
+"""Servers as child processes: finding a free port, waiting until the server answers, and ending it by its process
+id.
+"""
 
 import socket
 import subprocess
@@ -17,8 +19,8 @@ SECRET = "testing123"
 class Running:
     """A server that answers RADIUS requests of one kind on 127.0.0.1.
 
-    count_events counts the recorded answers; None if the server records nothing. accounting_port: of a server that
-    also takes accounting; 0 without.
+    count_events: returns the number of recorded answers; it is None if the server records nothing. accounting_port: the
+    port for accounting, or 0 if the server does not accept accounting.
     """
 
     name: str
@@ -29,7 +31,7 @@ class Running:
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_DGRAM) -> int:
-    """Return a free loopback port of 1024 or above, of UDP by default."""
+    """Return a free loopback port that is not below 1024. By default it is free over UDP."""
     with socket.socket(socket.AF_INET, kind) as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -37,7 +39,7 @@ def free_port(kind: socket.SocketKind = socket.SOCK_DGRAM) -> int:
 
 
 def process_tree(process_id: int) -> list[int]:
-    """Return the process and all its descendants, so that the work of children is counted too."""
+    """Return the ids of the process and all its descendants, so that the work of children is counted too."""
     found = [process_id]
     for task in Path(f"/proc/{process_id}/task").glob("*/children"):
         for child in task.read_text().split():
@@ -49,9 +51,10 @@ def process_tree(process_id: int) -> list[int]:
 def child_process(
     command: Sequence[str], *, directory: Path, output: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server in a directory for the time of the block; SIGTERM at the end, SIGKILL after ten seconds.
+    """Run a server in a directory until the block ends. Then send it SIGTERM, and SIGKILL ten seconds later.
 
-    output: the file that takes standard output and standard error. environment: the caller's own when None.
+    output: the file for standard output and standard error. environment: if None, the server gets the environment of
+    the caller.
     """
     with output.open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=directory, env=environment)
@@ -67,7 +70,9 @@ def child_process(
 
 
 def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], output: Path, *, seconds: float) -> None:
-    """Return when `ready` holds. BenchmarkError, with the end of the output, when the server ends or takes too long."""
+    """Wait until `ready` returns true. Raises BenchmarkError, with the end of the output, if the server ends or takes
+    too long.
+    """
     deadline = time.monotonic() + seconds
     while not ready():
         if process.poll() is not None or time.monotonic() > deadline:

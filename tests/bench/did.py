@@ -1,7 +1,7 @@
-"""Decentralized identity: issuing and verifying, as a ratio to the bare Ed25519 of `cryptography` in the same run,
-and the lists of a domain with 1,000,000 credentials of 1,000 wallets, beside a tenth of that of another tenant.
-Issuing makes the token of an existing document; verifying goes from the text to a valid credential. Both should
-reach half of the bare signatures.
+"""Decentralized identity. Issuing and verifying are given as a ratio to plain Ed25519 signatures of `cryptography` in
+the same run. The lists are those of a domain with 1,000,000 credentials of 1,000 wallets; another tenant has a tenth as
+many. Issuing means making the token of an existing document. Verifying means going from the text of a token to a valid
+credential. Both should reach half of the rate of plain signatures.
 """
 
 import time
@@ -55,7 +55,7 @@ class ListCase:
         return small if self.small else large
 
     def body(self, tenant: Tenant) -> Mapping[str, object]:
-        """Return the body over HTTP."""
+        """Return the body of the HTTP request."""
         return {"domainId": tenant.domain_id, "pageNumber": self.page, "pageSize": self.size}
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
@@ -78,7 +78,7 @@ class DidCase:
         return small if self.small else large
 
     def body(self, tenant: Tenant) -> Mapping[str, object]:
-        """Return the body over HTTP."""
+        """Return the body of the HTTP request."""
         return {"name": self.text, "didType": ""}
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
@@ -111,8 +111,8 @@ def run(settings: Settings) -> str:
 
 
 def _speed(seconds: float) -> str:
-    """Return the issued and verified credentials a second beside the bare signatures, the best of
-    three turns each.
+    """Return the number of credentials that are issued and verified in a second, beside plain signatures. Each is the
+    best of three turns.
     """
     bare = Ed25519PrivateKey.generate()
     key = PrivateKey.new(ED25519)
@@ -142,7 +142,7 @@ def _speed(seconds: float) -> str:
 
 
 def _rate(work: Callable[[], object], seconds: float) -> float:
-    """Return how often the work runs in a second."""
+    """Return how often the work can be done in a second."""
     count, started = 0, time.perf_counter()
     while time.perf_counter() - started < seconds:
         for _ in range(50):
@@ -152,7 +152,7 @@ def _rate(work: Callable[[], object], seconds: float) -> float:
 
 
 def _document(did: str) -> dict[str, JSON]:
-    """Return a credential before its issue."""
+    """Return a credential that has not been issued yet."""
     url = "https://sallyport.example.org/credentials/status/8a1b0f1e-5a57-4b3c-9f0e-2f5a3c1d7e60"
     return {
         "@context": [vc.CONTEXT, "https://w3id.org/vc/status-list/2021/v1"],
@@ -185,7 +185,7 @@ def _lists(directory: Path, seconds: float) -> str:
 async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
     """Add all rows and return a line with the time that this took.
 
-    All credentials have one token: no list reads it.
+    All credentials have the same token, because no list reads it.
     """
     started = time.monotonic()
     key = PrivateKey.new(ED25519)
@@ -200,7 +200,7 @@ async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
 
 
 def _begin(domain_id: int, token: str, tx: Tx) -> Callable[[Tx, int], None]:
-    """Add an issuer, its holders and a schema. Return a function that adds the credential of a number."""
+    """Add an issuer, its holders and a schema. Return a function that adds the credential with a given number."""
     tenant_id = tx.value(int, "select tenant_id from domains where id = :id", id=domain_id) or 0
 
     def did(name: str, kind: Kind) -> int:

@@ -1,5 +1,6 @@
-"""100,000 people of OpenLDAP: how fast they are read, beside `ldapsearch` with the same attributes of the same
-entries in the same pages, and how fast the service imports them, from the request to the last row in its store.
+"""An OpenLDAP directory of 100,000 people. The benchmark measures how fast the service reads them, beside `ldapsearch`
+with the same attributes, entries and page size. It also measures how fast the service imports them, from the request to
+the last row in its store.
 """
 
 import json
@@ -47,7 +48,7 @@ def run(settings: Settings) -> str:
 
 
 def measure(directory: Path, *, entries: int, rounds: int) -> str:
-    """Return the table. directory: an empty one. The best round counts."""
+    """Return the table. directory: an empty directory. The best round counts."""
     rows = []
     with populated(directory, entries) as server:
         searched = max(_rate(_searched, server, entries) for _ in range(rounds))
@@ -66,7 +67,7 @@ def measure(directory: Path, *, entries: int, rounds: int) -> str:
 
 @contextmanager
 def populated(directory: Path, entries: int) -> Iterator[Slapd]:
-    """Run a directory with `entries` people and a hundred groups, each with a hundredth of them."""
+    """Run a directory with `entries` people and a hundred groups. Each group has a hundredth of the people."""
     (directory / "slapd").mkdir()
     server = Slapd(directory / "slapd", Authority("The directory's CA"))
     try:
@@ -132,8 +133,8 @@ def _read(server: Slapd, *, full: bool) -> dict[str, float]:
 
 
 def _imported(directory: Path, server: Slapd, entries: int) -> tuple[float, float]:
-    """Return the entries a second of a service's first import, and its peak memory in MiB without the child process
-    that prepares the file.
+    """Return the entries a second of a service's first import, and the service's peak memory in MiB. The child process
+    that prepares the file is not included.
     """
     environ = environ_of(directory / "data")
     tenant = add_tenant(environ, directory, 1)
@@ -168,9 +169,9 @@ def _post(http: httpx.Client, path: str, body: Mapping[str, object]) -> Any:
 
 
 def main() -> None:
-    """Run in a process of its own: read the directory once and print the measurements as JSON."""
+    """Run in a process of its own, read the directory once, and print the measurements as JSON."""
     _, url, how = sys.argv
-    # older than every change
+    # earlier than every change
     cursor = json.dumps(["time", now_us() // 1_000_000 + 86_400])
     source = LdapSource((Server(url, start_tls=False),), BASE, Account(SERVICE, SERVICE_PASSWORD))
 

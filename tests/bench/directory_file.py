@@ -1,5 +1,5 @@
-"""100,000 people of an LDIF file, imported into a service that answers logins meanwhile: entries a second, the
-service's peak memory, and the times of the logins before, during and after the import.
+"""The import of 100,000 people from an LDIF file into a service that answers logins meanwhile. The benchmark measures
+the entries a second, the service's peak memory, and the times of logins before, during and after the import.
 """
 
 import time
@@ -30,7 +30,7 @@ def run(settings: Settings) -> str:
 
 
 def measure(directory: Path, *, entries: int) -> str:
-    """Return the table. directory: an empty one."""
+    """Return the table. directory: an empty directory."""
     file = directory / "people.ldif"
     write(file, entries)
     with running_service(directory, fresh=True) as service:
@@ -60,7 +60,7 @@ def measure(directory: Path, *, entries: int) -> str:
 
 
 def write(file: Path, entries: int) -> None:
-    """Write people, and groups that each have an equal part of them."""
+    """Write people, and groups that each have an equal share of them."""
     with file.open("w") as ldif:
         for number in range(entries):
             ldif.write(
@@ -76,7 +76,9 @@ def write(file: Path, entries: int) -> None:
 
 
 def imported(service: RunningService, client: RadiusClient, file: Path) -> tuple[float, list[float]]:
-    """Return the time of an import and of the logins meanwhile, in seconds. BenchmarkError: it failed."""
+    """Return the time of an import and of the logins meanwhile, in seconds. Raises BenchmarkError if the import
+    failed.
+    """
     started = time.monotonic()
     job = service.call("directory.import_ldif", path=str(file), domain="bench")
     taken = logins(client, lambda: service.call("directory.job", job=job)["state"] not in OVER)
@@ -87,7 +89,7 @@ def imported(service: RunningService, client: RadiusClient, file: Path) -> tuple
 
 
 def logins(client: RadiusClient, continues: Callable[[], bool]) -> list[float]:
-    """Return the seconds of logins, one after the other."""
+    """Send logins, one after the other, and return the time of each in seconds."""
     taken = list[float]()
     while continues():
         for _ in range(20):
@@ -106,6 +108,6 @@ def percentiles(seconds: list[float]) -> list[str]:
 
 
 def most_memory(service: RunningService) -> float:
-    """Return the peak memory of the service itself in MiB, without the child process that reads the file."""
+    """Return the peak memory of the service in MiB, without the child process that reads the file."""
     status = Path(f"/proc/{service.process_id}/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1024

@@ -1,13 +1,14 @@
-"""EAP handshakes: Sallyport, and FreeRADIUS with and without recording, each driven by the same eapol_test processes.
-All have the same certificate (RSA, 2048 bits) and speak TLS 1.2, the default of FreeRADIUS 3.2 and of eapol_test.
-The clients need more processor time than the servers, so logins a second say little: the server's processor time
-for a login is the result. Sallyport records each login before it answers; so does FreeRADIUS in one variant (see
-`freeradius`). The other variant records nothing, and the target refers to it. A server has a core of its own, and
-the clients have the others, as if on other machines. There are many clients because each pauses for a tenth of a
-second before a login: with few of them the wake-ups of the server would dominate. All use the same fragment size,
-cipher suite and group. In separate turns a trickle of plain logins runs beside the handshakes: its p99 shows the
-effect of a handshake on other logins, and its processor time is in no figure. The answers for each login are
-counted as well: they show whether sessions are resumed; otherwise a turn of resumed logins is void.
+"""EAP handshakes at Sallyport and at FreeRADIUS with and without recording. The same eapol_test processes send them to
+each server. All have the same certificate (RSA, 2048 bits) and speak TLS 1.2, the default of FreeRADIUS 3.2 and of
+eapol_test. The clients need more processor time than the servers, so the logins a second are of little use. The result
+is the server's processor time for a login. Sallyport records each login before it answers, and so does one variant of
+FreeRADIUS (see `freeradius`). The other variant records nothing; the target is relative to this one. Each server has a
+core of its own, and the clients have the other cores, as if they ran on other machines. There are many clients because
+each one pauses for a tenth of a second before a login. With few clients, the wake-ups of the server would dominate. All
+use the same fragment size, cipher suite and group. In separate turns, plain logins at a low rate run beside the
+handshakes. Their p99 shows the effect of handshakes on other logins; their processor time is not in the results. The
+answers to each login are counted, because they show whether sessions are resumed. If they are not, a turn of resumed
+logins is void.
 """
 
 import os
@@ -36,12 +37,12 @@ from .settings import BenchmarkError, Settings
 
 CLIENTS = 48
 BESIDE = 4
-"""Number of clients beside plain logins. More clients would delay those logins on their own core."""
+"""Number of clients in turns with plain logins. More clients would delay these logins on the core that they share."""
 LOGINS = 50
 """Logins of each client in a turn. All but the first may resume the session."""
 TRICKLE_S = 0.01
 MOST_RESUMED = 5
-"""Answers that a resumed login takes at most, on average; a full one takes seven or more."""
+"""Highest average number of answers to a resumed login. A full login takes seven or more."""
 USER, PASSWORD = "user0", "pass0"
 
 METHODS = {"PEAP-MSCHAPv2": ("PEAP", "auth=MSCHAPV2"), "TTLS-PAP": ("TTLS", "auth=PAP")}
@@ -133,20 +134,21 @@ server inner {{
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """logins a second; answers: RADIUS packets for each, of the last client; cpu_ms: processor time of the server for
-    each."""
+    """The measurements of a turn: logins a second; answers, the RADIUS packets for each login of the last client; and
+    cpu_ms, the server's processor time for each login.
+    """
 
     logins: float
     answers: float
     cpu_ms: float
 
 
-Turns = dict[tuple[str, str, bool], Turn]  # by server, method and whether sessions are resumed
-Delays = dict[tuple[str, str, bool], float]  # of plain logins beside, p99 in milliseconds
+Turns = dict[tuple[str, str, bool], Turn]  # the keys are server, method and whether sessions are resumed
+Delays = dict[tuple[str, str, bool], float]  # the p99 of plain logins beside handshakes, in milliseconds
 
 
 def run(settings: Settings) -> str:
-    """Measure the chosen servers; Markdown. BenchmarkError when one does not start or a login fails."""
+    """Measure the chosen servers and return Markdown. Raises BenchmarkError if one does not start or a login fails."""
     program = shutil.which("eapol_test")
     if program is None:
         raise BenchmarkError("eapol_test is missing: apt-get install eapoltest")
@@ -186,7 +188,7 @@ def run(settings: Settings) -> str:
 
 @contextmanager
 def _sallyport(directory: Path, certificates: Path) -> Iterator[Running]:
-    """Run the service; its certificates are copied for the other server."""
+    """Run the service. The other server gets copies of its certificates."""
     with running_service(directory, fresh=True) as service:
         service.ok("cert", "init", "--host", "radius.example.com")
         shutil.copytree(service.data_dir / "certs", certificates)
@@ -221,7 +223,7 @@ def _freeradius(certificates: Path, directory: Path, *, resumes: bool, recording
 def _reserved_core() -> Iterator[set[int]]:
     """Return a core for the servers.
 
-    This process and its later children leave it to them if there is another core.
+    If there is another core, this process and its later children do not use the returned one.
     """
     cores = os.sched_getaffinity(0)
     core = {min(cores)}
@@ -244,9 +246,9 @@ def _move(process_id: int, cores: set[int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Clients:
-    """Stations that log in at a server again and again, `count` at a time.
+    """Stations that log in at a server repeatedly, `count` of them at a time.
 
-    resumes: they resume a session from the second login on.
+    resumes: whether they resume a session from the second login on.
     """
 
     program: str
@@ -259,7 +261,7 @@ class _Clients:
 
     @contextmanager
     def at_work(self) -> Iterator[Sequence["subprocess.Popen[bytes]"]]:
-        """Run all clients at the same time until they end. BenchmarkError: a login failed."""
+        """Run all clients at the same time until they end. Raises BenchmarkError if a login failed."""
         kind, inner = METHODS[self.method]
         file = self.directory / "eapol.conf"
         network = {"method": kind, "inner": inner, "user": USER, "password": PASSWORD}
@@ -284,7 +286,7 @@ class _Clients:
                 raise BenchmarkError(f"{self.server.name}, {self.method}: a login failed\n{text[-1500:]}")
 
     def answers(self) -> float:
-        """Return the answers that each login took."""
+        """Return the number of answers to each login."""
         return self._output(0).read_text(errors="replace").count("Received RADIUS message") / LOGINS
 
     def _output(self, number: int) -> Path:
@@ -307,7 +309,7 @@ def _turn(clients: _Clients) -> Turn:
 
 
 def _beside(clients: _Clients) -> float:
-    """Return the p99 of plain logins beside the clients, in milliseconds."""
+    """Return the p99 of plain logins while the clients run, in milliseconds."""
     taken: list[float] = []
     with clients.at_work() as working, RadiusClient(clients.server.port, SECRET) as plain:
         while any(client.poll() is None for client in working):

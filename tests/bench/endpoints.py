@@ -1,7 +1,7 @@
-"""Large lists of endpoints: 1,000,000 users, 100,000 instances and 2,000 groups of one domain, beside a tenth of that
-of another tenant. Users are named by mail addresses of a first name, a last name and a number; machines by a role,
-a city and a number. A tenth of the users is assigned to an instance, and every group has a hundred users and ten
-instances.
+"""Large lists of endpoints: one domain has 1,000,000 users, 100,000 instances and 2,000 groups, and another tenant has
+a tenth as many. The name of a user is a mail address made of a first name, a last name and a number. The name of a
+machine is made of a role, a city and a number. A tenth of the users is assigned to an instance, and every group has a
+hundred users and ten instances.
 """
 
 import time
@@ -43,7 +43,7 @@ _VAULT = Vault(Secret(bytes(32)))
 
 @dataclass(frozen=True, slots=True)
 class UserCase:
-    """A request of listAllEpmUsers. machine: the position of an instance in the list; 0: any instance."""
+    """A request of listAllEpmUsers. machine: the position of an instance in the list, or 0 for any instance."""
 
     name: str
     by: str = ""
@@ -59,13 +59,13 @@ class UserCase:
         return small if self.small else large
 
     def body(self, tenant: Tenant) -> Mapping[str, object]:
-        """Return the body over HTTP."""
+        """Return the body of the HTTP request."""
         chosen = {"filterBy": self.by, "value": self.value}
         page = {"pageId": self.page, "pageSize": self.size, "instanceIds": self._machines()}
         return {"domainId": tenant.domain_id, "filter": chosen, **page}
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
-        """Run the same query inside the process, without the instances and groups of each user."""
+        """Run the same query inside the process, without reading the instances and groups of each user."""
         column, offset = filter_column(self.by), (self.page - 1) * self.size
         value = {"true": "1", "false": "0"}.get(self.value, self.value)
         query = UserQuery(tenant.domain_id, column, value, self._machines(), offset, self.size)
@@ -96,7 +96,7 @@ class NameCase:
         return small if self.small else large
 
     def body(self, tenant: Tenant) -> Mapping[str, object]:
-        """Return the body over HTTP."""
+        """Return the body of the HTTP request."""
         return {"domainId": tenant.domain_id, "pageId": self.page, "pageSize": self.size, "filter": self.filter}
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
@@ -151,13 +151,15 @@ CASES: Sequence[Case] = (
 
 
 def run(settings: Settings) -> str:
-    """Fill, measure and return Markdown. BenchmarkError: the service does not start or gives a wrong answer."""
+    """Fill the store, measure, and return Markdown. Raises BenchmarkError if the service does not start or gives a
+    wrong answer.
+    """
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name:
         return measure(Path(name), settings.seconds)
 
 
 def measure(directory: Path, seconds: float) -> str:
-    """`run` in an empty directory. seconds: the longest time for one row of the table."""
+    """Do the same as `run` in an empty directory. seconds: the longest time for one row of the table."""
     data = directory / "data"
     environ = environ_of(data)
     large, small = (add_tenant(environ, directory, number) for number in (1, 2))

@@ -1,12 +1,12 @@
-"""FreeRADIUS as the peer, configured as its documentation advises for speed.
+"""FreeRADIUS as the peer, configured for speed as its documentation advises.
 
 All variants check a password in clear text from a file with `pap`, on a thread pool of 5 to 32. The recording variant
 also does Sallyport's job: before an answer leaves, rlm_sql_sqlite upserts the device and inserts the event, into a
-database in WAL mode. The two differ, and a reader of the figures should know how. In FreeRADIUS's favour: release
-3.2.1 does not sign its replies, and its event has fewer columns. Against it: the two statements are two transactions,
-since `%{sql:}` takes any connection of the pool. A trigger on the event's table would join them and record half as
-much again, but that is schema programming which rlm_sql does not come with. The asking variant has a second factor:
-rlm_rest asks a provider over HTTP and waits for its answer.
+database in WAL mode. The two servers still differ. FreeRADIUS has the advantage that release 3.2.1 does not sign its
+replies and that its event has fewer columns. It has the disadvantage that its two statements are two transactions,
+because `%{sql:}` takes any connection of the pool. A trigger on the event's table would join them and raise the rate by
+half, but rlm_sql does not come with such a trigger. The variant with a second factor uses rlm_rest, which asks a
+provider over HTTP and waits for its answer.
 """
 
 import sqlite3
@@ -153,8 +153,8 @@ RECORD = f"""\
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """The parts that a variant adds to the configuration: modules, the steps before an accept and a reject, and
-    further sections of the server. method: the module that checks the password.
+    """The parts that a variant adds to the configuration: modules, the steps before an accept and a reject, and further
+    sections of the server. method: the module that checks the password.
     """
 
     modules: str = ""
@@ -175,19 +175,23 @@ def _records(engine: str) -> Extras:
 
 
 def asks(url: str, threads: int) -> Extras:
-    """All users but user0 to user99 are asked for a second factor, at a URL; each waits in a thread of the pool."""
+    """Return the parts that ask a second factor at a URL for all users except user0 to user99. Each request waits in a
+    thread of the pool.
+    """
     return Extras(REST.format(url=url, threads=threads), ASK, threads=threads)
 
 
 def create_database(path: Path) -> None:
-    """Create the tables; the WAL mode stays with the file."""
+    """Create the tables. The database file stays in WAL mode."""
     with closing(sqlite3.connect(path)) as database:
         database.execute("pragma journal_mode = wal")
         database.executescript(SCHEMA.format(id="integer primary key", clustered="without rowid"))
 
 
 def count_events(path: Path) -> int:
-    """Return how many answers were recorded. BenchmarkError: the devices have counted other requests."""
+    """Return the number of recorded answers. Raises BenchmarkError if the devices have counted another number of
+    requests.
+    """
     with closing(sqlite3.connect(path)) as database:
         return _checked(*database.execute(COUNTS).fetchone())
 
@@ -200,7 +204,7 @@ def _checked(events: int, requests: int) -> int:
 
 @contextmanager
 def freeradius(directory: Path, *, users: int, recording: bool) -> Iterator[Running]:
-    """FreeRADIUS with or without recording."""
+    """Run FreeRADIUS with or without recording."""
     name = "FreeRADIUS, recording" if recording else "FreeRADIUS, nothing recorded"
     database = directory / "events.db"
     if recording:
@@ -225,14 +229,14 @@ def postgres_freeradius(directory: Path, server: Server, *, users: int) -> Itera
 
 @contextmanager
 def asking_freeradius(directory: Path, url: str, *, users: int, threads: int) -> Iterator[Running]:
-    """FreeRADIUS with a second factor through rlm_rest, and nothing recorded."""
+    """Run FreeRADIUS with a second factor through rlm_rest. It records nothing."""
     with run_freeradius(directory, users=users, extras=asks(url, threads)) as (port, process):
         yield Running(name=f"FreeRADIUS, {threads:,} threads", port=port, process_id=process, count_events=None)
 
 
 @contextmanager
 def run_freeradius(directory: Path, *, users: int, extras: Extras) -> Iterator[tuple[int, int]]:
-    """Run it with all of its files in an empty directory and yield port and process."""
+    """Run FreeRADIUS with all of its files in an empty directory, and yield its port and process."""
     port = free_port()
     write_users(directory, {f"user{number}": f"pass{number}" for number in range(users)})
     sections = SECTIONS.format(

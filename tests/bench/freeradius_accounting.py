@@ -1,8 +1,9 @@
-"""FreeRADIUS recording accounting as its package has it: rlm_sql_sqlite with the package's own schema and queries.
+"""FreeRADIUS with the accounting of its package: rlm_sql_sqlite with the package's schema and queries.
 
-A Start inserts a row into radacct, an interim record and a Stop update it, each in a transaction of its own that is on
-disk before the answer leaves. WAL mode, synchronous=FULL and the pool are those of the recording variant of logins,
-which is quicker than what the package comes with. It keeps one row for a session; Sallyport keeps each record besides.
+A Start inserts a row into radacct; an interim record and a Stop update it. Each of these is a transaction of its own,
+which is on disk before the answer leaves. WAL mode, synchronous=FULL and the pool are those of the recording variant of
+logins, which is quicker than the defaults of the package. FreeRADIUS keeps one row for each session; Sallyport keeps
+each record as well.
 """
 
 import sqlite3
@@ -18,7 +19,7 @@ from .settings import BenchmarkError
 DIRECTORIES = ("/etc/freeradius/3.0", "/etc/raddb", "/etc/freeradius")
 MAIN = "mods-config/sql/main/sqlite"
 
-# `expr` has the functions that the queries and acct_unique call.
+# The module `expr` has the functions that the queries and acct_unique call.
 FUNCTIONS = """\
     expr {
     }
@@ -40,7 +41,7 @@ TABLES = """\
     }}
 """
 
-# preacct makes the key of a session as the package's policy acct_unique does where there is no Class.
+# preacct makes the key of a session like the package's policy acct_unique for a request without a Class.
 SECTIONS = """\
     preacct {
         update request {
@@ -62,7 +63,7 @@ RECORDS = (
 def package_file(name: str) -> Path:
     """Return a file of the package's configuration of rlm_sql_sqlite.
 
-    BenchmarkError: it is missing or cannot be read.
+    Raises BenchmarkError if it is missing or cannot be read.
     """
     for directory in DIRECTORIES:
         path = Path(directory, MAIN, name)
@@ -75,14 +76,16 @@ def package_file(name: str) -> Path:
 
 
 def count_records(database: Path) -> int:
-    """Return how many records the sessions contain: starts, interim updates after a minute, and stops."""
+    """Return the number of records in the sessions. They are starts, stops, and interim updates that came a minute or
+    more after the start.
+    """
     with closing(sqlite3.connect(database)) as connection:
         return int(connection.execute(RECORDS).fetchone()[0])
 
 
 @contextmanager
 def accounting_freeradius(directory: Path) -> Iterator[Running]:
-    """Run FreeRADIUS with accounting into radacct."""
+    """Run FreeRADIUS with accounting into the table radacct."""
     database, port = directory / "accounting.db", free_port()
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("pragma journal_mode = wal")

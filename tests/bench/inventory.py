@@ -1,4 +1,4 @@
-"""ListDevices with a large inventory: 1,000,000 devices of one domain beside 200,000 of another tenant. The devices
+"""ListDevices with a large inventory: one domain has 1,000,000 devices, and another tenant has 200,000. The devices
 are registered as by a login, both domains in turn; then `sallyport serve` is started on them. Another benchmark
 measures logins meanwhile. A device's name has a city, a kind and a number, so that a hundred thousand devices
 share each part; a quarter of the devices sends no name. Most are behind one of forty RADIUS servers.
@@ -25,7 +25,7 @@ from .lists import Tenant, add_tenant, environ_of, measure_inside, measure_outsi
 from .settings import Settings
 
 LARGE, SMALL = 1_000_000, 200_000
-TURN = 5_000  # devices of the large domain in one transaction of the fill, beside a fifth of that of the small one
+TURN = 5_000  # devices of the large domain in one transaction of the fill; the small domain adds a fifth as many
 LOGINS, ROUNDS = 64, 100  # number and size of the batches of new devices after the fill
 START_US = 1_767_225_600_000_000
 
@@ -66,7 +66,7 @@ class Case:
         return lambda tx: repo.page(tx, query)[1]
 
     def body(self, tenant: Tenant) -> dict[str, object]:
-        """Return the body over HTTP."""
+        """Return the body of the HTTP request."""
         scope = {"orgId": 1, "tenantId": tenant.number, "domainId": tenant.domain_id}
         chosen = {"filterBy": self.by, "value": self.value}
         return {**scope, "pageId": self.page, "pageSize": self.size, "search": self.search, "filter": chosen}
@@ -122,15 +122,15 @@ CASES = (
 
 
 def devices(domain_id: int, count: int, cities: tuple[str, ...], rare: tuple[str, ...]) -> Iterator[Device]:
-    """Yield the devices of a domain without end. The one in the middle of the first `count` has the rare values."""
+    """Yield devices of a domain without end. The device in the middle of the first `count` has the rare values."""
     for number in itertools.count():
         kind = KINDS[number // 7 % len(KINDS)]
-        host = number * 611_953 % (1 << 20)  # addresses are in no order
+        host = number * 611_953 % (1 << 20)  # consecutive devices have no consecutive addresses
         client_ip = "10.15.0.1" if number % 20 == 7 else f"10.{16 + (host >> 16)}.{host >> 8 & 255}.{host & 255}"
         name = _name(number, kind, cities[number // 13 % len(cities)])
         server = number // 3 % 40
         source, product = f"10.0.0.{server}", SERVERS[server % len(SERVERS)]
-        if number % 5 == 0:  # a device that sends its own requests
+        if number % 5 == 0:  # a device that sends its requests itself
             source, product = client_ip, PRODUCTS[kind]
         medium = MEDIA[kind]
         if number == count // 2:
@@ -150,13 +150,15 @@ def _name(number: int, kind: str, city: str) -> str:
 
 
 def run(settings: Settings) -> str:
-    """Fill, measure and return Markdown. BenchmarkError: the service does not start or gives a wrong answer."""
+    """Fill the store, measure, and return Markdown. Raises BenchmarkError if the service does not start or gives a
+    wrong answer.
+    """
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name:
         return measure(Path(name), settings.seconds)
 
 
 def measure(directory: Path, seconds: float) -> str:
-    """`run` in an empty directory. seconds: the longest time for one row of the table."""
+    """Do the same as `run` in an empty directory. seconds: the longest time for one row of the table."""
     data = directory / "data"
     environ = environ_of(data)
     large, small = (add_tenant(environ, directory, number) for number in (1, 2))
@@ -172,7 +174,7 @@ def _register(tx: Tx, new: list[Device]) -> None:
 
 
 async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
-    """Register all devices, then some more as logins do. Return a line with the time that this took."""
+    """Register all devices, then some more in the way logins do. Return a line with the time that this took."""
     many = devices(large.domain_id, LARGE, LARGE_CITIES, RARE)
     few = devices(small.domain_id, SMALL, SMALL_CITIES, LONELY)
     part = TURN * SMALL // LARGE
@@ -194,7 +196,7 @@ async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
 
 
 async def _logins(store: SqliteStore, batches: list[list[Device]]) -> float:
-    """Return the new devices a second that logins register."""
+    """Return the number of new devices that logins register in a second."""
     started = time.monotonic()
     for new in batches:
         await store.write(partial(_register, new=new))

@@ -1,5 +1,5 @@
-"""Large lists: each request is sent many times, over HTTP on one open connection, and inside a process through
-`Store.read`. The difference is the cost of HTTP. No login arrives meanwhile.
+"""Large lists. Each request is made many times over HTTP on one open connection, and many times inside a process
+through `Store.read`. The difference is the cost of HTTP. No login arrives meanwhile.
 """
 
 import socket
@@ -30,13 +30,13 @@ REPEATS = 200
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a repeated request: the number of matches, and the milliseconds of each answer."""
+    """The measurements of a repeated request: the number of matches, and the milliseconds until each answer."""
 
     hits: int
     times: list[float]
 
     def summary(self) -> list[str]:
-        """Return the first answer's time, then p50, p95 and the maximum of the others."""
+        """Return the time of the first answer, then p50, p95 and the maximum of the others."""
         first, *others = self.times
         ordered = sorted(others)
         places = (min(len(ordered) - 1, int(len(ordered) * part)) for part in (0.5, 0.95, 1))
@@ -57,7 +57,7 @@ class Case(Protocol):
 
     @property
     def name(self) -> str:
-        """Return its line in the table."""
+        """Return the name of the request in the table."""
 
     @property
     def path(self) -> str:
@@ -67,19 +67,19 @@ class Case(Protocol):
         """Return the tenant of the list."""
 
     def body(self, tenant: Tenant) -> Mapping[str, object]:
-        """Return the body over HTTP."""
+        """Return the body of the HTTP request."""
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
         """Return the number of matches inside the process."""
 
 
 def environ_of(data: Path) -> Mapping[str, str]:
-    """Return the environment of a service on ports of its own."""
+    """Return the environment of a service that has ports of its own."""
     return environment(data, http=free_port(socket.SOCK_STREAM), authentication=free_port(), accounting=free_port())
 
 
 def add_tenant(environ: Mapping[str, str], directory: Path, number: int) -> Tenant:
-    """Add a tenant with a domain to the store, which is made if it is missing."""
+    """Add a tenant with a domain to the store. If there is no store, create it."""
     command(["db", "migrate"], environ, directory)
     where = ("--org", "1", "--tenant", str(number))
     token = command(["token", "create", *where], environ, directory)
@@ -99,7 +99,7 @@ async def open_store(data: Path) -> AsyncIterator[SqliteStore]:
 
 
 def table(cases: Sequence[Case], inside: Mapping[str, Measured], outside: Mapping[str, Measured]) -> str:
-    """Return all cases, over HTTP and inside. BenchmarkError: the two found different rows."""
+    """Measure all cases, over HTTP and inside a process. Raises BenchmarkError if the two found different rows."""
     rows = []
     for case in cases:
         over_http, by_sql = outside[case.name], inside[case.name]
@@ -118,7 +118,7 @@ def table(cases: Sequence[Case], inside: Mapping[str, Measured], outside: Mappin
 async def measure_inside(
     data: Path, cases: Sequence[Case], large: Tenant, small: Tenant, seconds: float
 ) -> dict[str, Measured]:
-    """Measure each case through `Store.read`. seconds: the longest time for one."""
+    """Measure each case through `Store.read`. seconds: the longest time for one case."""
     results = {}
     async with open_store(data) as store:
         for case in cases:
@@ -135,7 +135,7 @@ async def measure_inside(
 def measure_outside(
     environ: Mapping[str, str], directory: Path, cases: Sequence[Case], large: Tenant, small: Tenant, seconds: float
 ) -> dict[str, Measured]:
-    """Measure each case over HTTP. seconds: the longest time for one."""
+    """Measure each case over HTTP. seconds: the longest time for one case."""
     results = {}
     with _service(environ, directory) as http:
         for case in cases:

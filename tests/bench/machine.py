@@ -1,4 +1,4 @@
-"""The machine of the measurements: its processor, memory, systems and file system."""
+"""The machine that takes the measurements: its processor, memory, operating system and file system."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def describe(directory: Path) -> str:
-    """Return Markdown lines that name the machine, and the file system of the servers' databases."""
+    """Return Markdown lines that describe the machine and the file system of the servers' databases."""
     facts = {
         "processor": f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
         "memory": f"{_memory_mib() / 1024:.1f} GiB",
@@ -19,10 +19,7 @@ def describe(directory: Path) -> str:
 
 
 def filesystem(directory: Path) -> str:
-    """Return the type of the file system of a directory.
-
-    On tmpfs nothing is written to a disk, so syncing is free.
-    """
+    """Return the type of a directory's file system. On tmpfs nothing is written to a disk, so a sync costs nothing."""
     resolved, best, kind = directory.resolve(), "", "unknown"
     for line in Path("/proc/mounts").read_text().splitlines():
         _, mounted, candidate, *_ = line.split(" ")

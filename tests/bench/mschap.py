@@ -1,8 +1,9 @@
-"""MS-CHAPv2 logins: Sallyport, and FreeRADIUS with rlm_mschap, with and without recording, under the same load in turn.
+"""MS-CHAPv2 logins at Sallyport and at FreeRADIUS with rlm_mschap, with and without recording. All get the same load in
+turn.
 
 Both check the response against a password in clear text, and answer with the proof that they know it and the keys of
-MPPE. Every request of a user carries the same challenge and response, made before the clock starts. For the rest it is
-the benchmark `radius`.
+MPPE. Every request of a user has the same challenge and response, which are made before the measurement starts.
+Everything else is as in the benchmark `radius`.
 """
 
 from collections.abc import Iterator
@@ -28,7 +29,9 @@ MODULE = """\
 
 
 def run(settings: Settings) -> str:
-    """Measure all chosen servers; Markdown. BenchmarkError when a server does not start or the comparison is void."""
+    """Measure all chosen servers and return Markdown. Raises BenchmarkError if a server does not start or the
+    comparison is void.
+    """
     with NamedTemporaryFile("w", prefix="bench-", dir=settings.directory) as file:
         file.writelines(f"{proof(f'user{number}', f'pass{number}').hex()}\n" for number in range(USERS))
         file.flush()
@@ -37,7 +40,7 @@ def run(settings: Settings) -> str:
 
 
 def proof(user: str, password: str) -> bytes:
-    """Return the attributes of an MS-CHAPv2 login, which can be sent repeatedly (RFC 2548 section 2.3)."""
+    """Return the attributes of an MS-CHAPv2 login that can be sent repeatedly (RFC 2548 section 2.3)."""
     attempt = MsChap2(1, bytes(range(16)), bytes(range(16, 32)), b"")
     response = challenge_response(attempt.nt_challenge(user.encode()), nt_hash(password.encode()))
     return push_attempt(replace(attempt, response=response))

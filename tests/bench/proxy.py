@@ -1,8 +1,7 @@
-"""Forwarded logins: Sallyport with the first factor `radius`, FreeRADIUS as a proxy, and radsecproxy from UDP to UDP,
-under the same load in turn. The server behind all three is one FreeRADIUS that checks passwords from a file and
-signs its answers. Like the load generator it uses a part of a core in each turn, so the processor time of the
-proxies says more than requests/s. Sallyport records an event for each login, on disk before the answer; the others
-record nothing.
+"""Forwarded logins: Sallyport with the first factor `radius`, FreeRADIUS as a proxy, and radsecproxy from UDP to UDP.
+They get the same load in turn. All three forward to one FreeRADIUS server, which checks passwords from a file and signs
+its answers. Like the load generator it uses a part of a core in each turn, so the processor time of the proxies says
+more than requests/s. Sallyport records an event for each login, on disk before the answer; the others record nothing.
 """
 
 import os
@@ -26,7 +25,7 @@ from .settings import BenchmarkError, Settings
 ONE = {"orgId": 1, "tenantId": 1, "domainId": 1}
 THEIRS, OTHER, OURS = "freeradius-proxy", "radsecproxy", "sallyport-proxy"
 
-# Release 3.2.1 signs an answer only if configured. All proxies could be configured to drop unsigned ones.
+# Release 3.2.1 signs an answer only if this is configured. All proxies could be configured to drop unsigned answers.
 SIGNED = Extras(
     accepted="""\
         update reply {
@@ -85,9 +84,9 @@ realm * {{
 
 
 def run(settings: Settings) -> str:
-    """Measure all chosen proxies before one server and return Markdown.
+    """Measure all chosen proxies in front of one server and return Markdown.
 
-    BenchmarkError: one does not start or the comparison is void.
+    Raises BenchmarkError if one does not start or the comparison is void.
     """
     with (
         TemporaryDirectory(prefix="bench-", dir=settings.directory) as name,
@@ -128,7 +127,7 @@ def _radsecproxy(home: int, directory: Path) -> Iterator[Running]:
 
 @contextmanager
 def _sallyport(home: int, directory: Path) -> Iterator[Running]:
-    settings = {"SALLYPORT_LOG_LOGINS": "false"}  # as FreeRADIUS has it by default
+    settings = {"SALLYPORT_LOG_LOGINS": "false"}  # the default of FreeRADIUS
     with running_service(directory, settings, fresh=True) as service:
         service.add_client("bench", "127.0.0.1", SECRET)
         server = {"host": "127.0.0.1", "port": home, "secret": SECRET}

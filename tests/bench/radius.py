@@ -1,8 +1,7 @@
-"""Logins over RADIUS: Sallyport, and FreeRADIUS with and without recording, under the same load in turn.
-
-All servers run through the whole benchmark, and idle while another has its turn. A turn is a closed loop with a window
-of outstanding PAP logins, all with the right password, so that an answer is an Access-Accept. The best of the rounds
-counts, since anything else on the machine only makes a round slower.
+"""Logins over RADIUS at Sallyport and at FreeRADIUS with and without recording. They get the same load in turn. All
+servers run during the whole benchmark, and a server is idle while another one has its turn. A turn is a closed loop
+with a window of outstanding PAP logins, all with the right password, so that an answer is an Access-Accept. The best of
+the rounds counts, because other work on the machine can only make a round slower.
 """
 
 import sys
@@ -24,15 +23,15 @@ from .settings import BenchmarkError, Settings
 
 USERS = 100
 WINDOWS = (32, 256)
-RETRANSMIT_S = 5  # the default of many devices; a stalled commit is then waited for, not repeated
-SETTLE_S = 0.5  # a server's writes after its last answer must not fall into another's turn
+RETRANSMIT_S = 5  # the default of many devices; it is long enough that a stalled commit causes no retransmission
+SETTLE_S = 0.5  # a server may still write after its last answer; this must end before the turn of another server
 
-Results = dict[tuple[str, int], Load]  # by key of the server and window
+Results = dict[tuple[str, int], Load]  # the keys are the key of the server and the window
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server to measure: its key on the command line, and how it starts in an empty directory."""
+    """A server to measure: its key on the command line, and the function that runs it in an empty directory."""
 
     key: str
     start: Callable[[Path], AbstractContextManager[Running]]
@@ -49,7 +48,7 @@ SERVERS = (
 def run(settings: Settings) -> str:
     """Measure all chosen servers and return Markdown.
 
-    BenchmarkError: one does not start or the comparison is void.
+    Raises BenchmarkError if one does not start or the comparison is void.
     """
     results, names = measure(SERVERS, settings)
     return "\n\n".join([_introduction(settings), figures(results, names), *ratios(results)])
@@ -102,10 +101,11 @@ def _measure(program: Path, server: Running, window: int, settings: Settings, op
 
 
 def check_fair(name: str, load: Load, recorded: int | None) -> None:
-    """Check that the answers are authentic accepts and that each is recorded.
+    """Check that the answers are authentic accepts and that each is recorded. Raises BenchmarkError if the comparison
+    is void.
 
-    BenchmarkError: the comparison is void. recorded: the number of events that the server stored during the load;
-    None for a server that stores none. A request whose answer was lost may be among them.
+    recorded: the number of events that the server stored during the load, or None if it stores no events. The events
+    may include requests whose answer was lost.
     """
     if load.answered == 0 or load.bad_replies:
         raise BenchmarkError(f"{name}: {load.answered} answers, {load.bad_replies} not authentic")
@@ -146,7 +146,7 @@ def figures(results: Results, names: Mapping[str, str]) -> str:
 
 
 def ratios(results: Results) -> list[str]:
-    """Return the two ratios of interest; empty if a server was left out."""
+    """Return the two ratios of interest, or an empty list if a server was left out."""
     headers = ["window", "throughput / FreeRADIUS recording (aim: 10)", "requests per CPU second / FreeRADIUS (aim: 1)"]
     rows = []
     for window in WINDOWS:

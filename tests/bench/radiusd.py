@@ -1,5 +1,5 @@
-"""FreeRADIUS as a process: found, configured, run. Each comparison adds its own configuration. Nothing of
-/etc/freeradius is read, no log is written for a login, and only the modules that a server needs are loaded.
+"""FreeRADIUS as a process: how it is found, configured and run. Each comparison adds its own configuration. FreeRADIUS
+reads nothing from /etc/freeradius, logs no logins, and loads only the modules that a server needs.
 """
 
 import os
@@ -60,7 +60,9 @@ LISTEN = """\
 
 
 def find_program() -> str:
-    """Return the daemon's path; its name differs between distributions. BenchmarkError: it is not installed."""
+    """Return the path of the daemon, whose name differs between distributions. Raises BenchmarkError if it is not
+    installed.
+    """
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
     for name in ("freeradius", "radiusd"):
         if program := shutil.which(name, path=path):
@@ -69,22 +71,21 @@ def find_program() -> str:
 
 
 def version() -> str:
-    """Return the name and version that the daemon prints, as in `FreeRADIUS Version 3.2.1`."""
+    """Return the name and the version that the daemon prints, such as `FreeRADIUS Version 3.2.1`."""
     told = subprocess.run([find_program(), "-v"], capture_output=True, text=True, timeout=10, check=False).stdout
     _, _, name = told.partition("\n")[0].partition(": ")
     return name.partition(", for host")[0] or "FreeRADIUS"
 
 
 def listen(port: int, kind: str = "auth") -> str:
-    """Return the section of a virtual server that takes packets at a port. kind: auth or acct."""
+    """Return the section of a virtual server that receives packets at a port. kind: auth or acct."""
     return LISTEN.format(kind=kind, port=port)
 
 
 @contextmanager
 def running_radiusd(directory: Path, sections: str, *, threads: int = THREADS, proxies: bool = False) -> Iterator[int]:
-    """Run it in the foreground as the current user, with all of its files in a directory, and yield the process.
-
-    sections: modules and servers. proxies: it may forward requests.
+    """Run FreeRADIUS in the foreground as the current user, with all of its files in a directory, and yield the
+    process. sections: the modules and servers of the configuration. proxies: whether it may forward requests.
     """
     head = RADIUSD.format(directory=directory, threads=threads, proxies="yes" if proxies else "no", secret=SECRET)
     (directory / "radiusd.conf").write_text(head + sections)
@@ -96,6 +97,6 @@ def running_radiusd(directory: Path, sections: str, *, threads: int = THREADS, p
 
 
 def write_users(directory: Path, users: dict[str, str]) -> None:
-    """The file `authorize` for rlm_files. users: passwords in clear text by name."""
+    """Return the file `authorize` for rlm_files. users: the passwords in clear text, by user name."""
     lines = [f'{name} Cleartext-Password := "{password}"\n' for name, password in users.items()]
     (directory / "authorize").write_text("".join(lines))

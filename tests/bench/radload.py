@@ -1,4 +1,4 @@
-"""The load generator: compiled from radload.c at each start, since a fresh clone holds no binaries."""
+"""The load generator. It is compiled from radload.c at each start, because a fresh clone contains no binaries."""
 
 import json
 import subprocess
@@ -17,7 +17,9 @@ GRACE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What radload measured; latencies in milliseconds, memory in KiB, the server's processor time in microseconds."""
+    """The measurements of radload. Latencies are in milliseconds, memory is in KiB, and the server's processor time is
+    in microseconds.
+    """
 
     sent: int
     answered: int
@@ -41,15 +43,15 @@ class Load:
 
 
 def compile_radload(directory: Path) -> Path:
-    """Compile the generator into a directory and return the program's path.
+    """Compile the generator into a directory and return the path of the program.
 
-    BenchmarkError with the compiler's output.
+    Raises BenchmarkError with the compiler's output.
     """
     return compile_c(SOURCE.name, directory, "-lcrypto")
 
 
 def compile_c(source: str, directory: Path, *libraries: str) -> Path:
-    """Compile a program of this folder. BenchmarkError with the compiler's output."""
+    """Compile a program of this folder. Raises BenchmarkError with the compiler's output."""
     program = directory / Path(source).stem
     command = [*COMPILER, "-o", str(program), str(SOURCE.with_name(source)), *libraries]
     try:
@@ -62,19 +64,21 @@ def compile_c(source: str, directory: Path, *libraries: str) -> Path:
 
 
 def parse_load(line: str) -> Load:
-    """Read radload's line of JSON."""
+    """Read the line of JSON that radload prints."""
     values = json.loads(line)
     latencies = {f"{name}_ms": value for name, value in values.pop("latency_ms").items()}
     return Load(**values, **latencies)
 
 
 def run_radload(program: Path, arguments: Sequence[str], *, seconds: float) -> Load:
-    """Send load for at most `seconds` (and a minute's grace). BenchmarkError when it does not start or does not end."""
+    """Send load for at most `seconds`, and allow radload one more minute. Raises BenchmarkError if radload does not
+    start or does not end.
+    """
     command = [str(program), "-T", str(seconds), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + GRACE_S, check=False)
     except subprocess.TimeoutExpired as error:
         raise BenchmarkError("radload did not end") from error
-    if done.returncode not in {0, 1}:  # 1: some requests stayed without an answer, which the figures show
+    if done.returncode not in {0, 1}:  # 1: some requests got no answer, which the figures show
         raise BenchmarkError(done.stderr.strip())
     return parse_load(done.stdout)

@@ -1,5 +1,5 @@
-"""Sallyport as a server under test: the installed command with its own data directory, set up by an operator's
-commands.
+"""Sallyport as a server under test: the installed command with a data directory of its own, set up with the commands
+that an operator uses.
 """
 
 import os
@@ -24,7 +24,7 @@ EVENTS = "select count(*) from events"
 
 
 def environment(data: Path, *, http: int, authentication: int, accounting: int) -> dict[str, str]:
-    """The caller's environment with the settings of this server, and no other SALLYPORT_ setting."""
+    """Return the caller's environment with the settings of this server and without any other SALLYPORT_ setting."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SALLYPORT_")}
     return kept | {
         "SALLYPORT_DATA_DIR": str(data),
@@ -47,7 +47,7 @@ def is_ready(http: int) -> bool:
 def command(arguments: Sequence[str], environ: Mapping[str, str], directory: Path, *, given: str = "") -> str:
     """Run `sallyport ARGUMENTS` beside the service and return its standard output.
 
-    BenchmarkError with its standard error.
+    Raises BenchmarkError with its standard error.
     """
     done = subprocess.run(
         [str(PROGRAM), *arguments],
@@ -65,7 +65,7 @@ def command(arguments: Sequence[str], environ: Mapping[str, str], directory: Pat
 
 
 def set_up(environ: Mapping[str, str], directory: Path, *, users: int) -> None:
-    """Add a domain, the RADIUS client and the users; the domain stays in monitor mode, as new ones are."""
+    """Add a domain, the RADIUS client and the users. The domain stays in monitor mode, which is the default."""
     command(["db", "migrate"], environ, directory)
     command(["domain", "add", "bench", *TENANT], environ, directory)
     client = ["client", "add", "bench", "--address", "127.0.0.1", "--secret", SECRET, "--domain", "bench"]
@@ -75,12 +75,12 @@ def set_up(environ: Mapping[str, str], directory: Path, *, users: int) -> None:
         arguments = ["user", "add", f"user{number}", "--domain", "bench", "--password", "-"]
         command(arguments, environ, directory, given=f"pass{number}")
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of a command's time is the start of Python
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # a command spends most of its time on starting Python
         list(pool.map(add_user, range(users)))
 
 
 def count_events(database: Path) -> int:
-    """Return how many answers are in the store, read as by any other reader of the file."""
+    """Return the number of answers in the store, which is read like by any other reader of the file."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         return int(connection.execute(EVENTS).fetchone()[0])
 

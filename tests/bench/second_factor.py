@@ -1,12 +1,12 @@
-"""Logins that wait for their users: Sallyport with the provider `webhook`, and FreeRADIUS with rlm_rest, in turn. The
-provider answers five seconds after a request. A thousand logins wait for it, each of another user and station, so
-that none joins another; a thousand waiting for five seconds are at most 200 answers a second. They arrive spread,
-200 a second, as people do; and all at once, a thousand in a millisecond and then a new one for each answer, as
-after a power cut. Meanwhile another process sends plain password logins at a fixed rate and measures their
-latency. A login rule (in FreeRADIUS a condition) exempts their users from the second factor. A login must be
-answered within 30 s and is sent once: retransmissions are not measured. Sallyport is measured with a hook that is
-polled each second, the default interval, and with one that answers after the user's approval. FreeRADIUS has the
-second kind only.
+"""Logins that wait for the approval of their users, at Sallyport with the provider `webhook` and at FreeRADIUS with
+rlm_rest. The two run in turn. The provider answers five seconds after a request. A thousand logins wait for it. Each
+one is of another user and station, so that no login joins another one. If a thousand logins wait for five seconds each,
+there can be at most 200 answers a second. In the pattern `spread`, 200 logins arrive each second, as in normal use. In
+the pattern `at once`, a thousand arrive in a millisecond, and then a new one after each answer, as after a power cut.
+Meanwhile another process sends plain password logins at a fixed rate and measures their latency. A login rule (in
+FreeRADIUS a condition) exempts the users of these logins from the second factor. A login must be answered within 30 s
+and is sent once: retransmissions are not measured. Sallyport is measured with a hook that is polled each second, the
+default interval, and with one that answers after the user's approval. FreeRADIUS has the second kind only.
 """
 
 import sys
@@ -43,7 +43,9 @@ ONE = {"orgId": 1, "tenantId": 1, "domainId": 1}
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server to measure: its start in an empty directory, with a provider at a URL and a number of users."""
+    """A server to measure: the function that starts it in an empty directory, with the URL of a provider and a number
+    of users.
+    """
 
     key: str
     path: str
@@ -52,7 +54,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The measurements of a server: logins with a second factor, and plain ones beside them."""
+    """The measurements of a server: logins with a second factor, and the plain logins that are sent meanwhile."""
 
     pattern: str
     asked: Load
@@ -60,7 +62,7 @@ class Turn:
 
     @property
     def rate(self) -> float:
-        """Return the answers a second. For spread logins the wait of the last one is not counted."""
+        """Return the answers a second. If logins arrive spread, the wait of the last one is not counted."""
         seconds = self.asked.seconds - (ANSWER_S if self.pattern == "spread" else 0.0)
         return self.asked.answered / seconds if self.asked.answered else 0.0
 
@@ -68,7 +70,7 @@ class Turn:
 def run(settings: Settings) -> str:
     """Measure all chosen servers and return Markdown.
 
-    BenchmarkError: one does not start or the comparison is void.
+    Raises BenchmarkError if one does not start or the comparison is void.
     """
     chosen = [server for server in SERVERS if not settings.servers or server.key in settings.servers]
     if not chosen:
@@ -116,9 +118,9 @@ def _measure(program: Path, server: Running, logins: int, pattern: str) -> Turn:
 
 
 def check_fair(server: Running, turn: Turn, before: int) -> None:
-    """Check that the answers are authentic accepts, none before its user's approval.
+    """Check that the answers are authentic accepts, and that none was sent before its user had approved.
 
-    BenchmarkError: the turn is void. before: the number of events before the turn.
+    Raises BenchmarkError if the turn is void. before: the number of events before the turn.
     """
     for load in (turn.asked, turn.plain):
         if load.bad_replies or load.accepts != load.answered:
@@ -144,14 +146,14 @@ def _provider(directory: Path) -> Iterator[str]:
 
 @contextmanager
 def _sallyport(name: str, directory: Path, url: str, users: int) -> Iterator[Running]:
-    """Run Sallyport with a domain that enforces."""
+    """Run Sallyport with a domain in enforce mode."""
     with running_service(directory, fresh=True) as service:
         service.add_client("bench", "127.0.0.1", SECRET)
 
         def add(number: int) -> None:
             service.add_user(f"user{number}", f"pass{number}")
 
-        with ThreadPoolExecutor(16) as pool:  # many writers share a transaction
+        with ThreadPoolExecutor(16) as pool:  # many writes share a transaction
             list(pool.map(add, range(users)))
         exempt = [f"user{number}" for number in range(PLAIN_USERS)]
         service.post("/ad/AddLoginRule", {**ONE, "name": "plain", "action": "allow", "users": exempt})
@@ -212,8 +214,8 @@ def _figures(rows: list[tuple[str, Turn]]) -> str:
 
 
 def _percentile(load: Load, share: float, answered_ms: float) -> str:
-    """Return a percentile of all logins sent; an unanswered one takes the longest time.
+    """Return a percentile of the latencies of all logins that were sent.
 
-    radload counts the answered only.
+    An unanswered login counts with the longest time. radload itself counts only answered logins.
     """
     return f"{answered_ms:.2f}" if load.answered >= share * load.sent else "no answer"

@@ -1,21 +1,18 @@
-"""What the command line of the benchmarks chooses, and the error that ends one."""
+"""The values that the command line of the benchmarks sets, and the error that ends a benchmark."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 
 class BenchmarkError(Exception):
-    """A benchmark could not run, or its comparison is void; the message names the missing fact."""
+    """A benchmark could not run, or its comparison is void. The message names the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One call of `make bench`.
-
-    directory: where servers keep their databases; its file system is part of the result.
-    rounds: how often each server takes its turn; the best round of each counts.
-    seconds, requests: where a single measurement stops, whichever comes first.
-    servers: names of the servers to measure; empty for all.
+    """One call of `make bench`. directory: the directory for the databases of the servers; its file system affects the
+    result. rounds: the number of turns of each server; the best one counts. seconds, requests: a single measurement
+    stops when one of these limits is reached. servers: the names of the servers to measure; if empty, all are measured.
     """
 
     directory: Path

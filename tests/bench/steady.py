@@ -1,6 +1,7 @@
-"""A mixed load for ten minutes on one service: logins, accounting, endpoint agents, directory imports, the API and a
-Prometheus; and the service's growth meanwhile. Each line is a tenth of the time: the times of logins, the
-service's memory and its open files. The first tenth fills caches; the others should be alike.
+"""A mixed load on one service for ten minutes: logins, accounting, endpoint agents, directory imports, the API and
+Prometheus. The benchmark shows whether the service grows meanwhile. Each line of the table covers a tenth of the time
+and has the times of logins, the service's memory and its open files. The first tenth fills caches; the others should be
+similar.
 """
 
 import threading
@@ -55,7 +56,9 @@ LISTS = (
 
 @dataclass
 class Work:
-    """The work done so far. logins: seconds of each since the last line. error: the error that ended a worker."""
+    """The work done so far. logins: the seconds of each login since the last line. error: the error that ended a
+    worker.
+    """
 
     done: threading.Event = field(default_factory=threading.Event)
     logins: list[float] = field(default_factory=list)
@@ -74,7 +77,7 @@ def run(settings: Settings) -> str:
 
 
 def measure(directory: Path, *, seconds: float, agents: int, entries: int) -> str:
-    """Return the table. directory: an empty one. BenchmarkError: an answer was wrong."""
+    """Return the table. directory: an empty directory. Raises BenchmarkError if an answer was wrong."""
     people = directory / "people.ldif"
     write(people, entries)
     with running_service(directory, {"SALLYPORT_REJECT_DELAY_S": "0"}, fresh=True) as service:
@@ -108,7 +111,7 @@ def _set_up(service: RunningService) -> Tenant:
 
 @contextmanager
 def _working(work: Work, service: RunningService, tenant: Tenant, fleet: Fleet, people: Path) -> Iterator[None]:
-    """Run all workers, each in a thread, for the time of the block."""
+    """Run all workers, each in a thread of its own, until the block ends."""
     workers: tuple[Callable[[], None], ...] = (
         lambda: _log_in(work, service),
         lambda: _account(work, service),
@@ -152,7 +155,7 @@ def _log_in(work: Work, service: RunningService) -> None:
 
 
 def _account(work: Work, service: RunningService) -> None:
-    """Send sessions that start, continue and stop."""
+    """Send the accounting records of sessions that start, continue and stop."""
     number = 0
     with RadiusClient(service.ports.acct, SECRET) as client:
         while not work.done.wait(LOGIN_PAUSE_S):
@@ -203,7 +206,7 @@ def _scrape(work: Work, service: RunningService) -> None:
 
 
 def _import(work: Work, service: RunningService, people: Path) -> None:
-    """Import the same file again and again: all entries are compared, and few are written."""
+    """Import the same file repeatedly. Each import compares all entries and writes few."""
     while not work.done.wait(1):
         job = service.call("directory.import_ldif", path=str(people), domain="bench")
         while (state := service.call("directory.job", job=job)["state"]) not in OVER:

@@ -1,4 +1,4 @@
-"""The benchmark of agents, with a few of them."""
+"""The benchmark of agents, run with a few agents."""
 
 from pathlib import Path
 

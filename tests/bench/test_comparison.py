@@ -1,4 +1,4 @@
-"""The comparison is fair: the peer does the configured work, and an unfair comparison is void."""
+"""A comparison is fair if the peer does the configured work. An unfair comparison is void."""
 
 import shutil
 import tempfile
@@ -28,7 +28,7 @@ LINE = (
 
 
 def load(**changes: int) -> Load:
-    """Return ten accepts, with changed fields."""
+    """Return the measurements of ten accepts, with some fields changed."""
     return replace(parse_load(LINE), **changes)
 
 
@@ -42,7 +42,7 @@ def has_freeradius() -> bool:
 
 
 def has_radacct() -> bool:
-    """Return whether the package's schema is installed and readable."""
+    """Return whether the schema of the package is installed and readable."""
     try:
         package_file("schema.sql")
     except BenchmarkError:
@@ -51,7 +51,7 @@ def has_radacct() -> bool:
 
 
 def test_a_fair_load_passes() -> None:
-    """A load is fair if all answers accept and all are recorded, or the server records none."""
+    """A load is fair if all answers are accepts, and if all are recorded or the server records none."""
     check_fair("x", load(), 10)
     check_fair("x", load(), None)
     check_fair("x", load(answered=9, accepts=9, lost=1), 10)
@@ -69,13 +69,13 @@ def test_a_fair_load_passes() -> None:
     ids=["fewer recorded", "more recorded", "a reject", "a forged reply", "no answer"],
 )
 def test_an_unfair_load_is_void(changes: dict[str, int], recorded: int) -> None:
-    """Each doubt about the measurement ends the benchmark."""
+    """Each doubt about a measurement ends the benchmark."""
     with pytest.raises(BenchmarkError):
         check_fair("x", load(**changes), recorded)
 
 
 def test_the_machine_is_described(tmp_path: Path) -> None:
-    """The lines above the table name processor, memory, kernel, Python and file system."""
+    """The lines above the table name the processor, the memory, the kernel, Python and the file system."""
     told = machine.describe(tmp_path)
     assert [line.split(":")[0] for line in told.splitlines()] == [
         "- processor",
@@ -90,7 +90,9 @@ def test_the_machine_is_described(tmp_path: Path) -> None:
 @pytest.mark.peer
 @pytest.mark.skipif(not has_radacct(), reason="freeradius with its SQL schema, or cc, is not installed")
 def test_freeradius_records_each_session(tmp_path: Path) -> None:
-    """FreeRADIUS writes start, interim record and stop of each session to radacct: both servers do the same work."""
+    """FreeRADIUS writes the start, interim record and stop of each session to radacct, so both servers do the same
+    work.
+    """
     program, directory = compile_radload(tmp_path), tmp_path / "peer"
     directory.mkdir()
     with accounting_freeradius(directory) as peer:
@@ -103,7 +105,9 @@ def test_freeradius_records_each_session(tmp_path: Path) -> None:
 @pytest.mark.peer
 @pytest.mark.skipif(not has_freeradius(), reason="freeradius or cc is not installed")
 def test_freeradius_checks_mschap(tmp_path: Path) -> None:
-    """FreeRADIUS accepts a user's own response and no other's, and records both: both servers do the same work."""
+    """FreeRADIUS accepts only the user's own response and records the answer in any case, so both servers do the same
+    work.
+    """
     program, directory, proofs = compile_radload(tmp_path), tmp_path / "peer", tmp_path / "proofs"
     directory.mkdir()
     right, wrong = (mschap.proof(f"user{number}", "pass0").hex() for number in range(2))
@@ -137,7 +141,7 @@ def test_freeradius_records_in_postgres(tmp_path: Path) -> None:
 @pytest.mark.peer
 @pytest.mark.skipif(not has_freeradius(), reason="freeradius or cc is not installed")
 def test_freeradius_records_each_accept_and_reject(tmp_path: Path) -> None:
-    """FreeRADIUS records an event for each accept and each reject: both servers do the same work."""
+    """FreeRADIUS records an event for each accept and each reject, so both servers do the same work."""
     program, directory = compile_radload(tmp_path), tmp_path / "peer"
     directory.mkdir()
     with freeradius(directory, users=10, recording=True) as peer:

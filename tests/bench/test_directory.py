@@ -1,4 +1,4 @@
-"""The benchmark of directories, with a few people."""
+"""The benchmark of directories, run with a few people."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The benchmark of imports from a file, with a few people."""
+"""The benchmark of imports from a file, run with a few people."""
 
 from pathlib import Path
 

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.bench
 @needs("freeradius", "radsecproxy")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed")
 def test_each_proxy_passes_logins_on(tmp_path: Path) -> None:
-    """All answers are authentic Accepts of the server behind, and Sallyport's are recorded.
+    """All answers are authentic Accepts of the server behind the proxy, and those of Sallyport are recorded.
 
-    Otherwise the run is void.
+    Otherwise the run would be void.
     """
     told = proxy.run(Settings(directory=tmp_path, rounds=1, seconds=10, requests=300, servers=()))
     for name in ("FreeRADIUS", "radsecproxy", "Sallyport"):

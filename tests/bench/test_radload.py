@@ -1,4 +1,4 @@
-"""The load generator: its requests follow RFC 2865 and 2866, and it counts authentic answers alone."""
+"""The load generator. Its requests follow RFC 2865 and RFC 2866, and it counts only authentic answers."""
 
 import hashlib
 import hmac
@@ -33,7 +33,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def attributes(request: bytes) -> list[tuple[int, bytes]]:
-    """Return the attributes of a request, in order."""
+    """Return the attributes of a request in their order."""
     found, at = [], 20
     while at < len(request):
         size = request[at + 1]
@@ -43,7 +43,7 @@ def attributes(request: bytes) -> list[tuple[int, bytes]]:
 
 
 def reply(request: bytes, code: int = 2) -> bytes:
-    """Return an answer with Message-Authenticator and Response Authenticator (RFC 2865 section 3, RFC 3579 section
+    """Return an answer with a Message-Authenticator and a Response Authenticator (RFC 2865 section 3, RFC 3579 section
     3.2).
     """
     head = bytes((code, request[1], 0, 38))
@@ -54,7 +54,7 @@ def reply(request: bytes, code: int = 2) -> bytes:
 
 @contextmanager
 def server(answer: Answer) -> Iterator[tuple[int, list[bytes]]]:
-    """Run a server on loopback and yield its port and its requests. An empty answer is not sent."""
+    """Run a server on loopback, and yield its port and the requests that it receives. An empty answer is not sent."""
     requests: list[bytes] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 0))
@@ -80,7 +80,7 @@ def server(answer: Answer) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def response(request: bytes) -> bytes:
-    """Return an Accounting-Response to an authentic Accounting-Request (RFC 2866 section 3), else empty octets."""
+    """Return an Accounting-Response if the Accounting-Request is authentic (RFC 2866 section 3), else empty octets."""
     if hashlib.md5(request[:4] + ZEROS + request[20:] + KEY).digest() != request[4:20]:
         return b""
     head = bytes((5, request[1], 0, 20))
@@ -88,7 +88,7 @@ def response(request: bytes) -> bytes:
 
 
 def test_accounting_is_authentic_and_in_order(program: Path) -> None:
-    """With -a each session has a Start, an interim record and a Stop with the right values."""
+    """With -a each session has a Start, an interim record and a Stop, which have the right values."""
     with server(response) as (port, requests):
         told = run_radload(program, ["-p", str(port), "-a", "-n", "3072", "-u", "7", "-s", "x-"], seconds=30)
     assert (told.answered, told.accepts, told.bad_replies) == (3072, 3072, 0)
@@ -102,9 +102,9 @@ def test_accounting_is_authentic_and_in_order(program: Path) -> None:
 
 
 def test_each_request_is_signed_first_and_hides_the_password(program: Path) -> None:
-    """Message-Authenticator is the first attribute and valid.
+    """The Message-Authenticator is the first attribute and is valid.
 
-    The password decrypts under the secret and is the user's.
+    The password decrypts with the secret to that of the user.
     """
     with server(reply) as (port, requests):
         load = run_radload(program, ["-p", str(port), "-n", "40", "-u", "7"], seconds=5)
@@ -120,7 +120,9 @@ def test_each_request_is_signed_first_and_hides_the_password(program: Path) -> N
 
 
 def test_attributes_in_place_of_passwords(program: Path, tmp_path: Path) -> None:
-    """With -c each user has the attributes of its line. A file that is too short or not hexadecimal ends the run."""
+    """With -c each user has the attributes of its line in the file. A file that is too short or not hexadecimal ends
+    the run.
+    """
     lines = [bytes((26, 8, 0, 0, 1, 55, 1, number)) for number in range(3)]
     file = tmp_path / "proofs"
     file.write_text("".join(f"{line.hex()}\n" for line in lines))
@@ -138,7 +140,9 @@ def test_attributes_in_place_of_passwords(program: Path, tmp_path: Path) -> None
 
 
 def test_sessions_stations_and_nas_are_spread(program: Path) -> None:
-    """Each request has its own session under the prefix and, with the option, its own station. The NAS take turns."""
+    """Each request has a session of its own with the prefix and, with the option, a station of its own. The NASes take
+    turns.
+    """
     with server(reply) as (port, requests):
         run_radload(program, ["-p", str(port), "-n", "30", "-s", "run1-", "-m", "-N", "10", "-M"], seconds=5)
     values = [dict(attributes(request)) for request in requests]
@@ -150,7 +154,9 @@ def test_sessions_stations_and_nas_are_spread(program: Path) -> None:
 
 
 def test_users_of_its_own(program: Path) -> None:
-    """Two runs can have different users: one starts after the other's last. The station follows the user."""
+    """Two runs can have different users, because the first user number can be given. The station depends on the
+    user.
+    """
     with server(reply) as (port, requests):
         run_radload(program, ["-p", str(port), "-n", "20", "-u", "10", "-f", "100"], seconds=5)
     values = [dict(attributes(request)) for request in requests]
@@ -160,7 +166,7 @@ def test_users_of_its_own(program: Path) -> None:
 
 @pytest.mark.parametrize("octet", [0, 4, 37], ids=["code", "response authenticator", "message authenticator"])
 def test_a_reply_with_one_wrong_octet_is_no_answer(program: Path, octet: int) -> None:
-    """A reply with any wrong octet counts as bad, and its request as lost."""
+    """A reply with any wrong octet counts as bad, and its request counts as lost."""
 
     def tampered(request: bytes) -> bytes:
         octets = bytearray(reply(request))
@@ -173,7 +179,7 @@ def test_a_reply_with_one_wrong_octet_is_no_answer(program: Path, octet: int) ->
 
 
 def test_a_wrong_message_authenticator_alone_is_no_answer(program: Path) -> None:
-    """A reply with a wrong Message-Authenticator is bad, also with a right Response Authenticator."""
+    """A reply with a wrong Message-Authenticator is bad even if its Response Authenticator is right."""
 
     def half(request: bytes) -> bytes:
         head, body = reply(request)[:4], b"\x50\x12" + ZEROS
@@ -201,7 +207,7 @@ def test_a_retransmission_has_the_same_octets(program: Path) -> None:
 
 
 def test_the_log_holds_each_answer(program: Path, tmp_path: Path) -> None:
-    """The log has a line for each answer: index, code, user, session and the octets."""
+    """The log has a line for each answer, with the index, the code, the user, the session and the octets."""
     sent: list[bytes] = []
 
     def noted(request: bytes) -> bytes:
@@ -222,13 +228,13 @@ def test_the_log_holds_each_answer(program: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "0.0.0.0", "2001:db8::1", "::ffff:127.0.0.1", "localhost"])
 def test_it_sends_to_loopback_only(program: Path, address: str) -> None:
-    """Another address than loopback is refused before a packet is sent."""
+    """An address other than loopback is refused before any packet is sent."""
     with pytest.raises(BenchmarkError, match="loopback"):
         run_radload(program, ["-h", address, "-n", "1"], seconds=1)
 
 
 def test_a_dead_server_ends_the_run(program: Path) -> None:
-    """Without a server the run ends after its tries, with all requests lost."""
+    """If no server answers, the run ends after its retransmissions, and all requests count as lost."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -237,7 +243,7 @@ def test_a_dead_server_ends_the_run(program: Path) -> None:
 
 
 def test_a_number_out_of_range(program: Path) -> None:
-    """A number out of range is refused with its limits, and the exit status is 2."""
+    """If a number is out of range, the message names the limits, and the exit status is 2."""
     done = subprocess.run([program, "-w", "0"], capture_output=True, text=True, check=False, timeout=10)
     assert done.returncode == 2
     assert "not a number from 1" in done.stderr

@@ -25,7 +25,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Return a client of a provider whose users need 0.3 s."""
+    """Return a client of a provider whose users need 0.3 s to approve."""
     directory = tmp_path_factory.mktemp("provider")
     program, output = compile_c("provider.c", directory), directory / "output"
     with child_process([str(program), str(DELAY_S * 1000)], directory=directory, output=output) as process:
@@ -37,7 +37,7 @@ def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]
 
 @pytest.mark.parametrize(("path", "status"), [("/held", 200), ("/rest", 204)])
 def test_an_answer_is_held_back(provider: httpx.Client, path: str, status: int) -> None:
-    """The answer arrives after the user's approval, on a connection that stays open."""
+    """The answer arrives after the user has approved, on a connection that stays open."""
     for _ in range(2):
         began = time.monotonic()
         answer = provider.post(path, json={"user": "x"})
@@ -47,7 +47,7 @@ def test_an_answer_is_held_back(provider: httpx.Client, path: str, status: int) 
 
 
 def test_a_poll_waits_until_the_user_has_approved(provider: httpx.Client) -> None:
-    """The poll_url is returned at once. It answers `waiting`, and later `approved`."""
+    """The poll_url is returned at once. At first it returns `waiting`, and later `approved`."""
     answer = provider.post("/polled", content=b"x" * 5000)
     assert answer.status_code == 202
     url = answer.json()["poll_url"]
@@ -57,17 +57,19 @@ def test_a_poll_waits_until_the_user_has_approved(provider: httpx.Client) -> Non
 
 
 def slow(**changes: int) -> Load:
-    """Return ten accepts that took as long as the users, with changed fields."""
+    """Return the measurements of ten accepts that took as long as the users, with some fields changed."""
     return replace(load(**changes), p50_ms=5100.0)
 
 
 def running(events: int | None = None) -> Running:
-    """Return a server that has recorded this number of events, or records none."""
+    """Return a server that has recorded this number of events, or one that records none."""
     return Running("x", 1, 1, None if events is None else lambda: events)
 
 
 def test_a_fair_turn_passes() -> None:
-    """A turn is fair if all answers accept, none before the user's approval, and a recording server recorded all."""
+    """A turn is fair if all answers are accepts, none was sent before the user's approval, and a recording server
+    recorded all.
+    """
     check_fair(running(), Turn("at once", slow(), load()), 0)
     check_fair(running(25), Turn("at once", slow(), load()), 5)
 
@@ -83,13 +85,15 @@ def test_a_fair_turn_passes() -> None:
     ids=["a forged reply", "a reject", "let in too soon", "fewer recorded"],
 )
 def test_an_unfair_turn_is_void(turn: Turn, events: int | None) -> None:
-    """Each doubt about the measurement ends the benchmark."""
+    """Each doubt about a measurement ends the benchmark."""
     with pytest.raises(BenchmarkError):
         check_fair(running(events), turn, 0)
 
 
 def test_the_last_users_wait_is_not_counted() -> None:
-    """Ten logins spread over a second are ten a second, although the last answer is later by its user's time."""
+    """Ten logins that are spread over a second count as ten a second, although the last answer arrives after the time
+    that its user needs.
+    """
     asked = replace(load(), seconds=ANSWER_S + 1)
     assert Turn("spread", asked, load()).rate == pytest.approx(10)
     assert Turn("at once", asked, load()).rate == pytest.approx(10 / (ANSWER_S + 1))
@@ -97,7 +101,7 @@ def test_the_last_users_wait_is_not_counted() -> None:
 
 @pytest.mark.parametrize("key", ["freeradius", "sallyport", "sallyport-held"])
 def test_users_are_asked(provider: httpx.Client, tmp_path: Path, key: str) -> None:
-    """user0 to user99 are accepted at once, all others after the provider's answer."""
+    """user0 to user99 are accepted at once, and all others after the answer of the provider."""
     if key == "freeradius" and not has_freeradius():
         pytest.skip("freeradius is not installed")
     (server,) = [server for server in SERVERS if server.key == key]

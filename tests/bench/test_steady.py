@@ -1,4 +1,4 @@
-"""The benchmark of a steady load, for a few seconds."""
+"""The benchmark of a steady load, run for a few seconds."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from .steady import PARTS, measure
 
 @pytest.mark.bench
 def test_a_few_seconds(tmp_path: Path) -> None:
-    """Each kind of work is done, and each tenth has its line."""
+    """Each kind of work is done, and the table has a line for each tenth of the time."""
     told = measure(tmp_path, seconds=6, agents=3, entries=50)
     assert len(told.splitlines()) == 1 + 1 + 2 + PARTS
     for kind in ("accounting records", "calls of the API", "imports", "requests of agents", "scrapes"):

@@ -21,11 +21,11 @@ from tests.endpoints import trail
 from tests.slices import OneSlice, Stopped, interrupted
 
 MANY = 2 * SLICE + 1
-"""Number of rows that takes three slices."""
+"""The number of rows that are deleted in three slices."""
 
 
 class RecordedRevocations:
-    """Revocations that record the names of the users that lose access."""
+    """Revocations that record the names of the users who lose access."""
 
     def __init__(self) -> None:
         self.names = list[str]()
@@ -38,7 +38,7 @@ class RecordedRevocations:
 
 
 async def insert_rows(areas: Areas, table: str, columns: tuple[str, ...], rows: list[tuple[int | str, ...]]) -> None:
-    """Write rows of a table."""
+    """Insert rows into a table."""
     await areas.store.write(lambda tx: tx.insert(table, columns, rows))
 
 
@@ -61,14 +61,13 @@ async def add_machines(areas: Areas, count: int = MANY) -> list[int]:
 
 
 async def values(areas: Areas, sql: str) -> list[int]:
-    """Return the first column of the rows as numbers."""
+    """Return the first column of the rows as integers."""
     return await areas.store.read(lambda tx: [int(row[0] or 0) for row in tx.rows(sql)])
 
 
 async def test_a_group_with_many_users(areas: Areas) -> None:
-    """Each transaction of the deletion removes one slice of the group's users, revokes the access of these alone, and
-    corrects the total.
-    """
+    """Each transaction of the deletion removes one slice of the group's users, revokes the access of only these users,
+    and corrects the total."""
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     users = await add_users(areas)
     await insert_rows(areas, "endpoint_group_users", ("group_id", "user_id"), [(group, each) for each in users])
@@ -89,7 +88,7 @@ async def test_a_group_with_many_users(areas: Areas) -> None:
 
 
 async def test_a_group_that_is_disabled(areas: Areas) -> None:
-    """The users of a disabled group are revoked in slices, each once. The last transaction disables the group."""
+    """The users of a disabled group are revoked in slices, each user once. The last transaction disables the group."""
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     users = await add_users(areas)
     await insert_rows(areas, "endpoint_group_users", ("group_id", "user_id"), [(group, each) for each in users])
@@ -109,7 +108,8 @@ async def test_a_group_that_is_disabled(areas: Areas) -> None:
 
 
 async def test_a_group_with_many_instances_gets_others(areas: Areas) -> None:
-    """The instances that a group loses are removed in slices; the others stay. The audit trail has both lists."""
+    """The instances that are removed from a group are removed in slices, and the others stay. The audit trail has both
+    lists."""
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     some = await add_machines(areas)
     columns = ("instance_id", "group_id")
@@ -127,7 +127,7 @@ async def test_a_group_with_many_instances_gets_others(areas: Areas) -> None:
 
 
 async def test_a_user_with_accounts_on_many_machines(areas: Areas) -> None:
-    """A rename removes the user's takeovers in slices. A refused rename removes none."""
+    """If a user is renamed, its takeovers are removed in slices. If the rename is refused, none is removed."""
     ann, _ = [await areas.accounts.add(areas.domain, UserChange(name)) for name in ("ann", "bob")]
     some = await add_machines(areas)
     columns = ("instance_id", "domain_id", "machine", "enrolled_at", "seen_at")
@@ -148,7 +148,7 @@ async def test_a_user_with_accounts_on_many_machines(areas: Areas) -> None:
 async def test_users_on_many_instances(areas: Areas) -> None:
     """The first transaction of a deletion removes the password.
 
-    Each of the others removes a slice of assignments and corrects the totals.
+    Each later transaction removes a slice of assignments and corrects the totals.
     """
     await areas.accounts.add(areas.domain, UserChange("ann", password=b"x"))
     ann = (await areas.store.read(lambda tx: tx.rows("select id from endpoint_users")))[0][0]
@@ -178,7 +178,7 @@ async def test_users_on_many_instances(areas: Areas) -> None:
 
 
 async def test_an_instance_with_many_dependent_rows(areas: Areas) -> None:
-    """A deletion removes the instance's keys first, so that no agent uses the rest.
+    """A deletion removes the keys of the instance first, so that no agent can use the remaining rows.
 
     Then it removes assignments, escrowed passwords and discovered accounts in slices.
     """

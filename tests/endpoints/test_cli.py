@@ -1,4 +1,4 @@
-"""`sallyport user totp`: the QR code and the first code, at a terminal and in scripts."""
+"""Tests of `sallyport user totp`: it shows the QR code and asks for the first code, at a terminal and in scripts."""
 
 import json
 import os
@@ -22,7 +22,7 @@ ARGS = ("--domain", "people")
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A running service with the domain people."""
+    """A running service that has the domain `people`."""
     running = Service(tmp_path_factory.mktemp("service"))
     running.start()
     try:
@@ -34,7 +34,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def has_totp(service: Service, name: str) -> bool:
-    """Return whether the list of users shows a seed; the table and `--json` agree."""
+    """Return whether the list of users shows a seed. The table and the `--json` output must agree."""
     rows = json.loads(service.ok("user", "list", *ARGS, "--json"))
     has_totp = next(row["hasTotp"] for row in rows if row["userName"] == name)
     line = next(line for line in service.ok("user", "list", *ARGS).splitlines() if re.search(rf"\b{name}\b", line))
@@ -64,10 +64,8 @@ def test_in_a_script(service: Service) -> None:
 
 
 def test_without_a_terminal(service: Service) -> None:
-    """Without a terminal, standard output has the QR code, the URI and the link, standard error the rest.
-
-    There is no prompt.
-    """
+    """Without a terminal, the QR code, the URI and the link go to standard output and everything else goes to standard
+    error. There is no prompt."""
     add_user(service, "people", "bob")
     done = service.program("user", "totp", "bob", *ARGS, input=b"000000\n")
     *blocks, uri, link = done.stdout.splitlines()
@@ -81,7 +79,8 @@ def test_without_a_terminal(service: Service) -> None:
 
 
 def test_five_wrong_codes(service: Service) -> None:
-    """Each wrong code exits with 1 and shows the tries left. After five the enrolment is gone."""
+    """Each wrong code exits with status 1 and shows the number of remaining attempts. After five wrong codes the
+    enrolment is deleted."""
     add_user(service, "people", "cat")
     seed = json.loads(service.ok("user", "totp", "cat", *ARGS, "--json"))["seed"]
     near = {pyotp.TOTP(seed).at(int(time.time()) + 30 * steps) for steps in range(-3, 6)}
@@ -104,13 +103,14 @@ def test_five_wrong_codes(service: Service) -> None:
     ],
 )
 def test_refusals(service: Service, arguments: tuple[str, ...], status: int) -> None:
-    """An unknown user, an unknown domain and contradicting options are refused, with nothing on standard output."""
+    """An unknown user, an unknown domain and contradictory options are refused, and nothing is written to standard
+    output."""
     refused = service.cli("user", "totp", *arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
 
 
 def test_at_a_terminal(service: Service) -> None:
-    """A terminal shows the QR code and asks for the first code until it is right."""
+    """The command shows the QR code on a terminal, and asks for the first code until it is right."""
     add_user(service, "people", "dan")
     terminal = Terminal(service, "user", "totp", "dan", *ARGS)
     try:
@@ -131,7 +131,7 @@ def test_at_a_terminal(service: Service) -> None:
 
 
 def test_without_a_service(tmp_path: Path) -> None:
-    """Without a service the command opens the store.
+    """If no service is running, the command opens the store.
 
     The link begins with the address of the configured HTTP listener.
     """
@@ -144,7 +144,7 @@ def test_without_a_service(tmp_path: Path) -> None:
 
 
 class Terminal:
-    """A command on a terminal of its own."""
+    """A command that runs on its own terminal."""
 
     def __init__(self, service: Service, *args: str) -> None:
         self.master, self.slave = os.openpty()
@@ -154,7 +154,7 @@ class Terminal:
         self.process = subprocess.Popen(command, env=environ, cwd=service.directory, start_new_session=True)
 
     def until(self, text: str) -> str:
-        """Return the output up to and including a text."""
+        """Return the output up to the end of a text."""
         shown, deadline = b"", time.monotonic() + 20
         while text.encode() not in shown:
             assert time.monotonic() < deadline, shown.decode()

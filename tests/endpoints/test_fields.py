@@ -1,4 +1,4 @@
-"""The accepted values of the fields of endpoint users and groups, and the form in which they are stored."""
+"""Tests of the fields of endpoint users and groups: the accepted values, and the form in which they are stored."""
 
 from collections.abc import Callable
 
@@ -31,9 +31,9 @@ def stored(check: Callable[[object], str], value: object) -> str | None:
     ],
 )  # fmt: skip
 def test_values_that_radius_cannot_carry(name: str, password: bytes) -> None:
-    """A name has 1 to 253 printable octets, a password at most 128 octets without NUL.
+    """A name has 1 to 253 printable octets.
 
-    The refusal does not repeat the password.
+    A password has at most 128 octets and no NUL. The refusal does not contain the password.
     """
     with pytest.raises(ValidationError) as raised:
         AddUser.model_validate({"domainId": 1, "userName": name, "password": {"hex": password.hex()}})
@@ -43,13 +43,13 @@ def test_values_that_radius_cannot_carry(name: str, password: bytes) -> None:
 @pytest.mark.parametrize("comment", ["", " ann@laptop", " a comment, of words"], ids=["none", "host", "words"])
 @pytest.mark.parametrize("key", [ED25519, ECDSA, RSA], ids=["ed25519", "ecdsa", "rsa"])
 def test_ssh_keys_of_every_kind(key: str, comment: str) -> None:
-    """A key may have a comment. Each key has its own line, and empty lines are dropped."""
+    """A key may have a comment. Each key is on its own line, and empty lines are removed."""
     text = key + comment
     assert stored(fields.ssh_keys, f"  {text} \r\n\n{ED25519}\n") == f"{text}\n{ED25519}"
 
 
 def test_no_ssh_keys() -> None:
-    """Blank lines are no keys."""
+    """A text of blank lines contains no key."""
     assert stored(fields.ssh_keys, " \n ") == ""
 
 
@@ -65,7 +65,7 @@ def test_no_ssh_keys() -> None:
 def test_refused_ssh_keys(text: str) -> None:
     """A truncated key, a key of another type, options before the key and a private key are refused.
 
-    The refusal repeats none of them.
+    The refusal contains none of them.
     """
     with pytest.raises(PydanticCustomError) as raised:
         fields.ssh_keys(text)
@@ -81,7 +81,7 @@ def test_refused_ssh_keys(text: str) -> None:
     ],
 )
 def test_costly_ssh_keys(text: str) -> None:
-    """RSA keys of more than 4096 bits or with a long exponent are refused, and more than 256 keys of a user."""
+    """RSA keys that have more than 4096 bits or a long exponent are refused. A user may have at most 256 keys."""
     with pytest.raises(PydanticCustomError, match=r"RSA of 1024 to 4096 bits|at most 256 keys"):
         fields.ssh_keys(text)
 
@@ -96,9 +96,9 @@ def test_costly_ssh_keys(text: str) -> None:
     ],
 )  # fmt: skip
 def test_seeds_are_base32(text: object, seed: str | None) -> None:
-    """A seed is base32 in any case, with or without blanks.
+    """A seed is base32 in upper or lower case, with or without blanks.
 
-    One that is too short, too long or not base32 is refused.
+    A seed that is too short, too long or not base32 is refused.
     """
     assert stored(fields.seed, text) == seed
 
@@ -126,7 +126,7 @@ def test_dids(text: str, good: bool) -> None:
     ],
 )  # fmt: skip
 def test_times_to_live(text: str, seconds: int | None) -> None:
-    """A time to live is a whole number of seconds above 0, or a span in words or in ISO 8601."""
+    """A time to live is a whole number of seconds above 0, a span in words, or an ISO 8601 duration."""
     assert ttl_seconds(text) == seconds
 
 
@@ -135,7 +135,7 @@ def test_times_to_live(text: str, seconds: int | None) -> None:
     [("Active", True), ("ENABLED", True), (" active ", False), ("Disabled", False), ("actives", False), ("", False)],
 )
 def test_active_statuses(status: str, active: bool) -> None:
-    """The statuses Active and Enabled, in any case, grant access; others do not."""
+    """The statuses Active and Enabled, in upper or lower case, grant access. Other statuses do not."""
     assert is_active(status) is active
 
 
@@ -147,6 +147,6 @@ def test_active_statuses(status: str, active: bool) -> None:
 @settings(deadline=None)
 @given(text=st.text(max_size=300))
 def test_any_text_is_stored_or_refused(check: Callable[[object], str], text: str) -> None:
-    """A text is either refused with the field's error, or stored in a form that is accepted unchanged."""
+    """A text is either refused with the error of the field, or stored in a form that the field accepts unchanged."""
     once = stored(check, text)
     assert once is None or stored(check, once) == once

@@ -1,4 +1,4 @@
-"""Endpoint groups: their users, instances and policies, and the groups that a login sees."""
+"""Tests of endpoint groups: their users, instances and policies, and the groups that a login sees."""
 
 import pytest
 import trio
@@ -32,16 +32,17 @@ async def policy_of(areas: Areas, name: str) -> CredentialPolicy | None:
 
 
 async def groups_of(areas: Areas, name: str) -> frozenset[str]:
-    """Return the groups of a user as the next login sees them: from memory, else from the store."""
+    """Return the groups that the next login sees for a user. They are read from memory if they are cached, and
+    otherwise from the store."""
     cached = areas.users.cached(areas.domain, name)
     user = cached if getattr(cached, "groups", None) is not None else await areas.users.load(areas.domain, name)
     return user.groups  # type: ignore[union-attr]
 
 
 async def test_a_login_knows_the_active_groups(areas: Areas) -> None:
-    """The next login sees each change of a group and its users, also for a cached user.
+    """The next login sees each change of a group and of its users, even if the user is cached.
 
-    Names of groups are case-folded.
+    Group names are case-folded.
     """
     ann = await areas.add_user(areas.domain, "ann", b"x")
     staff, guests = [await areas.groups.add(areas.domain, NewGroup(name)) for name in ("Staff", "guests")]
@@ -61,10 +62,7 @@ async def test_a_login_knows_the_active_groups(areas: Areas) -> None:
 
 
 async def test_a_change_that_no_login_sees_keeps_the_cache(areas: Areas) -> None:
-    """A change of a group that no login sees leaves the cached users alone.
-
-    Other changes leave the cached users of other domains alone.
-    """
+    """A change that affects no login keeps the cached users. Other changes keep the cached users of other domains."""
     branch = await areas.domains.add(areas.tenant, "branch")
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     for domain in (areas.domain, branch):
@@ -79,7 +77,7 @@ async def test_a_change_that_no_login_sees_keeps_the_cache(areas: Areas) -> None
 
 
 async def test_a_change_of_a_group_overtakes_a_load(areas: Areas) -> None:
-    """Groups that were read before a change are not cached after it."""
+    """Groups that were read before a change are not cached after the change."""
     ann = await areas.add_user(areas.domain, "ann", b"x")
     slow = SlowStore(areas.store)
     users = EndpointUsers(slow, areas.vault, areas.clock)
@@ -95,7 +93,8 @@ async def test_a_change_of_a_group_overtakes_a_load(areas: Areas) -> None:
 
 
 async def test_groups_are_searched_and_counted(areas: Areas) -> None:
-    """A search finds groups by a part of the name, also after a rename. Totals and numbers of users are exact."""
+    """A search finds groups by a part of the name, also after a rename. The totals and the numbers of users are
+    exact."""
     ids = [await areas.groups.add(areas.domain, NewGroup(f"Team-{number}")) for number in range(3)]
     users = [await areas.add_user(areas.domain, name, b"x") for name in ("ann", "bob")]
     await areas.groups.assign_users(areas.domain, ids[1], users, Action.ADD)
@@ -112,7 +111,7 @@ async def test_groups_are_searched_and_counted(areas: Areas) -> None:
 
 
 async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
-    """A new group and a renamed group need a name that is free in the domain, without case.
+    """A new or renamed group needs a name that no other group of the domain has; the comparison is case-insensitive.
 
     A group may change the case of its own name.
     """
@@ -127,7 +126,8 @@ async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
 
 
 async def test_an_edit_replaces_the_instances(areas: Areas) -> None:
-    """A given list of instances replaces the old one, an empty list clears it, and no list leaves it."""
+    """A given list of instances replaces the old list, and an empty list clears it. If no list is given, the old list
+    stays."""
     machines = [await areas.instances.add(areas.domain, NewInstance(f"i{number}")) for number in range(3)]
     group = await areas.groups.add(areas.domain, NewGroup("g"), machines[:2])
 
@@ -148,7 +148,7 @@ async def test_an_edit_replaces_the_instances(areas: Areas) -> None:
 
 
 async def test_deleting_is_all_or_nothing(areas: Areas) -> None:
-    """A deletion with an unknown group deletes none. A repeated id counts once."""
+    """If one group of a deletion is unknown, no group is deleted. A repeated id counts once."""
     ids = [await areas.groups.add(areas.domain, NewGroup(f"g{number}")) for number in range(2)]
     with pytest.raises(NotFound):
         await areas.groups.delete(areas.domain, [*ids, 10**9])
@@ -157,9 +157,9 @@ async def test_deleting_is_all_or_nothing(areas: Areas) -> None:
 
 
 async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:
-    """An update keeps the fields that it does not give, and the policy's id.
+    """An update keeps the fields that are not given, and keeps the id of the policy.
 
-    The password policy must be the tenant's; its deletion removes it from the credential policy.
+    The password policy must belong to the tenant. If it is deleted, it is removed from the credential policy.
     """
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     password_policy = await areas.policies.add(areas.tenant, {"policyName": "p"})
@@ -187,7 +187,7 @@ async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:
 
 
 async def test_every_change_is_in_the_audit_trail(areas: Areas) -> None:
-    """Each change has an audit entry with the values before and after. A change without effect has none."""
+    """Each change has an audit entry with the values before and after it. A change without effect has no entry."""
     ann = await areas.add_user(areas.domain, "ann", b"x")
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     for _ in range(2):

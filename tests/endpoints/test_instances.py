@@ -1,4 +1,4 @@
-"""Instances: their fields, their assignments and their import."""
+"""Tests of instances: their fields, their assignments and their import."""
 
 import pytest
 
@@ -12,21 +12,21 @@ from tests.endpoints import trail
 
 
 async def found(areas: Areas, search: str = "", **fields: int) -> tuple[list[str], int]:
-    """Return the names of the instances that a query finds, and the total."""
+    """Return the names of the instances that match a query, and the total."""
     rows, total = await areas.instances.page(InstanceQuery(areas.domain, search, **fields))
     return [row.name for row in rows], total
 
 
 async def first_found(areas: Areas, name: str) -> Instance:
-    """Return the first instance that a search by name finds."""
+    """Return the first instance that a search for a name returns."""
     rows, _ = await areas.instances.page(InstanceQuery(areas.domain, name))
     return rows[0]
 
 
 async def test_a_search_finds_parts_of_names_and_addresses(areas: Areas) -> None:
-    """A search finds parts of any length, in any case, in this domain alone.
+    """A case-insensitive search finds name parts of any length, and only in this domain.
 
-    The total of a list and of a search is exact.
+    The totals of a list and of a search are exact.
     """
     other = await areas.domains.add(areas.tenant, "branch")
     for number in range(5):
@@ -42,7 +42,7 @@ async def test_a_search_finds_parts_of_names_and_addresses(areas: Areas) -> None
 
 
 async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
-    """Names differ in more than case, in every script."""
+    """Two names that differ only in case are the same name, in every script."""
     await areas.instances.add(areas.domain, NewInstance("Straße"))
     with pytest.raises(Conflict):
         await areas.instances.add(areas.domain, NewInstance("STRASSE"))
@@ -87,7 +87,7 @@ async def test_assignments_of_one_request_are_bounded(areas: Areas) -> None:
 
 
 async def test_a_deleted_instance_leaves_nothing(areas: Areas) -> None:
-    """A deleted instance loses its assignments and its policies, and no search finds it.
+    """A deleted instance loses its assignments and its policies, and searches no longer find it.
 
     Its users and groups stay.
     """
@@ -105,7 +105,7 @@ async def test_a_deleted_instance_leaves_nothing(areas: Areas) -> None:
 
 
 async def test_instances_of_a_group(areas: Areas) -> None:
-    """A list can be limited to a group. Another domain's group is NotFound."""
+    """A list can be limited to a group. A group of another domain raises NotFound."""
     machines = [await areas.instances.add(areas.domain, NewInstance(f"web-{number}")) for number in range(4)]
     group = await areas.groups.add(areas.domain, NewGroup("g"), machines[1:3])
     assert await found(areas, group_id=group) == (["web-1", "web-2"], 2)
@@ -115,7 +115,7 @@ async def test_instances_of_a_group(areas: Areas) -> None:
 
 
 async def test_which_tenant_has_an_instance(areas: Areas) -> None:
-    """An instance belongs to the tenant of its domain alone."""
+    """Only the tenant that owns the domain has access to the instance."""
     machine = await areas.instances.add(areas.domain, NewInstance("a"))
     tenants = [
         tenant
@@ -126,9 +126,9 @@ async def test_which_tenant_has_an_instance(areas: Areas) -> None:
 
 
 async def test_an_import_reports_each_row(areas: Areas) -> None:
-    """An import reports rows as new, changed, unchanged and refused, the same with and without applying it.
+    """An import reports new, changed, unchanged and refused rows, and reports the same whether or not it applies them.
 
-    A field that a row lacks stays.
+    If a row lacks a field, the stored value stays.
     """
     await areas.instances.add(areas.domain, NewInstance("old", 1, "192.0.2.1", host_name="h"))
     await areas.instances.add(areas.domain, NewInstance("same", 2))
@@ -144,9 +144,9 @@ async def test_an_import_reports_each_row(areas: Areas) -> None:
 
 
 async def test_an_import_is_done_as_a_whole(areas: Areas) -> None:
-    """A refused row is reported with its reason and without its values.
+    """A refused row is reported with the reason but without its values.
 
-    An import with a refused row applies no row.
+    If any row is refused, the import applies no row.
     """
     rows = [{"instanceName": "good"}, {"instanceName": "bad", "publicIp": "hunter2"}, {"osId": 1}]
     planned = await import_instances(areas.store, areas.instances, areas.domain, rows, apply=False)

@@ -1,4 +1,4 @@
-"""Endpoint users: their passwords and their cache."""
+"""Tests of endpoint users: their passwords and their cache."""
 
 import pytest
 import trio
@@ -23,7 +23,8 @@ def passwords(user: User | Missing | None) -> tuple[bytes, ...]:
 
 
 async def test_a_user_is_loaded_once(areas: Areas) -> None:
-    """A user is missing until it is loaded. Then any case of its name finds it in memory, with its password."""
+    """A user is not in memory until it is loaded. After that, its name in any case finds it in memory, with its
+    password."""
     user_id = await areas.add_user(areas.domain, "Ann", b"hello")
     assert areas.users.cached(areas.domain, "ann") is MISSING
     loaded = await areas.users.load(areas.domain, "ANN")
@@ -45,7 +46,8 @@ async def test_an_unknown_name_is_cached(areas: Areas) -> None:
 
 
 async def test_a_removed_user_is_forgotten_at_once(areas: Areas) -> None:
-    """A removed user is not cached once `remove` returns. A second removal, or one in another domain, is NotFound."""
+    """A removed user is no longer cached when `remove` returns. A second removal raises NotFound, and so does a removal
+    in another domain."""
     other = await areas.domains.add(areas.tenant, "branch")
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.users.load(areas.domain, "ann")
@@ -59,7 +61,8 @@ async def test_a_removed_user_is_forgotten_at_once(areas: Areas) -> None:
 
 
 async def test_many_changed_names_drop_their_whole_domain(areas: Areas) -> None:
-    """No user of the domain is cached after more than MAX_DROPPED names changed; other domains keep their users."""
+    """If more than MAX_DROPPED names change, no user of the domain stays cached. Other domains keep their cached
+    users."""
     other = await areas.domains.add(areas.tenant, "branch")
     await areas.add_user(areas.domain, "ann", b"hello")
     for domain in (areas.domain, other):
@@ -71,9 +74,9 @@ async def test_many_changed_names_drop_their_whole_domain(areas: Areas) -> None:
 
 
 async def test_a_name_is_taken_once_in_a_domain(areas: Areas) -> None:
-    """Names are unique without case, in every script and Unicode form.
+    """Names are unique regardless of case, in every script and Unicode form.
 
-    A refused name leaves the first user's password.
+    If a name is refused, the first user keeps its password.
     """
     await areas.add_user(areas.domain, "Zoë", b"first")
     for name in ("ZOË", "Zoe\u0308"):
@@ -95,13 +98,15 @@ async def test_a_name_is_taken_once_in_a_domain(areas: Areas) -> None:
     ],
 )
 async def test_a_password_in_either_encoding(areas: Areas, given: bytes, right: tuple[bytes, ...]) -> None:
-    """A password is accepted as given, and also in Latin-1 if it is UTF-8 text: devices send either."""
+    """A password is accepted as the user typed it. If it is UTF-8 text, its Latin-1 form is accepted too, because
+    devices send either form."""
     await areas.add_user(areas.domain, "ann", given)
     assert passwords(await areas.users.load(areas.domain, "ann")) == right
 
 
 async def test_the_store_holds_no_password(areas: Areas) -> None:
-    """No file of the store has a password in plain text. Another key, or another row's value, raises SecretError."""
+    """No file of the store contains a password in plain text. Opening a value with another key, or in another row,
+    raises SecretError."""
     await areas.add_user(areas.domain, "ann", b"a password of mine")
     await areas.add_user(areas.domain, "bob", b"another of mine")
     assert b"of mine" not in stored(areas.store)
@@ -120,19 +125,20 @@ async def test_the_store_holds_no_password(areas: Areas) -> None:
 
 
 async def test_a_store_without_users_has_no_wrong_key(areas: Areas) -> None:
-    """A store without sealed values accepts any key."""
+    """A store without sealed values accepts any master key."""
     await areas.store.read(EndpointUsers(areas.store, Vault(Secret(b"1" * 32))).check_key)
 
 
 async def test_a_user_without_a_password(areas: Areas) -> None:
-    """A user without a password has no valid one."""
+    """For a user without a password, no password is valid."""
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.store.write(lambda tx: tx.execute("update endpoint_users set password = null"))
     assert passwords(await areas.users.load(areas.domain, "ann")) == ()
 
 
 async def test_the_cache_is_bounded(areas: Areas) -> None:
-    """The oldest cached user makes room and is loaded again when needed. Unknown names displace no user."""
+    """The cached user that was used least recently is evicted, and is loaded again when needed. Unknown names evict no
+    user."""
     users = EndpointUsers(areas.store, areas.vault, areas.clock, max_cached=10)
     for number in range(12):
         await areas.add_user(areas.domain, f"user{number}", b"hello")
@@ -147,7 +153,7 @@ async def test_the_cache_is_bounded(areas: Areas) -> None:
 
 
 async def test_each_tenant_has_a_share_of_the_cache(areas: Areas) -> None:
-    """Users and unknown names of another tenant displace none of this tenant's."""
+    """Users and unknown names of another tenant evict no entry of this tenant."""
     tenant = await areas.tenancy.ensure_tenant(2, 1)
     other = await areas.domains.add(tenant, "other")
     users = EndpointUsers(areas.store, areas.vault, areas.clock, max_cached=6)
@@ -193,7 +199,7 @@ class SlowStore:
 
 
 async def test_a_change_overtakes_a_load(areas: Areas) -> None:
-    """A user that was read before its removal is not cached after it."""
+    """A user that was read before its removal is not cached after the removal."""
     slow = SlowStore(areas.store)
     users = EndpointUsers(slow, areas.vault, areas.clock)
     await areas.add_user(areas.domain, "ann", b"hello")
@@ -208,7 +214,7 @@ async def test_a_change_overtakes_a_load(areas: Areas) -> None:
 
 
 async def test_a_restore_empties_the_cache(areas: Areas) -> None:
-    """`forget` empties the cache; a load in progress adds nothing to it."""
+    """`forget` empties the cache, and a load that is in progress adds nothing to it."""
     slow = SlowStore(areas.store)
     users = EndpointUsers(slow, areas.vault, areas.clock)
     async with trio.open_nursery() as nursery:

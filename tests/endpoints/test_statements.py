@@ -1,4 +1,5 @@
-"""The number of statements of a change with many rows: logins of all tenants wait for its transaction."""
+"""Tests of the number of statements in a change with many rows, because the logins of all tenants wait for its
+transaction."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -20,9 +21,8 @@ FEW, MANY = 4, 24
 
 
 async def statements(areas: Areas, work: Callable[[], Awaitable[T]]) -> int:
-    """Return how many statements the writer runs for a change, without the statements of triggers and of the search
-    tables.
-    """
+    """Return how many statements the writer runs for a change. The statements of triggers and of the search tables are
+    not counted."""
     seen = list[str]()
     await areas.store.exclusive(lambda connection: connection.set_trace_callback(seen.append))
     await work()
@@ -74,7 +74,8 @@ async def test_assignments(areas: Areas, action: Action) -> None:
 
 
 async def test_deleted_groups(areas: Areas) -> None:
-    """The number of statements that delete groups does not depend on the groups and users, up to one slice."""
+    """The number of statements that delete groups does not depend on the number of groups and users, up to one
+    slice."""
     taken = []
     for count in (FEW, MANY):
         groups, machines = await add_groups_and_machines(areas, count)
@@ -92,7 +93,7 @@ async def test_deleted_groups(areas: Areas) -> None:
     ids=["passwords", "takeovers"],
 )
 async def test_names_are_released_by_key(areas: Areas, table: str, verb: str) -> None:
-    """Names of a domain are released by an index on domain and account, whatever rows other tenants have."""
+    """The names of a domain are released by an index on domain and account, however many rows other tenants have."""
     ann, seen = await areas.accounts.add(areas.domain, UserChange("ann")), list[str]()
     await areas.store.exclusive(lambda connection: connection.set_trace_callback(seen.append))
     await areas.store.write(lambda tx: release_names(tx, [ann]))

@@ -1,4 +1,5 @@
-"""Stored totals equal a count, and a search finds exactly the matching rows, after any sequence of changes."""
+"""Tests that stored totals equal a count, and that a search finds exactly the matching rows, after any sequence of
+changes."""
 
 import sqlite3
 from contextlib import closing
@@ -59,7 +60,7 @@ def pick(tx: Tx, table: str, number: int) -> int:
 
 
 def step(tx: Tx, what: str, one: int, other: int) -> None:
-    """Run one change that an admin makes. A taken name raises Conflict."""
+    """Run one change of an admin. A name that is already used raises Conflict."""
     user = users.get(tx, DOMAIN, pick(tx, membership.USERS, one))
     machine = instances.get(tx, DOMAIN, pick(tx, membership.INSTANCES, one))
     group = groups.get(tx, DOMAIN, pick(tx, membership.GROUPS, one))
@@ -85,7 +86,7 @@ def step(tx: Tx, what: str, one: int, other: int) -> None:
 
 
 def assign(tx: Tx, link: Link, action: Action, one: int, other: int) -> None:
-    """Assign one entry to the other, or remove it, if both exist."""
+    """Assign one entry to the other, or remove the assignment, if both exist."""
     held_table = membership.GROUPS if link is GROUPS_OF_INSTANCE else membership.USERS
     holder, held = pick(tx, link.holders, one), pick(tx, held_table, other)
     if holder and held:
@@ -93,14 +94,14 @@ def assign(tx: Tx, link: Link, action: Action, one: int, other: int) -> None:
 
 
 def assigned(tx: Tx, user_id: int) -> bool:
-    """Return whether a user has an instance, directly or through a group: the groups of this test are all active."""
+    """Return whether a user has an instance, directly or through a group. All groups in this test are active."""
     through = membership.holders_of(tx, USERS_OF_GROUP, user_id)
     groups_with_instances = [each for each in through if membership.holders_of(tx, GROUPS_OF_INSTANCE, each)]
     return bool(membership.holders_of(tx, USERS_OF_INSTANCE, user_id) or groups_with_instances)
 
 
 def check(tx: Tx) -> None:
-    """Check each total and each filter against a count."""
+    """Compare each total and each filter with a count."""
     for table, column, links, holder in TOTALS:
         sql = f"select count(*) from {table} t where {column} <> (select count(*) from {links} where {holder} = t.id)"  # noqa: S608
         assert tx.value(int, sql) == 0, column
@@ -131,7 +132,7 @@ def check(tx: Tx) -> None:
 def test_totals_are_exact(steps: list[tuple[str, int, int]]) -> None:
     """After each step the totals and the filters are exact.
 
-    The search indexes pass SQLite's integrity check in the end.
+    At the end, the search indexes pass SQLite's integrity check.
     """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, Path("memory"))
@@ -148,9 +149,8 @@ def test_totals_are_exact(steps: list[tuple[str, int, int]]) -> None:
 
 
 def test_a_page_at_a_large_offset() -> None:
-    """A page at any offset equals that part of the whole list, also with deleted rows and another domain's rows in
-    between.
-    """
+    """A page at any offset equals that part of the whole list, even if there are gaps from deleted rows and rows of
+    another domain."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, Path("memory"))
         connection.executescript(SETUP + SETUP.partition("(3, 1, 'corp'")[0].rpartition(";")[2] + OTHER)
@@ -183,7 +183,7 @@ insert into endpoint_instance_groups select id, 1 from endpoint_instances;
 
 
 def test_a_page_with_too_many_instances() -> None:
-    """A page whose users have more than 200,000 instances is refused, and a smaller one is answered."""
+    """A page whose users have more than 200,000 instances in total is refused. A smaller page is returned."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, Path("memory"))
         connection.executescript(SETUP + MANY)

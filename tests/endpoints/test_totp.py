@@ -1,4 +1,4 @@
-"""Seeds of one-time passwords: enrolment, first codes, links, and steps that are valid once."""
+"""Tests of seeds for one-time passwords: enrolment, first codes, links, and time steps that are valid once."""
 
 import base64
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -34,7 +34,7 @@ def code(seed: str, areas: Areas, *, steps: int = 0) -> str:
 
 
 def wrong(seed: str, areas: Areas) -> str:
-    """Return six digits that are no valid code near now."""
+    """Return six digits that are not the code of a nearby time step."""
     near = {code(seed, areas, steps=steps) for steps in range(-3, 4)}
     return next(f"{number:06}" for number in range(10) if f"{number:06}" not in near)
 
@@ -68,9 +68,9 @@ async def has_totp(areas: Areas) -> bool:
 
 @pytest.mark.parametrize(("at", "vector"), RFC_6238)
 def test_the_vectors_of_rfc_6238(at: int, vector: str) -> None:
-    """The vectors of RFC 6238, appendix B, for SHA-1 match by their last six digits.
+    """The SHA-1 vectors of RFC 6238, appendix B, match in their last six digits.
 
-    A code is valid one step before and after, not two.
+    A code is valid one time step early or late, but not two.
     """
     now = at // STEP_S
     for away in range(-min(2, now), 3):
@@ -79,9 +79,9 @@ def test_the_vectors_of_rfc_6238(at: int, vector: str) -> None:
 
 
 async def test_a_seed_counts_after_its_first_code(areas: Areas) -> None:
-    """A seed is valid from the confirmation by its first code on, and the login path sees it at once.
+    """A seed is valid as soon as its first code confirms it, and the login path sees it at once.
 
-    The confirming code is used up.
+    The confirming code cannot be used again.
     """
     user_id = await add_ann(areas)
     made, _ = await areas.seeds.enrol(areas.domain, user_id)
@@ -100,7 +100,8 @@ async def test_a_seed_counts_after_its_first_code(areas: Areas) -> None:
 
 @pytest.mark.parametrize(("steps", "right"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
 async def test_the_first_code_may_be_a_step_off(areas: Areas, steps: int, right: bool) -> None:
-    """The first code may be one step early or late, with a blank as apps show it. Its own step is used up."""
+    """The first code may be one time step early or late, and may contain a blank, as apps show it. The time step of the
+    code is then used up."""
     await add_ann(areas)
     made, _ = await areas.seeds.enrol(areas.domain, "ann")
     shown = code(made.seed, areas, steps=steps)
@@ -111,9 +112,9 @@ async def test_the_first_code_may_be_a_step_off(areas: Areas, steps: int, right:
 
 
 async def test_the_old_seed_stays_until_the_new_one_counts(areas: Areas) -> None:
-    """A pending enrolment leaves the old seed valid.
+    """During a pending enrolment the old seed stays valid.
 
-    The first right code replaces the old seed at once; a new enrolment replaces the pending one.
+    The first right code replaces the old seed at once. A new enrolment replaces the pending one.
     """
     await add_ann(areas)
     old = await enrolled(areas)
@@ -133,7 +134,7 @@ async def test_the_old_seed_stays_until_the_new_one_counts(areas: Areas) -> None
     ids=["empty", "five digits", "seven digits", "a letter", "arabic digits", "a sign", "very long"],
 )
 async def test_a_malformed_code_is_not_counted(areas: Areas, malformed: str) -> None:
-    """A code that is not six digits is refused and uses no try."""
+    """A code that does not have six digits is refused and does not count as an attempt."""
     await add_ann(areas)
     _, link = await areas.seeds.enrol(areas.domain, "ann")
     with pytest.raises(Invalid):
@@ -143,7 +144,7 @@ async def test_a_malformed_code_is_not_counted(areas: Areas, malformed: str) -> 
 
 
 async def test_five_wrong_codes_end_an_enrolment(areas: Areas) -> None:
-    """After five wrong codes the right code is refused too, and the old seed stays valid."""
+    """After five wrong codes even the right code is refused, and the old seed stays valid."""
     await add_ann(areas)
     old = await enrolled(areas)
     made, link = await areas.seeds.enrol(areas.domain, "ann")
@@ -161,9 +162,9 @@ async def test_five_wrong_codes_end_an_enrolment(areas: Areas) -> None:
 
 
 async def test_concurrent_confirmations(areas: Areas) -> None:
-    """Of several confirmations at the same time one succeeds; the others find no enrolment.
+    """If several confirmations arrive at the same time, one of them succeeds and the others find no enrolment.
 
-    Concurrent wrong codes use one try each.
+    Each concurrent wrong code counts as one attempt.
     """
     await add_ann(areas)
     made, link = await areas.seeds.enrol(areas.domain, "ann")
@@ -191,9 +192,9 @@ async def test_concurrent_confirmations(areas: Areas) -> None:
 
 
 async def test_a_step_is_spent_once(areas: Areas) -> None:
-    """A step is accepted once among concurrent uses, and never after a later step.
+    """A time step is accepted only once, even in concurrent requests, and never after a later step.
 
-    A user without a seed and an unknown user have no valid step.
+    For a user without a seed and for an unknown user, no step is accepted.
     """
     await add_ann(areas)
     await areas.add_user(areas.domain, "bob", b"hello")
@@ -214,9 +215,8 @@ async def test_a_step_is_spent_once(areas: Areas) -> None:
 
 
 async def test_a_replaced_seed_is_not_spent(areas: Areas) -> None:
-    """A code checked with a replaced or removed seed, or with the seed of a former user of the same name, is not
-    accepted. The new seed's code of that step stays valid.
-    """
+    """A code is not accepted if it was checked with a seed that has been replaced or removed, or with the seed of a
+    former user of the same name. The new seed's code of that time step stays valid."""
     await add_ann(areas)
     await enrolled(areas)
     await areas.seeds.seed(areas.domain, "ann")
@@ -237,7 +237,7 @@ async def test_a_replaced_seed_is_not_spent(areas: Areas) -> None:
 async def test_a_removed_seed_is_gone_at_once(areas: Areas) -> None:
     """A removal ends the seed and a pending enrolment at once.
 
-    A second removal returns False, and one of an unknown user is NotFound.
+    A second removal returns False, and a removal for an unknown user raises NotFound.
     """
     await add_ann(areas)
     await enrolled(areas)
@@ -254,7 +254,7 @@ async def test_a_removed_seed_is_gone_at_once(areas: Areas) -> None:
 
 
 async def test_the_seed_of_a_deleted_user(areas: Areas) -> None:
-    """A deleted user's seed, enrolment and link are removed. A new user of that name has none of them."""
+    """If a user is deleted, its seed, enrolment and link are deleted too. A new user of that name has none of them."""
     await add_ann(areas)
     await enrolled(areas)
     _, link = await areas.seeds.enrol(areas.domain, "ann")
@@ -268,7 +268,7 @@ async def test_the_seed_of_a_deleted_user(areas: Areas) -> None:
 
 
 async def test_a_link_is_valid_for_an_hour_and_opens_one_enrolment(areas: Areas) -> None:
-    """A link shows its enrolment any number of times, for an hour or until the right code."""
+    """A link shows its enrolment any number of times. It expires after an hour, or when the enrolment is confirmed."""
     await add_ann(areas)
     made, link = await areas.seeds.enrol(areas.domain, "ann")
     other_made, other_link = await areas.seeds.enrol(areas.domain, await areas.add_user(areas.domain, "bob", b"x"))
@@ -292,7 +292,7 @@ async def test_a_link_is_valid_for_an_hour_and_opens_one_enrolment(areas: Areas)
 
 
 async def test_users_of_other_domains(areas: Areas) -> None:
-    """A domain cannot reach another domain's user, neither by id nor by name."""
+    """A caller of one domain cannot access a user of another domain, neither by id nor by name."""
     branch = await areas.domains.add(areas.tenant, "branch")
     user_id = await add_ann(areas)
     for which in (user_id, "ann", 0, -1, 10**15, ""):
@@ -305,9 +305,9 @@ async def test_users_of_other_domains(areas: Areas) -> None:
 
 
 async def test_the_store_holds_no_seed_and_no_link(areas: Areas) -> None:
-    """No file has a seed or a link in plain text.
+    """No file contains a seed or a link in plain text.
 
-    A seed is sealed to its user's row: another row or another key raises SecretError.
+    A seed is sealed to the row of its user, so that another row or another key raises SecretError.
     """
     await add_ann(areas)
     bob = await areas.add_user(areas.domain, "bob", b"hello")
@@ -356,7 +356,8 @@ async def test_the_list_of_users_marks_a_confirmed_seed(areas: Areas) -> None:
     ],
 )
 def test_the_uri_of_an_app(issuer: str, account: str) -> None:
-    """The URI carries issuer and account unchanged, cut to what a QR code holds. pyotp reads the same values."""
+    """The URI contains issuer and account unchanged, except that they are cut to the length that a QR code can hold.
+    pyotp reads the same values."""
     uri = otpauth(RFC_SEED, issuer=issuer, account=account)
     parts, fields = urlsplit(uri), parse_qs(urlsplit(uri).query)
     label = [unquote(part) for part in parts.path.removeprefix("/").split(":")]
@@ -371,7 +372,7 @@ def test_the_uri_of_an_app(issuer: str, account: str) -> None:
 
 
 async def test_each_tenant_has_a_share_of_the_remembered_seeds(areas: Areas) -> None:
-    """A code checked with a replaced seed is refused, also after many logins of another tenant."""
+    """A code that was checked with a replaced seed is refused, even after many logins of another tenant."""
     other = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "other")
     seeds = OneTimeSeeds(areas.store, areas.vault, areas.users, str, areas.clock, max_given=2)
     await add_ann(areas)

@@ -1,4 +1,4 @@
-"""Administration of endpoint users: fields, secrets, lists, wallets, and the changes that a login sees."""
+"""Tests of the administration of endpoint users: fields, secrets, lists, wallets, and the changes that a login sees."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,13 +23,13 @@ SEED = "JBSWY3DPEHPK3PXP"
 
 
 async def passwords(areas: Areas, name: str) -> tuple[bytes, ...]:
-    """Return the passwords that the next login accepts; empty without such a user."""
+    """Return the passwords that the next login accepts. If there is no such user, return none."""
     user = await areas.users.load(areas.domain, name)
     return () if user is None else user.passwords
 
 
 async def listed(areas: Areas, **fields: object) -> tuple[list[str], int]:
-    """Return the names that a query finds, and the total."""
+    """Return the names that match a query, and the total."""
     rows, total = await areas.accounts.page(UserQuery(areas.domain, **fields))  # type: ignore[arg-type]
     return [each.account.name for each in rows], total
 
@@ -43,9 +43,9 @@ async def strict_machine(areas: Areas, name: str = "strict") -> int:
 
 
 async def test_a_new_user(areas: Areas) -> None:
-    """A new user has the given fields and defaults for the others.
+    """A new user has the given fields, and defaults for the others.
 
-    Secrets are shown with `reveal`, and as stars without it.
+    Secrets are shown if `reveal` is set, and otherwise as asterisks.
     """
     given = UserChange("ann", "Admin", "Key", b"hello", "yes", ED25519, SEED, "did:key:z6Mk")
     user = await areas.accounts.add(areas.domain, given)
@@ -65,7 +65,8 @@ async def test_a_new_user(areas: Areas) -> None:
 
 
 async def test_an_update_holds_for_the_next_login(areas: Areas) -> None:
-    """The next login uses a new password and a new name, also for a cached user. Fields that were not given stay."""
+    """The next login uses a new password and a new name, even if the user is cached. Fields that are not given stay
+    unchanged."""
     user = await areas.accounts.add(areas.domain, UserChange("ann", password=b"old", did="did:a:b"))
     assert await passwords(areas, "ann") == (b"old",)
     await areas.accounts.update(areas.domain, user, UserChange(password=b"new"))
@@ -84,9 +85,9 @@ async def test_an_update_holds_for_the_next_login(areas: Areas) -> None:
 
 
 async def test_a_seed_keeps_its_spent_codes(areas: Areas) -> None:
-    """The same seed set again keeps its used codes.
+    """If the same seed is set again, its used codes stay used.
 
-    Another seed, or none, replaces it and a pending enrolment at once.
+    Another seed, or the removal of the seed, takes effect at once and ends a pending enrolment.
     """
     user = await areas.accounts.add(areas.domain, UserChange("ann", motp=SEED))
     step = areas.clock() // 30_000_000
@@ -106,7 +107,7 @@ async def test_a_seed_keeps_its_spent_codes(areas: Areas) -> None:
 
 
 async def test_a_password_meets_the_policies_of_its_machines(areas: Areas) -> None:
-    """A password must meet the policies of the user's machines, direct and through groups.
+    """A password must meet the policies of all machines of the user, assigned directly or through groups.
 
     A refused change stores nothing.
     """
@@ -129,9 +130,9 @@ async def test_a_password_meets_the_policies_of_its_machines(areas: Areas) -> No
 
 
 async def test_a_password_meets_the_policies_of_its_groups(areas: Areas) -> None:
-    """A password must meet the policy of a group's credential policy, also without a machine.
+    """A password must meet the policy in the credential policy of a group, even if the group has no machine.
 
-    An import checks the groups of its rows too.
+    An import also checks the groups of its rows.
     """
     policy = await areas.policies.add(areas.tenant, {"policyName": "long", "minLen": "12"})
     group = await areas.groups.add(areas.domain, NewGroup("g"))
@@ -150,7 +151,7 @@ async def test_a_password_meets_the_policies_of_its_groups(areas: Areas) -> None
 
 
 async def test_an_unchanged_password_is_not_checked_again(areas: Areas) -> None:
-    """An unchanged password is not checked against a newer policy when it is sent again."""
+    """If an unchanged password is sent again, it is not checked against a newer policy."""
     bob = await areas.accounts.add(areas.domain, UserChange("bob", password=b"hunter2"))
     await areas.instances.assign_users(areas.domain, [await strict_machine(areas)], [bob], Action.ADD)
     await areas.accounts.update(areas.domain, bob, UserChange(password=b"hunter2", did="did:a:b"))
@@ -158,9 +159,9 @@ async def test_an_unchanged_password_is_not_checked_again(areas: Areas) -> None:
 
 
 async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
-    """A filter matches a part of a name and the whole of other columns, without case.
+    """The filter for names matches a part of the name; the other filters match the whole value.
 
-    A list of several instances has each user once.
+    Both are case-insensitive. A list for several instances has each user once.
     """
     web, mail = [
         await areas.instances.add(areas.domain, NewInstance(n, host_name=h))
@@ -196,9 +197,10 @@ async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
 
 
 async def test_removing_users(areas: Areas) -> None:
-    """A removal with an instance ends the assignment; without one, or with `wholly`, it deletes the user.
+    """A removal that names an instance ends the assignment.
 
-    Users are named by id, by name or by both; one wrong entry refuses all.
+    Without an instance, or with `wholly`, it deletes the user. Users are named by id, by name or by both. One wrong
+    entry refuses the whole request.
     """
     machine = await areas.instances.add(areas.domain, NewInstance("web"))
     users = [UserChange(name, password=b"x") for name in ("ann", "bob", "carl")]
@@ -220,7 +222,7 @@ async def test_removing_users(areas: Areas) -> None:
 
 
 class Wallets:
-    """A fake of the identity area: one credential for each user."""
+    """A fake of the identity area. It has one credential for each user."""
 
     def __init__(self) -> None:
         self.held: dict[int, str] = {}
@@ -241,13 +243,13 @@ class Wallets:
 
 
 def change(areas: Areas, users: list[int], *, credentials: Sequence[int] = (), **fields: Sequence[int]) -> WalletChange:
-    """Return the change that updateUserWallet asks for."""
+    """Return the change that a request to updateUserWallet describes."""
     wallet = WalletAssignment(areas.domain, users, fields.get("wallets", ()), credentials, "", 0, several=False)
     return WalletChange(wallet, fields.get("groups", ()), fields.get("instances", ()), "Admin", "yes")
 
 
 async def test_a_wallet_change_is_all_or_nothing(areas: Areas) -> None:
-    """One request sets groups, instances, type, privilege and credential. One unknown id refuses all of them."""
+    """One request sets groups, instances, type, privilege and credential. If one id is unknown, nothing is changed."""
     wallets = Wallets()
     users = EndpointUsers(areas.store, areas.vault, areas.clock, deleted=wallets.unlink)
     accounts = Users(areas.store, areas.vault, users, areas.policies, wallets, areas.clock)
@@ -275,7 +277,8 @@ async def test_a_wallet_change_is_all_or_nothing(areas: Areas) -> None:
 
 
 async def test_one_request_assigns_a_bounded_number_of_credentials(areas: Areas) -> None:
-    """Too many users times wallets and credentials are refused before the store is used."""
+    """A request is refused before the store is used if its number of users, multiplied by its number of wallets and
+    credentials, is too large."""
     accounts = Users(areas.store, areas.vault, areas.users, areas.policies, Wallets(), areas.clock)
     for several in ({"credentials": [3] * 11}, {"wallets": [3] * 11}):
         with pytest.raises(Invalid, match=f"at most {MAX_PAIRS} assignments"):
@@ -283,7 +286,8 @@ async def test_one_request_assigns_a_bounded_number_of_credentials(areas: Areas)
 
 
 async def test_without_the_identity_area(areas: Areas) -> None:
-    """Without the identity area a wallet and a credential are NotFound. Groups and instances can be changed."""
+    """Without the identity area, setting a wallet or a credential raises NotFound. Groups and instances can still be
+    changed."""
     ann = await areas.accounts.add(areas.domain, UserChange("ann"))
     for wrong in (change(areas, [ann], credentials=[1]), change(areas, [ann], wallets=[1])):
         with pytest.raises(NotFound):
@@ -293,7 +297,7 @@ async def test_without_the_identity_area(areas: Areas) -> None:
 
 
 async def test_the_audit_trail_holds_no_secret(areas: Areas) -> None:
-    """The audit trail has each addition, change, read and removal, with stars for the secrets."""
+    """The audit trail records each addition, change, read and removal. Secrets are shown as asterisks."""
     user = await areas.accounts.add(areas.domain, UserChange("ann", password=b"hunter2", motp=SEED))
     for _ in range(2):
         await areas.accounts.update(areas.domain, user, UserChange(password=b"hunter3", did="did:a:b"))
@@ -311,9 +315,9 @@ async def test_the_audit_trail_holds_no_secret(areas: Areas) -> None:
 
 
 async def test_an_import_reports_each_row(areas: Areas) -> None:
-    """An import reports the same with and without applying it.
+    """An import reports the same whether or not it applies the rows.
 
-    It adds instances and groups to the user's present ones.
+    It adds instances and groups to those that the user already has.
     """
     web, mail = [await areas.instances.add(areas.domain, NewInstance(name)) for name in ("web", "mail")]
     await areas.groups.add(areas.domain, NewGroup("staff"))
@@ -338,9 +342,8 @@ async def test_an_import_reports_each_row(areas: Areas) -> None:
 
 
 async def test_an_import_gives_the_reason_of_each_refused_row(areas: Areas) -> None:
-    """An import gives the reason of each refused row without its values: invalid fields, unknown instances and
-    groups, an unmet policy.
-    """
+    """An import reports why each row is refused, without the values of the row: invalid fields, unknown instances and
+    groups, or a password that does not meet its policy."""
     await strict_machine(areas)
     rows = [
         {"userName": "a", "motp": "hunter2"},

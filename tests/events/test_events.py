@@ -1,4 +1,4 @@
-"""Reading events: pages, cursors, searches, times and the monitoring report."""
+"""Tests of reading events: pages, cursors, searches, times and the monitoring report."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ async def keep(areas: Areas, *rows: dict[str, Value]) -> None:
 
 
 async def test_the_newest_event_is_first(areas: Areas) -> None:
-    """Events are ordered by time and then by ID; the total is that of the domain."""
+    """Events are ordered by time and then by ID. The total counts all events of the domain."""
     await keep(areas, *(row(areas.domain, START + number // 3, user_name=f"u{number}") for number in range(25)))
     await keep(areas, row(99, START, user_name="another domain's"))
     events = Events(areas.store)
@@ -51,8 +51,10 @@ async def test_the_newest_event_is_first(areas: Areas) -> None:
 
 @pytest.mark.parametrize("size", [1, 4, 5, 7, 20, 21])
 async def test_cursors_visit_each_event_once(areas: Areas, size: int) -> None:
-    """Pages of any size have each event once, newest first, also if events are written meanwhile; the last page has no
-    cursor."""
+    """Pages of any size list each event once, newest first, even if events are written meanwhile.
+
+    The last page has no cursor.
+    """
     await keep(areas, *(row(areas.domain, START + number // 3, user_name=f"u{number}") for number in range(20)))
     events = Events(areas.store)
     walked: list[str] = []
@@ -70,13 +72,13 @@ async def test_cursors_visit_each_event_once(areas: Areas, size: int) -> None:
     "cursor", ["x", "1", "1.", ".1", "1.2.3", "-1.2", "1.-2", "1 .2", "9" * 20 + ".1", "1." + "9" * 20, "1" * 50]
 )
 def test_a_malformed_cursor_is_refused(cursor: str) -> None:
-    """A malformed cursor, even with huge numbers, is refused before the store is read."""
+    """A malformed cursor is refused before the store is read, even if it contains huge numbers."""
     with pytest.raises(Invalid, match=r"^invalid cursor$"):
         parse_cursor(cursor)
 
 
 def test_a_cursor_has_the_position_of_the_last_event() -> None:
-    """An empty cursor starts with the first page."""
+    """An empty cursor selects the first page."""
     assert parse_cursor("") is None
     assert parse_cursor(f"{2**63 - 1}.{2**63 - 1}") == (2**63 - 1, 2**63 - 1)
     assert cursor_after([]) == ""
@@ -90,8 +92,10 @@ def test_a_cursor_has_the_position_of_the_last_event() -> None:
     ],
 )  # fmt: skip
 async def test_a_search_finds_users_and_devices(areas: Areas, search: str, found: int) -> None:
-    """A search compares user, device, station and both addresses without case, but not reasons. The total is that of
-    the search."""
+    """A case-insensitive search compares user, device, station and both addresses, but not reasons.
+
+    The total counts the matching events.
+    """
     await keep(
         areas,
         row(areas.domain, START),
@@ -104,7 +108,7 @@ async def test_a_search_finds_users_and_devices(areas: Areas, search: str, found
 
 
 async def test_a_time_range_excludes_its_end(areas: Areas) -> None:
-    """The range includes its start and excludes its end, also together with a search."""
+    """The range includes its start and excludes its end. A search can be combined with it."""
     await keep(areas, *(row(areas.domain, START + number * SECOND, user_name=f"u{number % 2}") for number in range(10)))
     events = Events(areas.store)
     query = EventQuery(areas.domain, since=START + 2 * SECOND, until=START + 5 * SECOND)

@@ -1,4 +1,4 @@
-"""Exports of events: each event once, oldest first, in pages, as of the start of the export."""
+"""Tests of exports: each event that exists at the start of the export is exported once, oldest first, in pages."""
 
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -36,7 +36,7 @@ def corp(name_or_id: str) -> Domain:
 
 @dataclass
 class Log:
-    """A store of events, and the commands that read them."""
+    """A store of events, and the commands that read the events."""
 
     path: Path
     store: Store
@@ -104,7 +104,7 @@ async def test_events_written_during_an_export_are_left_out(events: Log) -> None
 
 
 async def test_events_deleted_during_an_export_do_not_affect_others(events: Log) -> None:
-    """If retention deletes events during an export, the later ones are still exported once."""
+    """If retention deletes events during an export, the events that remain are still exported once."""
     await events.write(*range(10))
     first = await events.page(limit=3)
     await events.store.write(lambda tx: tx.execute("delete from events where id <= 5"))
@@ -113,7 +113,7 @@ async def test_events_deleted_during_an_export_do_not_affect_others(events: Log)
 
 
 async def test_a_time_range_excludes_its_end(events: Log) -> None:
-    """The range includes its start and excludes its end on every page; times without a zone are UTC."""
+    """The range includes its start and excludes its end on every page. A time without a zone is in UTC."""
     await events.write(*(number * SECOND for number in range(10)))
     span: dict[str, JSON] = {"from": "2026-01-01T00:00:02", "to": "2026-01-01T01:00:07+01:00"}
     users = await events.users(limit=2, **span)
@@ -124,7 +124,7 @@ async def test_a_time_range_excludes_its_end(events: Log) -> None:
 
 
 async def test_an_exported_event_has_the_fields_of_the_api(events: Log) -> None:
-    """The names and their order are those of GetAuthLog; the columns of the command line are among them."""
+    """The column names and their order are those of GetAuthLog. The columns of the command line are among them."""
     await events.write(1_500_000, reason="wrong password", user_name="=ann")
     (event,) = entries((await events.page())["events"])
     assert list(event) == list(ALL_COLUMNS) == list(EventEntry.model_fields)
@@ -143,7 +143,10 @@ async def test_an_exported_event_has_the_fields_of_the_api(events: Log) -> None:
     ],
 )  # fmt: skip
 async def test_a_malformed_argument_is_refused(events: Log, arguments: dict[str, JSON], text: str) -> None:
-    """The message names a known argument without its value; it does not contain the name of an unknown argument."""
+    """The error message names a known argument, but does not contain its value.
+
+    It does not contain the name of an unknown argument.
+    """
     with pytest.raises(Invalid, match=f"^{text}$"):
         await events.page(**arguments)
     with pytest.raises(NotFound):
@@ -151,12 +154,12 @@ async def test_a_malformed_argument_is_refused(events: Log, arguments: dict[str,
 
 
 async def test_a_late_page_is_as_fast_as_the_first(events: Log) -> None:
-    """A page does not read the events before it, wherever it is in the log."""
+    """A page at any place in the log is read without reading the events before it."""
     many = 20_000
     await events.write(*range(many))
 
     def steps(page: EventQuery | Stretch) -> int:
-        """Return the number of instructions of the database engine, in hundreds."""
+        """Return how many hundreds of instructions the database engine runs."""
         counted: list[int] = []
         with closing(open_connection(events.path, read_only=True)) as connection:
             connection.set_progress_handler(lambda: counted.append(1), 100)
@@ -173,6 +176,6 @@ async def test_a_late_page_is_as_fast_as_the_first(events: Log) -> None:
 
 
 def test_the_time_of_an_event_is_accepted_as_an_argument() -> None:
-    """The time of an event, given to --from, is read to the microsecond."""
+    """`--from` accepts the time of an event with microseconds."""
     assert from_iso(iso(START + 1)) == START + 1
     assert from_iso("9999-12-31T23:59:59.999999Z") < FOREVER

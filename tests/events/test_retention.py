@@ -1,4 +1,4 @@
-"""Retention: which rows are deleted, in which order, and in transactions of which size."""
+"""Tests of retention: which rows are deleted, in which order, and how many in each transaction."""
 
 import math
 from collections.abc import AsyncIterator
@@ -35,7 +35,8 @@ BODY = b"x" * 120
 
 @dataclass
 class Watched:
-    """A store that records its writes and fails on demand. writes: (rows deleted, moment)."""
+    """A store that records its writes and fails on demand. writes: the result of each write (the number of deleted
+    rows) and its time."""
 
     inner: Store
     writes: list[tuple[object, float]] = field(default_factory=list)
@@ -51,7 +52,7 @@ class Watched:
         return await self.inner.search(work)
 
     async def write(self, work: Work[T]) -> T:
-        """Write, unless this write is the one to fail."""
+        """Write, or raise StoreError if this write is to fail."""
         if self.fails_at == len(self.writes):
             self.fails_at = None
             raise StoreError("the disk is gone")
@@ -65,7 +66,7 @@ class Watched:
 
 @dataclass
 class Log:
-    """Events and accounting records of any age, and a retention over them."""
+    """Events and accounting records of any age, and the retention that deletes them."""
 
     path: Path
     store: Watched
@@ -74,7 +75,7 @@ class Log:
     registry: CollectorRegistry
 
     async def events(self, ages: list[int], domain: int = DOMAIN, user: str = "ann") -> None:
-        """Write one event for each age, in microseconds."""
+        """Write one event for each age. Ages are in microseconds."""
         same: dict[str, Value] = {
             "domain_id": domain, "user_name": user, "ip_address": "192.0.2.1", "client_ip": "10.0.0.1", "device_id": 1,
             "device_name": "switch", "station": "", "method": "pap", "factor": "local", "decision": "accept",
@@ -89,7 +90,7 @@ class Log:
         await self.store.inner.write(work)
 
     async def accounting(self, ages: list[int], domain: int = DOMAIN) -> None:
-        """Write one accounting record for each age, in microseconds."""
+        """Write one accounting record for each age. Ages are in microseconds."""
         now = self.clock()
         rows: list[tuple[Value, ...]] = [(now - age, domain, 1, 1, b"s", "ann", "", BODY) for age in ages]
 
@@ -117,11 +118,11 @@ class Log:
         await self.store.inner.write(work)
 
     def retention(self, days: int = DAYS, limit: int = ROOM) -> Retention:
-        """Return a retention at the time of the tests."""
+        """Return a retention whose clock shows the time of the tests."""
         return Retention(self.store, self.metrics, days=days, limit=limit, clock=self.clock, every_s=0.01)
 
     async def count(self, table: RetainedTable = EVENTS, domain: int = DOMAIN) -> int:
-        """Return the number of rows of a domain, which must equal its stored total."""
+        """Return the number of rows of a domain. Assert that its stored total is the same."""
         sql = f"select count(*) from {table.name} where domain_id = :d"  # noqa: S608
 
         def both(tx: Tx) -> tuple[int, int]:
@@ -141,7 +142,7 @@ class Log:
         return math.ceil(part.row_octets)
 
     def purged(self, table: str, reason: str) -> float:
-        """Return the metric of deleted rows."""
+        """Return the metric that counts deleted rows."""
         labels = {"table": table, "reason": reason}
         return self.registry.get_sample_value("sallyport_events_purged_total", labels) or 0.0
 
@@ -156,8 +157,10 @@ async def journal(tmp_path: Path, clock: SetClock) -> AsyncIterator[Log]:
 
 
 async def test_older_rows_are_deleted(journal: Log) -> None:
-    """Events and accounting records of every domain, and those without a domain, are deleted when they are too old; the
-    stored totals follow."""
+    """Events and accounting records of every domain, and records without a domain, are deleted when they are too old.
+
+    The stored totals are corrected.
+    """
     for domain in (DOMAIN, 99, 0):
         await journal.events([OLD, OLD, NEW], domain)
     await journal.accounting([OLD, NEW])
@@ -169,7 +172,7 @@ async def test_older_rows_are_deleted(journal: Log) -> None:
 
 
 async def sessions(journal: Log, ends: list[int | None]) -> None:
-    """Write one session for each end, in microseconds before now; None is a live session."""
+    """Write one session for each end. Ends are in microseconds before now; None means that the session is live."""
     now = journal.clock()
     columns = (
         "domain_id", "device_id", "acct_session_id", "newest", "session_time", "input_octets", "output_octets",
@@ -192,7 +195,7 @@ async def sessions(journal: Log, ends: list[int | None]) -> None:
 
 
 async def session_totals(journal: Log) -> tuple[int, int, int]:
-    """Return the number of sessions, and the stored totals of live and stopped ones."""
+    """Return the number of sessions, and the stored totals of live and stopped sessions."""
 
     def work(tx: Tx) -> tuple[int, int, int]:
         count = tx.value(int, "select count(*) from sessions") or 0
@@ -203,7 +206,7 @@ async def session_totals(journal: Log) -> tuple[int, int, int]:
 
 
 async def test_past_sessions_are_deleted(journal: Log) -> None:
-    """A session is deleted some time after its end; a live one is kept, however long ago it began."""
+    """A session is deleted some time after its end. A live session is kept, however long ago it began."""
     await sessions(journal, [OLD, None, NEW, OLD, None])
     await journal.retention().purge()
     assert await session_totals(journal) == (3, 2, 1)
@@ -211,7 +214,10 @@ async def test_past_sessions_are_deleted(journal: Log) -> None:
 
 
 async def test_sessions_share_the_limit(journal: Log) -> None:
-    """If the rows take too much space, the sessions that began first are deleted first; the totals follow."""
+    """If the rows take too much space, the sessions with the earliest start are deleted first.
+
+    The totals are corrected.
+    """
     await sessions(journal, [None, *[NEW] * 9])
     await journal.events([NEW])
     row = await journal.row_octets(SESSIONS)
@@ -241,7 +247,7 @@ async def test_events_written_out_of_order_are_deleted_by_their_time(journal: Lo
 
 
 async def test_rows_are_deleted_in_chunks_with_pauses(journal: Log) -> None:
-    """A transaction deletes at most one chunk, and other writers run between two chunks."""
+    """A transaction deletes at most one chunk. Other writers can run between two chunks."""
     await journal.events([OLD] * (2 * CHUNK + 1))
     await journal.retention().purge()
     counts, moments = zip(*journal.store.writes, strict=True)
@@ -250,7 +256,7 @@ async def test_rows_are_deleted_in_chunks_with_pauses(journal: Log) -> None:
 
 
 async def test_a_purge_without_due_rows_writes_nothing(journal: Log) -> None:
-    """If no row is old and there is room, the purge does not use the writer."""
+    """If no row is too old and the rows are below the size limit, the purge does not write."""
     await journal.events([NEW] * 3)
     await journal.accounting([NEW])
     await journal.retention().purge()
@@ -258,7 +264,10 @@ async def test_a_purge_without_due_rows_writes_nothing(journal: Log) -> None:
 
 
 async def test_an_interrupted_purge_is_completed_by_the_next(journal: Log) -> None:
-    """Chunks that were deleted stay deleted, the totals match, and the next purge deletes the rest."""
+    """If a purge fails, the chunks that were deleted before stay deleted and the totals match.
+
+    The next purge deletes the rest.
+    """
     await journal.events([OLD] * (2 * CHUNK) + [NEW])
     journal.store.fails_at = 1
     retention = journal.retention()
@@ -289,7 +298,10 @@ async def test_a_failing_store_does_not_end_the_task(journal: Log, clock: SetClo
 
 
 async def test_the_oldest_rows_over_the_limit_are_deleted(journal: Log) -> None:
-    """The oldest rows of all domains of a tenant are deleted until the rest is under the limit; the totals follow."""
+    """The oldest rows of all domains of a tenant are deleted until the remaining rows are below the limit.
+
+    The totals are corrected.
+    """
     await journal.tenant(1, DOMAIN, 99)
     for number in range(4):
         await journal.events([(8 - 2 * number) * DAY] * CHUNK, user=f"u{number}")
@@ -304,7 +316,7 @@ async def test_the_oldest_rows_over_the_limit_are_deleted(journal: Log) -> None:
 
 
 async def test_accounting_shares_the_limit(journal: Log) -> None:
-    """Of events and accounting records, those written first are deleted first."""
+    """Events and accounting records are deleted together, in the order in which they were written."""
     await journal.accounting([5 * DAY] * 50)
     await journal.events([4 * DAY] * 50)
     await journal.accounting([3 * DAY] * 50)
@@ -319,7 +331,7 @@ async def test_accounting_shares_the_limit(journal: Log) -> None:
 
 
 async def test_an_exceeded_limit_is_logged_once(journal: Log) -> None:
-    """A limit that stays exceeded is logged once, and again after a pause."""
+    """If a limit remains exceeded, this is logged once, and again after a pause."""
     await journal.events([DAY] * 100)
     limit = await journal.octets()
     retention = journal.retention(limit=limit)
@@ -338,8 +350,11 @@ async def test_an_exceeded_limit_is_logged_once(journal: Log) -> None:
 
 
 async def test_a_tenant_cannot_displace_the_rows_of_another(journal: Log) -> None:
-    """The tenant that takes the most space loses its oldest rows. A tenant below an equal share of the limit loses
-    none, even if its rows are older, and neither do logins without a domain."""
+    """The tenant that takes the most space loses its oldest rows.
+
+    A tenant below an equal share of the limit loses no rows, even if its rows are older. Logins without a domain are
+    not deleted either.
+    """
     await journal.tenant(1, DOMAIN)
     await journal.tenant(2, 98, 99)
     await journal.events([20 * DAY] * 100, DOMAIN)
@@ -355,7 +370,7 @@ async def test_a_tenant_cannot_displace_the_rows_of_another(journal: Log) -> Non
 
 
 async def test_large_tenants_are_cut_to_the_same_size(journal: Log) -> None:
-    """If two tenants exceed their shares, both lose their oldest rows until they take the same space."""
+    """If two tenants exceed their shares, both lose their oldest rows until they take equal space."""
     for tenant in (1, 2, 3):
         await journal.tenant(tenant, tenant)
     await journal.events([20 * DAY] * 100, 1)
@@ -373,7 +388,7 @@ async def test_large_tenants_are_cut_to_the_same_size(journal: Log) -> None:
 async def test_the_estimated_space_is_near_the_actual_space(
     journal: Log, table: RetainedTable, tolerance: float
 ) -> None:
-    """The estimate of rows and their indexes is compared with the pages of the database."""
+    """The estimated size of rows and their indexes is compared with the number of pages in the database."""
     ages = [number * SECOND for number in reversed(range(20_000))]
     await (journal.events(ages, user="a-name-of-20-letters") if table is EVENTS else journal.accounting(ages))
 
@@ -397,7 +412,7 @@ async def test_events_cannot_be_changed(journal: Log, table: RetainedTable) -> N
 
 @pytest.mark.parametrize("table", [EVENTS, ACCOUNTING], ids=lambda table: table.name)
 async def test_a_purge_finds_due_rows_by_an_index(journal: Log, table: RetainedTable) -> None:
-    """Rows that are due are found by an index or by ID: no statement scans or sorts a table."""
+    """Rows that are due are found by an index or by ID. No statement scans or sorts a table."""
     await journal.events([OLD, NEW])
     await journal.accounting([OLD, NEW])
     statements: list[str] = []

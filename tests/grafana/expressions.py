@@ -13,7 +13,7 @@ RULE_TESTS = sorted((DIRECTORY / "prometheus" / "tests").glob("*.yml"))
 
 
 def filled(expression: str, *, rate: str = "1m", span: str = "1h") -> str:
-    """Return an expression as Grafana sends it: with values for its variables, for all instances."""
+    """Return an expression as Grafana sends it: its variables are replaced by values that select all instances."""
     return expression.replace("$__rate_interval", rate).replace("$__range", span).replace("$instance", ".*")
 
 
@@ -26,7 +26,7 @@ def of_panels() -> Iterator[tuple[str, str]]:
 
 
 def rules() -> list[dict[str, object]]:
-    """Return all rules as in their files."""
+    """Return the contents of all rule files."""
     groups = [group for file in RULES for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]]
     return [rule for group in groups for rule in group["rules"]]
 

@@ -1,4 +1,4 @@
-"""Dashboards and rules have valid expressions of existing metrics."""
+"""Tests of dashboards and rules: their expressions are valid, and their metrics exist."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from tests.metrics.everything import collected
 PANELS = list(of_panels())
 EXPRESSIONS = [(where, filled(text)) for where, text in PANELS] + list(of_rules())
 SEEN_ELSEWHERE = {"sallyport_process_virtual_memory_bytes"}
-"""Metrics without a panel; the resident memory is more useful."""
+"""Metrics that need no panel, because the resident memory is more useful."""
 
 
 def series_names() -> set[str]:
@@ -30,7 +30,7 @@ def series_names() -> set[str]:
 
 @pytest.mark.parametrize("board", ALL, ids=lambda board: board.name)
 def test_the_json_is_the_output_of_the_generator(board: Board) -> None:
-    """The generator is `python -m grafana`."""
+    """The dashboards in the repository are those that `python -m grafana` generates."""
     assert (DIRECTORY / "dashboards" / f"{board.name}.json").read_text(encoding="utf-8") == build(board)
 
 
@@ -40,7 +40,7 @@ def test_each_json_file_belongs_to_a_board() -> None:
 
 @pytest.mark.parametrize("board", ALL, ids=lambda board: board.name)
 def test_a_dashboard_is_complete(board: Board) -> None:
-    """The data source is a variable that every panel uses; every panel has its own number and a description."""
+    """Every panel uses the variable for the data source, and has a description and a number of its own."""
     made = json.loads(build(board))
     assert [each["name"] for each in made["templating"]["list"]] == ["datasource", "instance"]
     panels = made["panels"]
@@ -54,7 +54,7 @@ def test_a_dashboard_is_complete(board: Board) -> None:
 
 @pytest.mark.parametrize(("where", "expression"), EXPRESSIONS, ids=[where for where, _ in EXPRESSIONS])
 def test_every_expression_is_valid(where: str, expression: str) -> None:
-    """A PromQL parser accepts each expression, and each metric in it comes from the service or a rule."""
+    """A PromQL parser accepts each expression. Each metric in an expression comes from the service or from a rule."""
     assert promql_parser.parse(expression) is not None
     asked = metrics_of(expression)
     assert asked
@@ -63,7 +63,7 @@ def test_every_expression_is_valid(where: str, expression: str) -> None:
 
 @pytest.mark.parametrize(("where", "text"), PANELS, ids=[where for where, _ in PANELS])
 def test_every_panel_selects_the_chosen_instances(where: str, text: str) -> None:
-    """Each selector of a panel is limited to the chosen instances."""
+    """Each selector of a panel is limited to the selected instances."""
     assert text.count('{instance=~"$instance"') == len(re.findall(r"sallyport_\w+", text)), where
 
 

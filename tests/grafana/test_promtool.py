@@ -12,7 +12,7 @@ pytestmark = pytest.mark.peer
 
 
 async def promtool(*args: object) -> str:
-    """Run promtool, which must succeed, and return its output."""
+    """Run promtool and return its output. It must succeed."""
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("promtool (Debian's prometheus) is not installed")

@@ -1,4 +1,4 @@
-"""An exchange without its socket: a call puts datagrams in, and answers come out of a channel."""
+"""An exchange without its socket: a test passes datagrams to it, and reads the answers from a channel."""
 
 import time
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ WINDOW_S = 15.0
 
 
 class Wire:
-    """Exchanges over the same areas. ann has the password hello; 192.0.2.1 is a RADIUS client."""
+    """Exchanges that use the same areas. The user ann has the password hello, and 192.0.2.1 is a RADIUS client."""
 
     def __init__(self, areas: Areas, nursery: trio.Nursery, *, limit: int = 200, reject_delay_s: float = 0) -> None:
         self.areas = areas
@@ -54,7 +54,7 @@ class Wire:
         self.acct = self.exchange(Kind.ACCOUNTING, 1)
 
     def exchange(self, kind: Kind, number: int) -> Exchange:
-        """Return an exchange whose answers are read here."""
+        """Return an exchange whose answers this object receives."""
         return Exchange(
             self.services,
             kind,
@@ -73,7 +73,7 @@ class Wire:
     def put(
         self, *datagrams: bytes, source: Source = NAS, acct: bool = False, exchange: Exchange | None = None
     ) -> None:
-        """Put in datagrams that arrive in one wake-up."""
+        """Pass datagrams to the exchange as if they arrived in one wake-up."""
         exchange = exchange or (self.acct if acct else self.auth)
         at = self.areas.clock()
         exchange.receive([(datagram, source, at, self._begun + at / SECOND) for datagram in datagrams])
@@ -92,8 +92,8 @@ class Wire:
         return decode_reply(reply, datagram, SharedSecret(secret))[0]
 
     async def silence(self) -> None:
-        """Wait until everything is done, and assert that nothing was answered."""
-        with trio.fail_after(60):  # to format the trace of one error takes seconds on a busy machine
+        """Wait until all work is done, and assert that no answer was sent."""
+        with trio.fail_after(60):  # formatting the trace of one error takes seconds on a busy machine
             await self.areas.journal.drained()
             while self.nursery.child_tasks:
                 await trio.sleep(0.001)
@@ -108,7 +108,7 @@ class Wire:
 
 @pytest.fixture
 async def wire(areas: Areas) -> AsyncIterator[Wire]:
-    """Yield exchanges that answer a reject at once."""
+    """Yield exchanges that send a reject without a delay."""
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.client(name="nas")
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,7 @@
-"""Runs in a network namespace of its own: sockets on all addresses, asked at each. Prints a line for each answer.
+"""A program that binds sockets to all addresses, in a network namespace of its own, and sends a request to each
+address.
+
+It prints a line for each answer.
 
 usage: unshare --net python -m tests.listen.many_addresses
 """
@@ -20,13 +23,13 @@ ASKED = (("0.0.0.0", "127.0.0.1"), ("0.0.0.0", "192.0.2.7"), ("::", "::1"), ("::
 
 
 def echo(send: Callable[[bytes, Source], None], datagrams: list[Datagram]) -> None:
-    """Send datagrams back, with the number of facts that are known about their way."""
+    """Send each datagram back, followed by the number of fields in its source."""
     for octets, source, _, _ in datagrams:
         send(octets + str(len(source)).encode(), source)
 
 
 async def ask(client: trio.socket.SocketType) -> str:
-    """Return the answer, or the cause of its absence. The question is repeated, since a packet may be lost."""
+    """Return the answer, or the reason why there is none. The request is repeated, because a packet may be lost."""
     for _ in range(10):
         await client.send(b"hello")
         with trio.move_on_after(1):
@@ -40,7 +43,7 @@ def ip(arguments: str) -> str:
 
 
 async def main() -> None:
-    """Ask each address from a connected socket, which accepts answers of no other address."""
+    """Send a request to each address from a connected socket, which accepts answers from no other address."""
     for arguments in ("link set lo up", "addr add 192.0.2.7/32 dev lo", "addr add 2001:db8::7/128 dev lo nodad"):
         ip(arguments)
     with trio.fail_after(60):  # the kernel enables a new IPv6 address in the background

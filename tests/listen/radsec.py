@@ -1,18 +1,20 @@
-"""A RadSec listener on a free port over the areas, and its certificates."""
+"""A RadSec listener on a free port, with the areas behind it and its certificates."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from socket import SOCK_STREAM
 
 import trio
 
+from sallyport.base.listening import bound
 from sallyport.base.setting_values import Address
 from sallyport.certs.credentials import Certificates
 from sallyport.certs.directory import Directory
 from sallyport.listen.counts import Kind
 from sallyport.listen.exchange import Exchange
-from sallyport.listen.radsec import LABEL, Limits, RadSec, bind, decode_proven
+from sallyport.listen.radsec import LABEL, Limits, RadSec, decode_proven
 from tests.listen.conftest import WINDOW_S, Wire
 from tests.radsec_client import RadSecClient, client_context, connected
 
@@ -21,7 +23,11 @@ PROXY = "proxy.example.org"
 
 @dataclass
 class Secure:
-    """A running listener. directory: its certificates, with those of the RADIUS client `proxy` and of the user ann."""
+    """A running listener.
+
+    directory: the directory of the certificates. It has client certificates of the RADIUS client `proxy` and of the
+    user ann.
+    """
 
     wire: Wire
     radsec: RadSec
@@ -33,15 +39,16 @@ class Secure:
     async def connected(
         self, name: str | None = PROXY, *, newest: bool = True, source: str = "127.0.0.1"
     ) -> AsyncIterator[RadSecClient]:
-        """Yield a client with the certificate of this name, or without one."""
+        """Yield a client with the certificate of this name. If `name` is None, the client has no certificate."""
         certificate = None if name is None else self.directory.client(name)
         context = client_context(self.directory.ca, certificate, newest=newest)
         async with connected(self.port, context, source=source) as client:
             yield client
 
     async def refused(self, name: str | None) -> bool:
-        """Return whether the service closes a client's connection. With TLS 1.3 the client learns of it after its own
-        handshake.
+        """Return whether the service closes the connection of a client.
+
+        With TLS 1.3 the client notices this only after its own handshake.
         """
         try:
             async with self.connected(name) as client:
@@ -50,7 +57,7 @@ class Secure:
             return True
 
     def dropped(self, reason: str) -> float:
-        """Return how often something was refused for a reason."""
+        """Return how often packets or connections were refused for a reason."""
         return self.wire.dropped(reason, LABEL)
 
     @property
@@ -59,7 +66,7 @@ class Secure:
         return self.wire.areas.sample("sallyport_radsec_connections")
 
     async def has(self, connections: int) -> None:
-        """Wait until there are so many connections."""
+        """Wait until there are exactly this many connections."""
         with trio.fail_after(20):
             while self.connections != connections:
                 await trio.sleep(0.01)
@@ -67,7 +74,7 @@ class Secure:
 
 @asynccontextmanager
 async def running(wire: Wire, data_dir: Path, *, limits: Limits | None = None) -> AsyncIterator[Secure]:
-    """Yield a running listener. The RADIUS client is `proxy`, by the name in its certificate."""
+    """Yield a running listener. The RADIUS client `proxy` is identified by the name in its certificate."""
     areas = wire.areas
     await areas.client("198.51.100.1/32", name="proxy", tls_name=PROXY)
     radsec = RadSec(
@@ -93,7 +100,7 @@ async def running(wire: Wire, data_dir: Path, *, limits: Limits | None = None) -
         )
         for number, kind in enumerate(Kind, 2)
     ]
-    with closing(bind(Address("127.0.0.1", 0))) as sock:
+    with closing(bound(Address("127.0.0.1", 0), SOCK_STREAM)) as sock:
         port = sock.getsockname()[1]
         async with trio.open_nursery() as nursery:
             await nursery.start(radsec.run, [sock], auth, acct)

@@ -23,7 +23,7 @@ PHONE = {
     "NAS_PORT": (7).to_bytes(4),
     "NAS_PORT_ID": b"port 7",
 }
-"""Everything that tells logins apart."""
+"""All attributes that distinguish one login from another."""
 SESSION = attributes(**PHONE)
 STATION = attributes(CALLING_STATION_ID=b"02-00-00-00-00-01")
 OTHER = ("192.0.2.1", 50000)
@@ -38,30 +38,30 @@ def a_login(
     password: str = "hello",  # noqa: S107
     signed: bool = True,
 ) -> bytes:
-    """Return a request with an identifier and an authenticator of its own."""
+    """Return a request with a new identifier and a new authenticator."""
     return pap(user, password, body, identifier=next(numbers) & 0xFF, signed=signed)
 
 
 async def prompted(script: Script, number: int = 1) -> None:
-    """Wait until so many prompts were sent."""
+    """Wait until this number of prompts was sent."""
     await until(lambda: len(script.started) >= number)
     assert len(script.started) == number
 
 
 async def joined(wire: Wire, number: int) -> None:
-    """Wait until so many requests have joined."""
+    """Wait until this number of requests have joined."""
     await until(lambda: wire.areas.sample("sallyport_mfa_joined_retransmits_total", provider=NAME) >= number)
 
 
 async def answer(wire: Wire, datagram: bytes, source: tuple[str, int] = NAS) -> tuple[int, dict[int, bytes]]:
-    """Return code and attributes of the next answer, which must be this request's."""
+    """Return the code and the attributes of the next answer. It must be the answer to this request."""
     reply, to = await wire.take()
     assert to == source
     return decode_reply(reply, datagram, SharedSecret(SECRET))
 
 
 async def exchange(wire: Wire, datagram: bytes, source: tuple[str, int] = NAS) -> tuple[int, dict[int, bytes]]:
-    """Send a request. Return code and attributes of its answer."""
+    """Send a request. Return the code and the attributes of its answer."""
     wire.put(datagram, source=source)
     return await answer(wire, datagram, source)
 
@@ -80,14 +80,17 @@ async def challenged(
 
 
 def typed(code: str, state: bytes, body: bytes = SESSION, *, user: str = "ann", signed: bool = True) -> bytes:
-    """Return the request that answers a challenge."""
+    """Return a request that answers a challenge."""
     return a_login(body + attributes(STATE=state), user=user, password=code, signed=signed)
 
 
 async def change_before_code(
     wire: Wire, script: Script, change: Callable[[Areas], Awaitable[object]]
 ) -> tuple[int, str]:
-    """Send the right code of a challenge after a change. Return the code of the answer and the event's reason."""
+    """Make a change while a challenge is pending, then send the right code.
+
+    Return the code of the answer and the event's reason.
+    """
     script.begins = Outcome.CODE
     state = await challenged(wire)
     await change(wire.areas)
@@ -98,7 +101,10 @@ async def change_before_code(
 async def change_before_approval(
     wire: Wire, script: Script, change: Callable[[Areas], Awaitable[object]]
 ) -> tuple[int, str]:
-    """Approve a push after a change. Return the code of the answer and the event's reason."""
+    """Make a change while a push is pending, then approve the push.
+
+    Return the code of the answer and the event's reason.
+    """
     login = a_login()
     wire.put(login)
     await prompted(script)
@@ -109,14 +115,13 @@ async def change_before_approval(
 
 
 async def events(areas: Areas) -> list[EventRow]:
-    """Return the domain's events, the oldest first."""
+    """Return the domain's events, oldest first."""
     return (await Events(areas.store).page(EventQuery(areas.domain, limit=1000)))[0][::-1]
 
 
 async def outcomes(areas: Areas) -> list[tuple[str, str, str, str, str]]:
-    """Return decision, applied decision, decision of enforce mode, reason and factor of each event, the oldest
-    first.
-    """
+    """Return the decision, applied decision, decision of enforce mode, reason and factor of each event,
+    oldest first."""
     return [
         (each.decision, each.applied_decision, each.would_have_been, each.reason, each.factor)
         for each in await events(areas)
@@ -125,7 +130,7 @@ async def outcomes(areas: Areas) -> list[tuple[str, str, str, str, str]]:
 
 @pytest.fixture
 async def script(areas: Areas) -> Script:
-    """Return the script of a provider that pushes, in a domain that enforces."""
+    """Return the script of a provider that sends pushes, in a domain that enforces."""
     script = Script()
     await script.attach(areas)
     return script
@@ -133,7 +138,10 @@ async def script(areas: Areas) -> Script:
 
 @pytest.fixture
 async def wire(areas: Areas, script: Script) -> AsyncIterator[Wire]:
-    """Yield the exchanges. ann and bob have the password hello; 192.0.2.1 and 198.51.100.0/24 are RADIUS clients."""
+    """Yield the exchanges.
+
+    The users ann and bob have the password hello, and 192.0.2.1 and 198.51.100.0/24 are RADIUS clients.
+    """
     for user in ("ann", "bob"):
         await areas.add_user(areas.domain, user, b"hello")
     await areas.client(name="nas")

@@ -1,4 +1,5 @@
-"""The answer to an Access-Challenge: it counts once, in time, from the same user, station and client."""
+"""Tests of answers to an Access-Challenge: an answer counts once, in time, and only from the same user, station and
+client."""
 
 import pytest
 import trio
@@ -37,7 +38,7 @@ OVER = "the challenge is unknown, over or another's"
 
 @pytest.fixture
 async def script(areas: Areas) -> Script:
-    """Return the script of a provider that takes the code 123456 once."""
+    """Return the script of a provider that accepts the code 123456 once."""
     script = Script(begins=Outcome.CODE)
     await script.attach(areas)
     return script
@@ -49,7 +50,7 @@ async def last_event(wire: Wire) -> EventRow:
 
 
 async def refused(wire: Wire, datagram: bytes, source: tuple[str, int] = NAS) -> None:
-    """Assert that the request is rejected because its State is over, without a call of the provider."""
+    """Assert that the request is rejected because its State is no longer valid, and that the provider is not called."""
     assert (await exchange(wire, datagram, source))[0] == ACCESS_REJECT
     assert (await last_event(wire)).reason == OVER
 
@@ -58,7 +59,10 @@ async def refused(wire: Wire, datagram: bytes, source: tuple[str, int] = NAS) ->
 
 
 async def test_a_code_is_asked_for_and_right(wire: Wire, script: Script) -> None:
-    """The challenge has Reply-Message and State. The code with that State gets an Accept. Both are events."""
+    """The challenge has Reply-Message and State.
+
+    The code with that State gets an Accept. Both logins are recorded as events.
+    """
     code, first = await exchange(wire, a_login())
     assert (code, first[REPLY_MESSAGE]) == (ACCESS_CHALLENGE, b"Enter your code")
     assert 1 <= len(first[STATE]) <= 253
@@ -71,8 +75,9 @@ async def test_a_code_is_asked_for_and_right(wire: Wire, script: Script) -> None
 
 
 async def test_the_provider_says_what_the_user_reads(wire: Wire, script: Script) -> None:
-    """Reply-Message has at most 253 octets of the provider's text, cut between characters. Characters outside Unicode
-    do no harm.
+    """Reply-Message contains at most 253 octets of the provider's text, cut between characters.
+
+    Characters that cannot be encoded cause no error.
     """
     for text, shown in (("ä" * 200, "ä" * 126), ("code \ud800 please", "code ? please")):
         script.text = text
@@ -82,7 +87,7 @@ async def test_the_provider_says_what_the_user_reads(wire: Wire, script: Script)
 
 @pytest.mark.parametrize("value", [b"\7", bytes(16), bytes(18), bytes(253)])
 async def test_a_malformed_chap_response(wire: Wire, script: Script, value: bytes) -> None:
-    """A malformed CHAP response is a wrong code, and counts as such at the provider with an empty code."""
+    """A malformed CHAP response counts as a wrong code. The provider gets an empty code."""
     _, first = await exchange(wire, chap("ann", "hello", body=SESSION))
     body = SESSION + attributes(STATE=first[STATE])
     assert (await exchange(wire, chap("ann", "", value=value, body=body), OTHER))[0] == ACCESS_CHALLENGE
@@ -91,7 +96,7 @@ async def test_a_malformed_chap_response(wire: Wire, script: Script, value: byte
 
 @pytest.mark.parametrize("challenge", [b"", b"four"])
 async def test_a_malformed_chap_challenge(wire: Wire, script: Script, challenge: bytes) -> None:
-    """A CHAP-Challenge of a wrong length makes a wrong code."""
+    """If CHAP-Challenge has a wrong length, the code is wrong."""
     _, first = await exchange(wire, chap("ann", "hello", body=SESSION))
     body = SESSION + attributes(STATE=first[STATE])
     assert (await exchange(wire, chap("ann", "123456", challenge, body=body), OTHER))[0] == ACCESS_CHALLENGE
@@ -99,7 +104,7 @@ async def test_a_malformed_chap_challenge(wire: Wire, script: Script, challenge:
 
 
 async def test_chap(wire: Wire) -> None:
-    """A CHAP login gets a challenge too, and the code may come by CHAP."""
+    """A CHAP login gets a challenge too, and the code may be sent by CHAP."""
     code, first = await exchange(wire, chap("ann", "hello", body=SESSION))
     assert code == ACCESS_CHALLENGE
     body = SESSION + attributes(STATE=first[STATE])
@@ -113,7 +118,7 @@ async def test_chap(wire: Wire) -> None:
 
 
 async def test_a_state_is_used_once(wire: Wire, script: Script) -> None:
-    """After the Accept its State is refused, with the same code or another, and the provider is not asked."""
+    """After the Accept its State is refused, with the same code and with another one. The provider is not asked."""
     state = await challenged(wire)
     assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_ACCEPT
     script.right.add("654321")
@@ -123,8 +128,9 @@ async def test_a_state_is_used_once(wire: Wire, script: Script) -> None:
 
 
 async def test_three_wrong_codes_end_it(wire: Wire, script: Script) -> None:
-    """Each wrong code gets a new State, and the State before is used up. The third is a reject, and a right code then
-    comes too late.
+    """Each wrong code gets a new State, and the previous State can no longer be used.
+
+    The third wrong code is rejected, and a right code after that is too late.
     """
     states = [await challenged(wire)]
     for _ in range(2):
@@ -148,7 +154,7 @@ async def test_a_replayed_code(wire: Wire) -> None:
 
 
 async def test_a_state_expires(wire: Wire, script: Script) -> None:
-    """A State expires after 120 s, and not before."""
+    """A State is valid for 120 s and expires then."""
     old, young = await challenged(wire), await challenged(wire)
     wire.areas.clock.pass_by(119.9)
     assert (await exchange(wire, typed("123456", young)))[0] == ACCESS_ACCEPT
@@ -161,8 +167,9 @@ async def test_a_state_expires(wire: Wire, script: Script) -> None:
 
 
 async def test_a_retransmitted_code_joins(wire: Wire, script: Script) -> None:
-    """The same State and code under a new identifier join the pending check: one check, one Accept, to the newest
-    request.
+    """A request with the same State and code and a new identifier joins the pending check.
+
+    The code is checked once, and one Accept is sent to the newest request.
     """
     state, script.gate = await challenged(wire), trio.Event()
     old, new = typed("123456", state), typed("123456", state)
@@ -178,7 +185,7 @@ async def test_a_retransmitted_code_joins(wire: Wire, script: Script) -> None:
 
 async def test_an_unsigned_copy_of_a_code_does_not_join(wire: Wire, script: Script) -> None:
     """An unsigned copy is refused, and the pending signed request gets the Accept."""
-    branch = ("198.51.100.1", 40000)  # the client has a range, so that it may send signed and unsigned requests
+    branch = ("198.51.100.1", 40000)  # the client has a range, so that it may send both signed and unsigned requests
     _, values = await exchange(wire, a_login(), branch)
     script.gate = trio.Event()
     signed = typed("123456", values[STATE])
@@ -191,7 +198,7 @@ async def test_an_unsigned_copy_of_a_code_does_not_join(wire: Wire, script: Scri
 
 
 async def test_another_code_meanwhile(wire: Wire, script: Script) -> None:
-    """During the check of one code another code with the same State is refused at once, and changes nothing."""
+    """While one code is checked, another code with the same State is refused at once and changes nothing."""
     state, script.gate = await challenged(wire), trio.Event()
     right = typed("123456", state)
     wire.put(right)
@@ -203,7 +210,7 @@ async def test_another_code_meanwhile(wire: Wire, script: Script) -> None:
 
 
 async def test_a_retransmitted_first_request(wire: Wire) -> None:
-    """The identical packet gets the same challenge again, with the same State."""
+    """An identical packet gets the same challenge again, with the same State."""
     datagram = a_login()
     first = await exchange(wire, datagram)
     assert await exchange(wire, datagram) == first
@@ -218,7 +225,7 @@ async def test_a_retransmitted_first_request(wire: Wire) -> None:
     ids=["another", "without", "nothing"],
 )
 async def test_another_station(wire: Wire, script: Script, body: bytes) -> None:
-    """A captured State is refused for another station, or for none, and stays valid for its own."""
+    """A captured State is refused if another station or no station sends it. It stays valid for its own station."""
     state = await challenged(wire)
     await refused(wire, typed("123456", state, body))
     assert script.verified == []
@@ -226,7 +233,7 @@ async def test_another_station(wire: Wire, script: Script, body: bytes) -> None:
 
 
 async def test_a_station_that_was_not_there(wire: Wire, script: Script) -> None:
-    """A challenge to a request without a station cannot be answered with one."""
+    """If the request had no station, the answer to its challenge must have none either."""
     state = await challenged(wire, b"")
     await refused(wire, typed("123456", state, SESSION))
     assert (await exchange(wire, typed("123456", state, b"")))[0] == ACCESS_ACCEPT
@@ -239,7 +246,7 @@ async def test_another_client(wire: Wire, script: Script) -> None:
 
 
 async def test_another_user(wire: Wire, script: Script) -> None:
-    """A State of ann is refused for bob, whether bob exists or not. Another case of ann's name is ann."""
+    """A State of ann is refused for bob, whether bob exists or not. The name ann in another case is the same user."""
     state = await challenged(wire)
     for user in ("bob", "nobody", "ann@corp@corp"):
         datagram = typed("123456", state, user=user)
@@ -256,8 +263,9 @@ async def test_a_user_of_another_domain(wire: Wire, areas: Areas, script: Script
 
 
 async def test_a_foreign_state(wire: Wire, script: Script) -> None:
-    """A State with any octet changed, cut, extended, empty or foreign is ignored: the code is taken for a password and
-    is wrong.
+    """A State is ignored if any octet was changed, or if it is cut, extended, empty or foreign.
+
+    The code is then checked as a password, and is wrong.
     """
     state = await challenged(wire)
     mutated = [bytes((*state[:at], state[at] ^ 1, *state[at + 1 :])) for at in (0, 1, 12, 13, 29, 30, len(state) - 1)]
@@ -272,7 +280,7 @@ async def test_a_foreign_state(wire: Wire, script: Script) -> None:
 
 
 async def test_a_state_that_never_was(wire: Wire, script: Script) -> None:
-    """A State that the service sealed is refused if no challenge has it, or if its step was not sent yet."""
+    """A State that the service sealed is refused if it belongs to no challenge, or if its step was not sent yet."""
     state = await challenged(wire)
     assert wire.areas.second.challenges.named(wire.areas.domain, state) is not None
     assert wire.areas.second.challenges.named(wire.areas.domain + 1, state) is None, "of another domain"
@@ -283,7 +291,7 @@ async def test_a_state_that_never_was(wire: Wire, script: Script) -> None:
 
 
 async def test_the_password_instead_of_the_code(wire: Wire, script: Script) -> None:
-    """The password with a State is a wrong code, and no new prompt is sent."""
+    """A password that is sent with a State is a wrong code. No new prompt is sent."""
     assert (await exchange(wire, typed("hello", await challenged(wire))))[0] == ACCESS_CHALLENGE
     assert (len(script.started), script.verified[0][0]) == (1, "hello")
 
@@ -292,7 +300,7 @@ async def test_the_password_instead_of_the_code(wire: Wire, script: Script) -> N
 
 
 async def test_the_user_was_deleted(wire: Wire, areas: Areas) -> None:
-    """After the removal of the user the right code is rejected, also if a user of that name was added again."""
+    """After the user was removed the right code is rejected, even if a user of that name was added again."""
     states = [await challenged(wire), await challenged(wire)]
     await areas.remove_user(areas.domain, "ann")
     assert (await exchange(wire, typed("123456", states[0])))[0] == ACCESS_REJECT
@@ -303,7 +311,7 @@ async def test_the_user_was_deleted(wire: Wire, areas: Areas) -> None:
 
 
 async def test_the_domain_monitors_now(wire: Wire, areas: Areas) -> None:
-    """If the domain now monitors, any code is accepted, and the event has the decision of enforce mode."""
+    """If the domain has changed to monitor mode, any code is accepted. The event has the decision of enforce mode."""
     states = [await challenged(wire), await challenged(wire)]
     await areas.domains.set_mode([areas.domain], Mode.MONITOR)
     assert (await exchange(wire, typed("123456", states[0])))[0] == ACCESS_ACCEPT
@@ -313,7 +321,7 @@ async def test_the_domain_monitors_now(wire: Wire, areas: Areas) -> None:
 
 
 async def test_a_rule_blocks_now(wire: Wire, areas: Areas) -> None:
-    """If a rule now blocks the user, the right code is rejected."""
+    """If a new rule blocks the user, the right code is rejected."""
     state = await challenged(wire)
     await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
     assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_REJECT
@@ -322,7 +330,8 @@ async def test_a_rule_blocks_now(wire: Wire, areas: Areas) -> None:
 
 @pytest.mark.parametrize("fallback", Fallback)
 async def test_the_provider_was_changed(wire: Wire, areas: Areas, script: Script, fallback: Fallback) -> None:
-    """If the provider was replaced, set again or removed, the challenge is over, whatever the fallback is."""
+    """If the provider was replaced, set again or removed, the challenge can no longer be answered, whatever the
+    fallback is."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, fallback)
     for change in ("same", "other", "none"):
         state = await challenged(wire)
@@ -338,7 +347,7 @@ async def test_the_provider_was_changed(wire: Wire, areas: Areas, script: Script
 
 
 async def test_the_client_lost_the_domain(wire: Wire, areas: Areas, script: Script) -> None:
-    """If the client has lost the domain, the right code is rejected."""
+    """If the client no longer has the domain, the right code is rejected."""
     state = await challenged(wire)
     branch = await areas.domains.add(areas.tenant, "branch")
     client = areas.client_named("nas")
@@ -352,8 +361,9 @@ async def test_the_client_lost_the_domain(wire: Wire, areas: Areas, script: Scri
 
 
 async def test_a_device_with_a_short_timeout(wire: Wire, areas: Areas, script: Script) -> None:
-    """A device with a short timeout gets a challenge instead of no answer. Its next request, and only that one,
-    continues with the same prompt.
+    """A device with a short timeout gets a challenge instead of no answer.
+
+    Only its next request continues with the same prompt.
     """
     script.begins, areas.patience = Outcome.WAITING, 0.02
     code, first = await exchange(wire, a_login())
@@ -369,7 +379,7 @@ async def test_a_device_with_a_short_timeout(wire: Wire, areas: Areas, script: S
 
 
 async def test_a_stranger_without_the_state(wire: Wire, areas: Areas, script: Script) -> None:
-    """A login from elsewhere during a parked challenge gets a prompt of its own."""
+    """A login from elsewhere while a challenge is parked gets its own prompt."""
     script.begins, areas.patience = Outcome.WAITING, 0.02
     state = await challenged(wire)
     script.answer(0, Outcome.APPROVED)
@@ -380,8 +390,9 @@ async def test_a_stranger_without_the_state(wire: Wire, areas: Areas, script: Sc
 
 
 async def test_a_provider_slower_than_the_device(wire: Wire, areas: Areas, script: Script) -> None:
-    """If the provider is slower than the device, the device gets its challenge first, and its next request gets the
-    question for a code.
+    """If the provider is slower than the device, the device first gets a challenge.
+
+    Its next request gets the challenge that asks for a code.
     """
     areas.patience, slow = 0.02, trio.Event()
     script.slow = slow

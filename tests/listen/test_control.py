@@ -1,4 +1,4 @@
-"""The control socket, with requests that are not run."""
+"""Tests of the control socket, with requests whose commands are not run."""
 
 import json
 import socket
@@ -34,7 +34,7 @@ async def test_commands_at_the_same_time(tmp_path: Path) -> None:
 
 
 async def test_a_refusal_has_its_fields(tmp_path: Path) -> None:
-    """The answer has each wrong field, with its message and whether that is a sentence."""
+    """The answer has each wrong field with its message, and shows whether the message is a sentence."""
 
     async def run(_: Mapping[str, object], user: str) -> bytes:
         raise Invalid("invalid a", (FieldError("a", "a number"), FieldError("b", "is missing", is_sentence=True)))

@@ -1,4 +1,4 @@
-"""Logins that wait while their domain is removed: each is rejected, whatever its user then does."""
+"""Tests of logins that wait while their domain is removed. Each is rejected, whatever the user then does."""
 
 from collections.abc import Awaitable, Callable
 
@@ -27,8 +27,9 @@ ANN = "ann@branch.example"
 
 @pytest.fixture
 async def branch(wire: Wire, script: Script) -> int:
-    """Return a domain with the user ann and the provider. It enforces, its fallback allows, and no RADIUS client has it
-    as default.
+    """Return a domain with the user ann and the provider.
+
+    The domain enforces, its fallback allows, and it is not the default domain of any RADIUS client.
     """
     areas = wire.areas
     domain_id = await areas.domains.add(
@@ -40,7 +41,7 @@ async def branch(wire: Wire, script: Script) -> int:
 
 
 async def reasons(areas: Areas, domain_id: int) -> list[str]:
-    """Return the reasons of a domain's logins, the newest first."""
+    """Return the reasons of a domain's logins, newest first."""
     return [each.reason for each in (await Events(areas.store).page(EventQuery(domain_id, limit=10)))[0]]
 
 
@@ -77,7 +78,7 @@ async def test_a_prompt(wire: Wire, script: Script, branch: int, removal: Remova
 async def test_a_question_to_a_directory(
     wire: Wire, book: Book, branch: int, removal: Removal, rule: dict[str, object] | None
 ) -> None:
-    """A right password after the removal is rejected, although the fallback or a rule would allow the login."""
+    """A right password after the removal is rejected, even if the fallback or a rule would allow the login."""
     areas, book.gate = wire.areas, trio.Event()
     if rule is not None:
         await areas.rules.add(branch, RuleFields.model_validate(rule))
@@ -95,7 +96,7 @@ async def test_a_question_to_a_directory(
 
 @REMOVALS
 async def test_a_code(wire: Wire, script: Script, branch: int, removal: Removal) -> None:
-    """The right code of an earlier challenge is rejected for its unknown realm."""
+    """If the domain is removed, the right code of an earlier challenge is rejected because the realm is unknown."""
     script.begins = Outcome.CODE
     _, challenge = await exchange(wire, a_login(user=ANN))
     await removal(wire.areas, branch)

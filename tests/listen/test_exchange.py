@@ -1,4 +1,4 @@
-"""From a datagram to its answer: dropped packets, duplicates, delays and limits."""
+"""Tests of the way from a datagram to its answer: dropped packets, duplicates, delays and limits."""
 
 import pytest
 import trio
@@ -28,7 +28,7 @@ STARTED = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s1", NA
 
 
 async def events(areas: Areas) -> list[EventRow]:
-    """Return the domain's events, the newest first."""
+    """Return the domain's events, newest first."""
     return (await Events(areas.store).page(EventQuery(areas.domain, limit=1000)))[0]
 
 
@@ -36,7 +36,7 @@ async def events(areas: Areas) -> list[EventRow]:
 
 
 async def test_right_and_wrong_passwords(wire: Wire) -> None:
-    """Accept and Reject are signed and go to the source of the request. Each is an event."""
+    """Accept and Reject are signed and are sent to the source of the request. Each is recorded as an event."""
     assert await wire.ask(pap("ann", "hello")) == ACCESS_ACCEPT
     assert await wire.ask(pap("ann", "wrong", identifier=1)) == ACCESS_REJECT
     assert await wire.ask(chap("ann", "hello"), source=("192.0.2.1", 50000)) == ACCESS_ACCEPT
@@ -47,7 +47,7 @@ async def test_right_and_wrong_passwords(wire: Wire) -> None:
 
 
 async def test_an_answer_brings_proxy_states_back(wire: Wire) -> None:
-    """All Proxy-States come back unchanged and in order, in accepts, rejects and accounting."""
+    """Accepts, rejects and accounting responses contain all Proxy-State attributes unchanged and in order."""
     states = push_attribute(33, b"first") + push_attribute(33, b"") + push_attribute(33, b"\0last")
     for datagram, acct in ((pap("ann", "hello", states), False), (accounting(STARTED + states), True)):
         wire.put(datagram, acct=acct)
@@ -56,7 +56,7 @@ async def test_an_answer_brings_proxy_states_back(wire: Wire) -> None:
 
 
 async def test_an_unknown_sender_is_dropped_and_counted(wire: Wire) -> None:
-    """An address without a RADIUS client gets no answer, whatever it sends, and is in the table of senders."""
+    """An address without a RADIUS client gets no answer, whatever it sends. The address is in the table of senders."""
     wire.put(pap("ann", "hello"), b"", b"\xff" * 5000, source=("198.51.100.1", 1))
     await wire.silence()
     assert wire.dropped("unknown_client") == 3
@@ -66,9 +66,11 @@ async def test_an_unknown_sender_is_dropped_and_counted(wire: Wire) -> None:
 
 
 async def test_a_wrong_secret_is_no_login(wire: Wire) -> None:
-    """A signed request with a wrong secret is dropped. An unsigned one is an event of an unverified sender without a
-    device, whose reason names both causes; a wrong password of plain text is a wrong password alone. A login of the
-    sender that succeeds takes it off the list of senders.
+    """A signed request with a wrong secret is dropped.
+
+    An unsigned request with a wrong secret is recorded as an event without a device, and the reason names both possible
+    causes. If the decrypted password is plain text, the reason is only a wrong password. A successful login removes the
+    sender from the list of senders.
     """
     wire.put(pap("ann", "hello", secret=b"another secret"))
     await wire.silence()
@@ -87,7 +89,7 @@ async def test_a_wrong_secret_is_no_login(wire: Wire) -> None:
 
 
 async def test_unknown_codes_of_a_port(wire: Wire) -> None:
-    """Accounting on the authentication port, the reverse, and unknown codes are dropped."""
+    """Accounting on the authentication port, authentication on the accounting port and unknown codes are dropped."""
     wire.put(accounting(STARTED))
     wire.put(pap("ann", "hello"), acct=True)
     wire.put(bytes((40, 1)) + (20).to_bytes(2) + bytes(16))
@@ -96,7 +98,7 @@ async def test_unknown_codes_of_a_port(wire: Wire) -> None:
 
 
 async def test_accounting_must_prove_itself(wire: Wire) -> None:
-    """Accounting with a wrong secret is dropped; with the right one it is answered and registers its device."""
+    """Accounting with a wrong secret is dropped. With the right secret it is answered and registers its device."""
     wire.put(accounting(STARTED, secret=b"another"), acct=True)
     await wire.silence()
     assert wire.dropped("bad_authenticator", "acct") == 1
@@ -107,8 +109,9 @@ async def test_accounting_must_prove_itself(wire: Wire) -> None:
 
 
 async def test_a_client_without_a_domain(wire: Wire) -> None:
-    """A client without a domain: its logins are rejected, its accounting is dropped, and neither is in the
-    inventory.
+    """If a client has no domain, its logins are rejected and its accounting is dropped.
+
+    Neither adds anything to the inventory.
     """
     await wire.areas.client("192.0.2.7/32", tenant=await wire.areas.tenancy.ensure_tenant(2, 1))
     source = ("192.0.2.7", 40000)
@@ -120,7 +123,7 @@ async def test_a_client_without_a_domain(wire: Wire) -> None:
 
 
 async def test_a_changed_client_holds_for_the_next_packet(wire: Wire) -> None:
-    """A new secret, or the removal of a client, applies to the next packet."""
+    """A new secret applies to the next packet, and so does the removal of a client."""
     areas = wire.areas
     client = areas.client_named("nas")
     await areas.clients.update(areas.tenant, client.id, {}, secret=b"a new secret of theirs")
@@ -134,7 +137,10 @@ async def test_a_changed_client_holds_for_the_next_packet(wire: Wire) -> None:
 
 
 async def test_malformed_passwords_get_no_answer(wire: Wire) -> None:
-    """A User-Password of 15 octets is dropped, before or after a read of the store, and is not left pending."""
+    """A User-Password of 15 octets is dropped, whether or not the user is in memory.
+
+    The request does not stay pending.
+    """
     body = attributes(USER_NAME=b"ann", USER_PASSWORD=b"x" * 15)
     for number in range(3):
         wire.put(access_request(body, identifier=number))
@@ -144,7 +150,7 @@ async def test_malformed_passwords_get_no_answer(wire: Wire) -> None:
 
 
 async def test_status_server_is_answered_at_once(wire: Wire) -> None:
-    """Status-Server gets its code on each port (RFC 5997), without a record, and is never a duplicate."""
+    """Status-Server is answered with the code of the port (RFC 5997), is not recorded, and is never a duplicate."""
     datagram = status_server()
     for _ in range(2):
         assert await wire.ask(datagram) == ACCESS_ACCEPT
@@ -156,7 +162,7 @@ async def test_status_server_is_answered_at_once(wire: Wire) -> None:
 
 
 async def test_status_server_is_not_answered_while_the_store_fails(wire: Wire) -> None:
-    """While the store fails, Status-Server gets no answer, so that a proxy turns to another server."""
+    """While the store fails, Status-Server gets no answer, so that a proxy changes to another server."""
     wire.ready = False
     wire.put(status_server())
     await wire.silence()
@@ -169,7 +175,7 @@ async def test_status_server_is_not_answered_while_the_store_fails(wire: Wire) -
 
 
 async def test_a_duplicate_in_flight_is_dropped(wire: Wire) -> None:
-    """Retransmissions of a pending request are counted and dropped; one answer is sent."""
+    """Retransmissions of a pending request are counted and dropped. One answer is sent."""
     datagram = pap("ann", "hello")
     wire.put(datagram, datagram, datagram)
     await wire.take()
@@ -179,8 +185,9 @@ async def test_a_duplicate_in_flight_is_dropped(wire: Wire) -> None:
 
 
 async def test_an_answered_duplicate_gets_the_same_octets(wire: Wire) -> None:
-    """After the answer a duplicate gets the same octets for the whole window, without an event. After that it is a new
-    login.
+    """During the whole window after the answer a duplicate gets the same octets, and no event is recorded.
+
+    After the window it is a new login.
     """
     datagram = pap("ann", "hello")
     wire.put(datagram)
@@ -197,9 +204,8 @@ async def test_an_answered_duplicate_gets_the_same_octets(wire: Wire) -> None:
 
 
 async def test_a_new_request_replaces_an_old_one(wire: Wire) -> None:
-    """A request with the same port and identifier and another authenticator replaces the pending one, which is written
-    without an answer. The new one is answered.
-    """
+    """If a request has the port and identifier of a pending request but another authenticator, it replaces that
+    request. The old request is recorded and not answered. The new one is answered."""
     old, new = pap("ann", "wrong"), pap("ann", "hello")
     wire.put(old, new)
     reply, _ = await wire.take()
@@ -212,7 +218,7 @@ async def test_a_new_request_replaces_an_old_one(wire: Wire) -> None:
 
 
 async def test_requests_are_distinguished_by_socket(wire: Wire) -> None:
-    """Another port, another identifier or another socket of the service makes another request."""
+    """A request with another port, another identifier or on another socket of the service is a new request."""
     datagram = pap("ann", "hello")
     second = wire.exchange(Kind.AUTHENTICATION, 2)
     wire.put(datagram)
@@ -225,7 +231,7 @@ async def test_requests_are_distinguished_by_socket(wire: Wire) -> None:
 
 @pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
 async def test_kept_answers_are_known_after_a_restart(wire: Wire, signed: bool) -> None:
-    """After a restart a retransmission gets the octets of the first answer; on another socket it is a new request."""
+    """After a restart a retransmission gets the octets of the first answer. On another socket it is a new request."""
     passwords = ("hello", "wrong")
     datagrams = [pap("ann", password, identifier=n, signed=signed) for n, password in enumerate(passwords)]
     replies = []
@@ -249,7 +255,7 @@ async def test_kept_answers_are_known_after_a_restart(wire: Wire, signed: bool) 
 
 
 async def test_a_login_that_cannot_be_written(wire: Wire) -> None:
-    """A login that cannot be written gets no answer, and its retransmission is decided again."""
+    """A login that cannot be written gets no answer. Its retransmission is decided again."""
     datagram = pap("ann", "hello")
     await wire.areas.store.write(lambda tx: tx.execute("alter table events rename to gone"))
     wire.put(datagram)
@@ -263,7 +269,7 @@ async def test_a_login_that_cannot_be_written(wire: Wire) -> None:
 
 
 async def test_a_login_whose_user_cannot_be_read(wire: Wire) -> None:
-    """A login whose user cannot be read is dropped, and its retransmission is decided again."""
+    """A login whose user cannot be read is dropped. Its retransmission is decided again."""
     await wire.areas.store.write(lambda tx: tx.execute("alter table endpoint_users rename to gone"))
     datagram = pap("ann", "hello")
     wire.put(datagram)
@@ -278,8 +284,9 @@ async def test_a_login_whose_user_cannot_be_read(wire: Wire) -> None:
 
 
 async def test_too_many_wait(areas: Areas) -> None:
-    """Beyond a client's share requests are dropped, counted and forgotten. A retransmission is taken when there is
-    room.
+    """Requests beyond the share of a client are dropped and counted, and do not stay pending.
+
+    A retransmission is accepted when there is room.
     """
     await areas.client(name="nas")
     for number in range(4):
@@ -296,9 +303,8 @@ async def test_too_many_wait(areas: Areas) -> None:
 
 
 async def test_a_flood_of_unsigned_requests_leaves_room(areas: Areas) -> None:
-    """Unsigned requests, delayed rejects included, have a quarter of the places, one client at most half of these.
-    Signed requests have the rest.
-    """
+    """Unsigned requests, including delayed rejects, have a quarter of the places, and one client has at most half of
+    these. Signed requests have the other places."""
     await areas.client(name="nas", require_message_authenticator="no")
     await areas.add_user(areas.domain, "ann", b"hello")
     async with trio.open_nursery() as nursery:
@@ -311,9 +317,8 @@ async def test_a_flood_of_unsigned_requests_leaves_room(areas: Areas) -> None:
 
 
 async def test_a_burst_of_one_source_does_not_hold_up_another(areas: Areas) -> None:
-    """Requests that cannot be decided at once begin in turns: one request behind many of another source does not wait
-    for all of them.
-    """
+    """Requests that cannot be decided at once begin in turns: a request that arrives after many requests of another
+    source does not wait for all of them."""
     await areas.client(name="nas")
     async with trio.open_nursery() as nursery:
         wire, other = Wire(areas, nursery, limit=1000), ("192.0.2.1", 50000)
@@ -325,8 +330,10 @@ async def test_a_burst_of_one_source_does_not_hold_up_another(areas: Areas) -> N
 
 
 async def test_a_reject_waits_for_its_delay(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
-    """A reject is written at once and sent after its delay. An accept is not delayed, a retransmission meanwhile is a
-    duplicate, and a stop sends the delayed rejects at once.
+    """A reject is recorded at once and sent after its delay.
+
+    A retransmission during the delay is a duplicate. An accept is not delayed. When the service stops, it sends delayed
+    rejects at once.
     """
     mock_clock.rate = 1
     await areas.client(name="nas")
@@ -358,7 +365,8 @@ async def test_a_reject_waits_for_its_delay(areas: Areas, mock_clock: trio.testi
 
 
 async def test_what_is_counted(wire: Wire) -> None:
-    """Requests and responses are counted by type, clients by outcome, decisions by domain and mode."""
+    """The metrics count requests and responses by type, client requests by outcome, and decisions by domain
+    and mode."""
     await wire.ask(pap("ann", "hello"))
     await wire.ask(pap("ann", "wrong", identifier=1))
     await wire.ask(status_server(identifier=2))

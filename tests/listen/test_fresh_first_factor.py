@@ -1,6 +1,5 @@
-"""A change of the first factor while a second factor is pending: another directory, or a client that may no longer
-check passwords.
-"""
+"""Tests of a change of the first factor while a second factor is pending: another directory is set, or a client may no
+longer check passwords itself."""
 
 from collections.abc import Awaitable, Callable
 
@@ -30,7 +29,7 @@ Change = Callable[[Areas], Awaitable[object]]
 
 
 async def set_directory(areas: Areas, password: str) -> None:
-    """Give the domain a directory in which every user has this password."""
+    """Set a directory for the domain in which every user has this password."""
     areas.clock.pass_by(1)
     await areas.first_settings.set(
         areas.domains.table.by_id[areas.domain], FirstFactor.LDAP, {"ldap": {"password": password}}
@@ -38,7 +37,7 @@ async def set_directory(areas: Areas, password: str) -> None:
 
 
 async def change_directory(areas: Areas) -> None:
-    """Give the domain another directory."""
+    """Set another directory for the domain."""
     await set_directory(areas, "another")
 
 
@@ -57,7 +56,7 @@ CHANGES = pytest.mark.parametrize(
 
 @pytest.fixture
 async def directory(wire: Wire, book: Book) -> None:
-    """Return a domain whose passwords a directory checks: hello."""
+    """Return a domain whose passwords are checked by a directory that accepts `hello`."""
     await set_directory(wire.areas, "hello")
 
 
@@ -65,7 +64,7 @@ async def directory(wire: Wire, book: Book) -> None:
 async def test_a_code_after_the_change(
     wire: Wire, script: Script, directory: None, change: Change, code: int, reason: str
 ) -> None:
-    """A code after a change of the directory is rejected: the name may be another person's there."""
+    """After a change of the directory a code is rejected, because the name may belong to another person there."""
     assert await change_before_code(wire, script, change) == (code, reason)
 
 
@@ -73,7 +72,7 @@ async def test_a_code_after_the_change(
 async def test_an_approval_after_the_change(
     wire: Wire, script: Script, directory: None, change: Change, code: int, reason: str
 ) -> None:
-    """An approval after a change of the directory is rejected."""
+    """After a change of the directory an approval is rejected."""
     assert await change_before_approval(wire, script, change) == (code, reason)
 
 
@@ -88,7 +87,8 @@ async def test_an_approval_after_the_change(
 async def test_a_client_that_checks_passwords(
     wire: Wire, script: Script, fields: dict[str, object], signed: bool, code: int, reason: str
 ) -> None:
-    """A challenge of a client with passwordVerified is answered only while the client has it, by a signed request."""
+    """The answer to a challenge of a client with passwordVerified is accepted only if the client still has that setting
+    and the request is signed."""
     areas = wire.areas
     client = areas.client_named("nas")
     await areas.clients.update(areas.tenant, client.id, {"password_verified": True})

@@ -1,4 +1,7 @@
-"""Changes of users, groups and first factors while a second factor is pending: the state at the end counts."""
+"""Tests of changes of users, groups and first factors while a second factor is pending.
+
+The state at the end decides the login.
+"""
 
 from collections.abc import Awaitable, Callable
 
@@ -32,7 +35,10 @@ Change = Callable[[Areas], Awaitable[object]]
 
 @pytest.fixture
 async def staff(wire: Wire) -> int:
-    """Add a group with ann, whose members need a second factor; all others are blocked. Return its id."""
+    """Add a group with ann, and return its id.
+
+    Members of the group need a second factor, and all other users are blocked.
+    """
     areas = wire.areas
     group = await areas.groups.add(areas.domain, NewGroup("Staff"))
     await areas.groups.assign_users(areas.domain, group, [await ann(areas)], Action.ADD)
@@ -46,7 +52,7 @@ async def staff(wire: Wire) -> int:
 
 
 async def ann(areas: Areas) -> int:
-    """Return the id of ann."""
+    """Return ann's id."""
     user = await areas.users.load(areas.domain, "ann")
     assert user is not None
     return user.id
@@ -59,7 +65,7 @@ async def group_is_disabled(areas: Areas) -> None:
 
 
 async def leaves(areas: Areas) -> None:
-    """Remove ann from her only group."""
+    """Remove ann from the only group that she is in."""
     ((group, _),) = (await areas.groups.page(Stretch(areas.domain, 0, 1), "Staff"))[0]
     await areas.groups.assign_users(areas.domain, group.id, [await ann(areas)], Action.REMOVE)
 
@@ -75,7 +81,7 @@ async def is_deleted(areas: Areas) -> None:
 
 
 async def vouched(areas: Areas) -> None:
-    """Change the domain's first factor to none."""
+    """Set the domain's first factor to none."""
     await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
 
 
@@ -93,7 +99,7 @@ CHANGES = pytest.mark.parametrize(
 
 @CHANGES
 async def test_a_code_after_the_change(wire: Wire, script: Script, staff: int, change: Change, reason: str) -> None:
-    """The right code of an earlier challenge is rejected after the change."""
+    """After the change the right code of an earlier challenge is rejected."""
     assert await change_before_code(wire, script, change) == (ACCESS_REJECT, reason)
 
 
@@ -101,13 +107,13 @@ async def test_a_code_after_the_change(wire: Wire, script: Script, staff: int, c
 async def test_an_approval_after_the_change(
     wire: Wire, script: Script, staff: int, change: Change, reason: str
 ) -> None:
-    """An approval after the change is rejected."""
+    """After the change an approval is rejected."""
     assert await change_before_approval(wire, script, change) == (ACCESS_REJECT, reason)
 
 
 @pytest.mark.parametrize("ttl", ["600", "60"])
 async def test_the_session_timeout_after_the_change(wire: Wire, script: Script, staff: int, ttl: str) -> None:
-    """The Accept has one Session-Timeout, of the state at the end."""
+    """The Accept has one Session-Timeout, which comes from the state at the end of the login."""
     login = a_login()
     wire.put(login)
     await prompted(script)

@@ -1,4 +1,4 @@
-"""Lock-outs over the wire with a second factor: which failures count, and that locked users are not prompted."""
+"""Tests of lock-outs with a second factor: which failures count, and that locked users get no prompt."""
 
 from collections.abc import AsyncIterator
 from itertools import count
@@ -40,7 +40,7 @@ ELSEWHERE = attributes(CALLING_STATION_ID=b"02-00-00-00-00-77", NAS_PORT=(9).to_
 
 @pytest.fixture
 async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
-    """Yield the areas over a new store. Ten failures lock a user."""
+    """Yield the areas with a new store. Ten failures lock a user."""
     async with running_areas(tmp_path, clock, lockout_failures=10) as areas:
         yield areas
 
@@ -49,7 +49,7 @@ GUESSES = count()
 
 
 async def reasons(wire: Wire) -> list[str]:
-    """Return the reasons of all events, the oldest first."""
+    """Return the reasons of all events, oldest first."""
     return [each.reason for each in await events(wire.areas)]
 
 
@@ -61,7 +61,10 @@ async def fail(wire: Wire, times: int, user: str = "ann", body: bytes = ELSEWHER
 
 @pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
 async def test_wrong_codes_count(wire: Wire, script: Script, signed: bool) -> None:
-    """Each of the three codes of a challenge counts. After the tenth no code is checked and no prompt is sent."""
+    """Each of the three codes of a challenge counts.
+
+    After the tenth failure no code is checked and no prompt is sent.
+    """
     script.begins = Outcome.CODE
     guesses = 0
     while guesses < 10:
@@ -81,12 +84,11 @@ async def test_wrong_codes_count(wire: Wire, script: Script, signed: bool) -> No
 
 
 async def test_wrong_codes_under_one_authenticator_count(wire: Wire, script: Script) -> None:
-    """Wrong codes under one authenticator count separately, since a sender with the secret can reuse an
-    authenticator.
-    """
+    """Wrong codes that are sent with the same authenticator are counted separately, because a sender who knows the
+    secret can reuse an authenticator."""
     script.begins = Outcome.CODE
     for number in range(10):
-        wire.areas.clock.pass_by(7)  # below the limit of ten prompts a minute
+        wire.areas.clock.pass_by(7)  # stay below the limit of ten prompts a minute
         password = f"hello{number:06}"
         datagram = pap("ann", password, SESSION, identifier=number, authenticator=bytes(16))
         assert (await exchange(wire, datagram))[0] == ACCESS_REJECT
@@ -96,10 +98,10 @@ async def test_wrong_codes_under_one_authenticator_count(wire: Wire, script: Scr
 
 @pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
 async def test_codes_appended_to_the_password_count(wire: Wire, script: Script, signed: bool) -> None:
-    """A right password with a wrong code does not reset the count."""
+    """A login with the right password and a wrong code does not reset the count."""
     script.begins = Outcome.CODE
     for number in range(10):
-        wire.areas.clock.pass_by(7)  # below the limit of ten prompts a minute
+        wire.areas.clock.pass_by(7)  # stay below the limit of ten prompts a minute
         assert (await exchange(wire, a_login(password=f"hello{number:06}", signed=signed)))[0] == ACCESS_REJECT
     assert set(await reasons(wire)) == {"wrong code"}
     assert (await exchange(wire, a_login(password="hello123456")))[0] == ACCESS_REJECT
@@ -108,8 +110,9 @@ async def test_codes_appended_to_the_password_count(wire: Wire, script: Script, 
 
 @pytest.mark.parametrize("code", ["", "123456"])
 async def test_a_login_without_a_code_resets_no_wrong_codes(wire: Wire, script: Script, code: str) -> None:
-    """A login without a second factor resets the count of wrong passwords, not that of wrong codes. A right code resets
-    both.
+    """A login without a second factor resets the count of wrong passwords, but not the count of wrong codes.
+
+    A right code resets both.
     """
     script.begins = Outcome.CODE
     rule = RuleFields.model_validate({"name": "wifi", "action": "allow", "stations": ["02-00-00-00-00-77"]})
@@ -125,7 +128,7 @@ async def test_a_login_without_a_code_resets_no_wrong_codes(wire: Wire, script: 
 
 
 async def test_codes_with_a_used_state_do_not_count(wire: Wire, script: Script) -> None:
-    """Unsigned codes with a used State do not lock the user, nor do unsigned passwords."""
+    """Unsigned codes with a used State do not lock the user. Unsigned wrong passwords do not lock the user either."""
     script.begins = Outcome.CODE
     state = await challenged(wire, signed=False)
     await exchange(wire, typed("000000", state, signed=False))
@@ -147,8 +150,9 @@ async def test_a_login_that_waits_is_refused_too(wire: Wire, script: Script) -> 
 
 
 async def test_codes_that_are_checked_together(wire: Wire, script: Script) -> None:
-    """Of ten codes that are checked at once after five failures, five are reported as wrong and the rest as locked
-    out.
+    """After five failures ten codes are checked at the same time.
+
+    Five of them are reported as wrong, and the others as locked out.
     """
     script.begins = Outcome.CODE
     states = [await challenged(wire, station(number)) for number in range(10)]
@@ -169,7 +173,7 @@ def station(number: int) -> bytes:
 
 
 async def test_an_approval_resets_the_count(wire: Wire, script: Script) -> None:
-    """An approved push resets the count; a right password alone does not."""
+    """An approved push resets the count. A right password without a second factor does not."""
     for number, outcome in enumerate((Outcome.APPROVED, Outcome.APPROVED, Outcome.DENIED)):
         await fail(wire, 9, body=SESSION)
         login = a_login()
@@ -183,7 +187,7 @@ async def test_an_approval_resets_the_count(wire: Wire, script: Script) -> None:
 
 
 async def test_retransmits_count_once(wire: Wire) -> None:
-    """The identical packet counts as one failure, ten times and more."""
+    """An identical packet counts as one failure, even if it is sent more than ten times."""
     wrong = a_login(password="wrong")
     for _ in range(20):
         wire.put(wrong)
@@ -195,7 +199,7 @@ async def test_retransmits_count_once(wire: Wire) -> None:
 
 
 async def test_joined_requests_count_once(wire: Wire, script: Script) -> None:
-    """Five requests of one login that end in a wrong code are one failure."""
+    """Five requests of one login that end with a wrong code count as one failure."""
     script.begins = Outcome.CODE
     state = await challenged(wire)
     for number in range(5):
@@ -210,7 +214,7 @@ async def test_joined_requests_count_once(wire: Wire, script: Script) -> None:
 
 
 async def test_a_failing_store_locks_no_user(wire: Wire, areas: Areas) -> None:
-    """While the store fails no request is answered, and retransmissions do not lock their users."""
+    """While the store fails no request is answered, and retransmissions do not lock users."""
     store = areas.journal._store
     areas.journal._store = Failing()  # type: ignore[assignment]
     for _ in range(30):
@@ -231,7 +235,7 @@ class Failing:
 
 
 async def test_a_lock_out_is_committed_before_the_answer(wire: Wire, areas: Areas) -> None:
-    """The tenth reject is sent after the lock-out is committed."""
+    """The tenth reject is sent only after the lock-out has been committed."""
     await fail(wire, 9)
     wire.put(a_login(password="wrong"))
     await wire.take()

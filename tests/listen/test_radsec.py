@@ -1,4 +1,4 @@
-"""RadSec: certificates and their RADIUS clients, many requests on a connection, and the ends of connections."""
+"""Tests of RadSec: certificates and their RADIUS clients, many requests on a connection, and how connections end."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -31,7 +31,7 @@ STARTED = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s1", NA
 
 @pytest.fixture
 async def secure(wire: Wire, data_dir: Path) -> AsyncIterator[Secure]:
-    """Yield a listener with limits that no test reaches."""
+    """Yield a listener whose limits are too high to be reached by a test."""
     async with running(wire, data_dir) as secure:
         yield secure
 
@@ -52,7 +52,7 @@ async def test_all_kinds_on_one_connection(secure: Secure, newest: bool) -> None
 
 
 async def test_many_requests_at_once(secure: Secure) -> None:
-    """Seventy logins in sequence, split anywhere, get seventy answers."""
+    """Seventy logins in sequence get seventy answers, however the octets are split."""
     requests = {number: pap("ann", "hello", identifier=number, secret=OVER_TLS) for number in range(70)}
     octets = b"".join(requests.values())
     async with secure.connected() as client:
@@ -65,7 +65,8 @@ async def test_many_requests_at_once(secure: Secure) -> None:
 
 
 async def test_an_unsigned_request_is_proven_by_its_connection(secure: Secure) -> None:
-    """An unsigned request counts as proven: it registers its device, and a wrong password counts against the user."""
+    """Over TLS an unsigned request counts as proven: it registers its device, and a wrong password counts against the
+    user."""
     async with secure.connected() as client:
         request = pap("ann", "wrong", attributes(NAS_IDENTIFIER=b"switch-2"), signed=False, secret=OVER_TLS)
         assert await client.ask(request) == ACCESS_REJECT
@@ -73,7 +74,7 @@ async def test_an_unsigned_request_is_proven_by_its_connection(secure: Secure) -
 
 
 async def test_identifiers_are_counted_by_connection(secure: Secure) -> None:
-    """The same packet gets the same octets on its connection, and is a new request on another."""
+    """The same packet gets the same octets again on its connection. On another connection it is a new request."""
     request = pap("ann", "hello", secret=OVER_TLS)
     async with secure.connected() as one, secure.connected() as other:
         await one.send(request)
@@ -86,7 +87,7 @@ async def test_identifiers_are_counted_by_connection(secure: Secure) -> None:
 
 
 async def test_another_secret_is_not_answered(secure: Secure) -> None:
-    """The client's secret of UDP is not accepted."""
+    """The client's secret for UDP is not accepted."""
     async with secure.connected() as client:
         await client.send(pap("ann", "hello", secret=SECRET))
         assert await client.ask(pap("ann", "hello", identifier=1, secret=OVER_TLS)) == ACCESS_ACCEPT
@@ -97,7 +98,7 @@ async def test_another_secret_is_not_answered(secure: Secure) -> None:
 
 
 async def test_a_client_is_known_by_its_fingerprint(secure: Secure) -> None:
-    """A client is found by its fingerprint before its names."""
+    """A client is searched for by its fingerprint first, then by its names."""
     certificate = read_certificates(secure.directory.client("ann@example.org"))[0]
     await secure.wire.areas.client("198.51.100.2/32", name="by print", tls_fingerprint=fingerprint(certificate))
     async with secure.connected("ann@example.org") as client:
@@ -106,8 +107,9 @@ async def test_a_client_is_known_by_its_fingerprint(secure: Secure) -> None:
 
 
 async def test_a_certificate_of_another_tenant_is_no_client(secure: Secure) -> None:
-    """A peer with a certificate of one tenant is refused if another tenant has registered its name, so that this tenant
-    receives no logins.
+    """If another tenant has registered the name in a tenant's certificate, the peer with that certificate is refused.
+
+    Therefore the other tenant receives no logins.
     """
     areas = secure.wire.areas
     owner = await areas.tenancy.ensure_tenant(2, 1)
@@ -129,7 +131,8 @@ async def test_a_certificate_of_another_tenant_is_no_client(secure: Secure) -> N
 
 
 async def test_a_certificate_without_a_client(secure: Secure) -> None:
-    """A certificate of the authority without a RADIUS client: the connection is closed, and the sender is listed."""
+    """If a certificate of the authority belongs to no RADIUS client, the connection is closed and the sender
+    is listed."""
     assert await secure.refused("ann@example.org")
     assert secure.dropped("unknown_client") == 1
     assert [(each.host, each.reason) for each in secure.wire.senders.all()] == [("127.0.0.1", "unknown_client")]
@@ -142,7 +145,7 @@ async def test_a_client_without_a_certificate(secure: Secure) -> None:
 
 
 async def test_a_certificate_of_another_authority(secure: Secure, tmp_path: Path) -> None:
-    """A certificate of another authority with a registered name is refused."""
+    """A certificate of another authority is refused, even if its name is registered."""
     other = Directory(tmp_path / "other")
     other.make("Tests CA", ["localhost"], present())
     other.issue(PROXY, present())
@@ -164,7 +167,7 @@ async def test_an_expired_certificate(secure: Secure) -> None:
 
 @pytest.mark.parametrize("newest", [True, False], ids=["TLS 1.3", "TLS 1.2"])
 async def test_an_alert_has_the_cause(secure: Secure, newest: bool) -> None:
-    """An alert has the cause of the refusal for the peer's log (RFC 8446 section 6.2)."""
+    """The TLS alert tells the peer why it was refused (RFC 8446 section 6.2)."""
     secure.directory.issue("old.example.org", present() - timedelta(days=400))
     with pytest.raises(trio.BrokenResourceError) as raised:
         async with secure.connected("old.example.org", newest=newest) as client:
@@ -173,7 +176,7 @@ async def test_an_alert_has_the_cause(secure: Secure, newest: bool) -> None:
 
 
 async def test_the_servers_certificate_is_refused(secure: Secure) -> None:
-    """The server's certificate is refused as a client's, since its key usage differs."""
+    """The server's certificate is refused as a client certificate, because its key usage differs."""
     await secure.wire.areas.client("198.51.100.4/32", name="self", tls_name="radius.example.org")
     context = client_context(secure.directory.ca)
     context.load_cert_chain(secure.directory.server, secure.directory.server_key)
@@ -187,8 +190,9 @@ async def test_the_servers_certificate_is_refused(secure: Secure) -> None:
 
 
 async def test_a_revoked_certificate(secure: Secure, mock_clock: trio.testing.MockClock) -> None:
-    """The connection of a revoked certificate is closed, and its next handshake fails. The other clients connect
-    again.
+    """If a certificate is revoked, its connection is closed and its next handshake fails.
+
+    The other clients can connect again.
     """
     mock_clock.rate = 1
     secure.directory.issue("other.example.org", present())
@@ -206,7 +210,10 @@ async def test_a_revoked_certificate(secure: Secure, mock_clock: trio.testing.Mo
 
 
 async def test_a_renewal_holds_without_a_restart(secure: Secure, mock_clock: trio.testing.MockClock) -> None:
-    """The next handshake shows a renewed certificate. An unusable one changes nothing."""
+    """After the server certificate was renewed, the next handshake uses the new one.
+
+    An unusable certificate changes nothing.
+    """
     mock_clock.rate = 1
     used = secure.directory.server.read_bytes()
     secure.directory.server.write_text("nothing")
@@ -225,8 +232,9 @@ async def test_a_renewal_holds_without_a_restart(secure: Secure, mock_clock: tri
 
 
 async def test_a_deleted_client(secure: Secure) -> None:
-    """After its removal a client's next packet is not answered and ends the connection. A new client with that
-    certificate is accepted.
+    """After a client is removed, its next packet is not answered and the connection is closed.
+
+    If a new client has that certificate, it is accepted.
     """
     areas = secure.wire.areas
     client = areas.client_named("proxy")
@@ -242,7 +250,8 @@ async def test_a_deleted_client(secure: Secure) -> None:
 
 
 async def test_an_idle_connection_is_closed(wire: Wire, data_dir: Path) -> None:
-    """An idle connection is closed: before the handshake, before the first packet, within a packet and after one."""
+    """An idle connection is closed, whether it is idle before the handshake, before the first packet, within a packet
+    or after a packet."""
     limits = Limits(handshake_s=0.3, first_packet_s=0.3, packet_s=0.3, idle_s=0.3)
     async with running(wire, data_dir, limits=limits) as secure:
         async with await trio.open_tcp_stream("127.0.0.1", secure.port) as stream:
@@ -261,7 +270,7 @@ async def test_an_idle_connection_is_closed(wire: Wire, data_dir: Path) -> None:
 
 @pytest.mark.parametrize("length", [0, 19, 4097, 65535])
 async def test_a_wrong_length_ends_a_connection(secure: Secure, length: int) -> None:
-    """Packets before a wrong length are answered, and the connection ends there (RFC 6613 section 2.6.4)."""
+    """Packets before one with a wrong length are answered. Then the connection is closed (RFC 6613 section 2.6.4)."""
     request = pap("ann", "hello", secret=OVER_TLS)
     async with secure.connected() as client:
         assert await client.ask(request) == ACCESS_ACCEPT
@@ -272,8 +281,9 @@ async def test_a_wrong_length_ends_a_connection(secure: Secure, length: int) -> 
 
 
 async def test_too_many_of_an_address(wire: Wire, data_dir: Path) -> None:
-    """Beyond the limit of an address a connection is closed. Another address is not affected, and a closed connection
-    makes room.
+    """Connections beyond the limit of an address are closed.
+
+    Another address is not affected, and a new connection is accepted when an old one has ended.
     """
     async with running(wire, data_dir, limits=Limits(per_address=2)) as secure, secure.connected() as client:
         async with secure.connected():
@@ -289,7 +299,7 @@ async def test_too_many_of_an_address(wire: Wire, data_dir: Path) -> None:
 
 
 async def test_connections_without_a_handshake_make_room(wire: Wire, data_dir: Path) -> None:
-    """Connections without a handshake do not keep clients out: the oldest is closed."""
+    """Connections without a handshake do not prevent clients from connecting: the oldest of them is closed."""
     async with running(wire, data_dir, limits=Limits(strangers=3)) as secure:
         silent = [await trio.open_tcp_stream("127.0.0.1", secure.port) for _ in range(5)]
         async with secure.connected() as client:
@@ -301,8 +311,9 @@ async def test_connections_without_a_handshake_make_room(wire: Wire, data_dir: P
 
 
 async def test_the_busiest_network_makes_room_first(wire: Wire, data_dir: Path) -> None:
-    """Of too many connections without a handshake the oldest of the busiest network is closed; those of other networks
-    stay.
+    """If there are too many connections without a handshake, the oldest connection of the busiest network is closed.
+
+    The connections of other networks stay open.
     """
     async with running(wire, data_dir, limits=Limits(strangers=3)) as secure:
         single = await trio.open_tcp_stream("127.0.0.1", secure.port, local_address="127.0.0.2")
@@ -316,7 +327,7 @@ async def test_the_busiest_network_makes_room_first(wire: Wire, data_dir: Path) 
 
 
 async def test_a_tenant_leaves_connections_to_others(wire: Wire, data_dir: Path) -> None:
-    """A client with half of the connections gets no more, and a client of another tenant does."""
+    """A client that has half of the connections gets no more. A client of another tenant still gets one."""
     other = await wire.areas.tenancy.ensure_tenant(2, 1)
     async with running(wire, data_dir, limits=Limits(connections=4)) as secure:
         print_of = fingerprint(read_certificates(secure.directory.client("ann@example.org"))[0])
@@ -330,7 +341,7 @@ async def test_a_tenant_leaves_connections_to_others(wire: Wire, data_dir: Path)
 
 
 async def test_handshakes_take_turns(secure: Secure) -> None:
-    """A handshake continues only in its turn."""
+    """A handshake continues only when it is its turn."""
     files = Certificates(secure.directory.path.parent).server()
     assert files is not None
     ours, theirs = trio.socket.socketpair()
@@ -351,7 +362,7 @@ async def test_handshakes_take_turns(secure: Secure) -> None:
 
 
 async def test_a_peer_that_does_not_read_is_closed(wire: Wire, data_dir: Path) -> None:
-    """A connection whose peer does not read is closed at a limit, and other clients are still answered."""
+    """If a peer does not read, its connection is closed at a limit. Other clients are still answered."""
     async with running(wire, data_dir, limits=Limits(unread=4096)) as secure, secure.connected() as client:
         request = status_server(secret=OVER_TLS)
         with trio.fail_after(60), pytest.raises(trio.BrokenResourceError):
@@ -363,7 +374,7 @@ async def test_a_peer_that_does_not_read_is_closed(wire: Wire, data_dir: Path) -
 
 
 async def test_pending_requests_are_answered_at_the_end(secure: Secure) -> None:
-    """After `stop` no connection is accepted and nothing is read, and pending answers are sent."""
+    """After `stop` no connection is accepted and nothing is read. Pending answers are still sent."""
     request = pap("ann", "hello", secret=OVER_TLS)
     async with secure.connected() as client:
         assert await client.ask(status_server(identifier=9, secret=OVER_TLS)) == ACCESS_ACCEPT
@@ -380,8 +391,9 @@ async def test_pending_requests_are_answered_at_the_end(secure: Secure) -> None:
 
 
 def test_without_certificates_it_does_not_start(tmp_path: Path) -> None:
-    """Without usable certificates the listener does not start. The error names the command that makes them, or the
-    file.
+    """Without usable certificates the listener does not start.
+
+    The error names the file, or the command that creates the certificates.
     """
     assert Certificates(tmp_path).server() is None
     directory = Directory(tmp_path)
@@ -394,7 +406,7 @@ def test_without_certificates_it_does_not_start(tmp_path: Path) -> None:
 
 
 async def test_the_error_names_the_command_for_certificates(wire: Wire, tmp_path: Path) -> None:
-    """Without an authority the service does not start with RadSec, and the error names the command."""
+    """Without an authority the service does not start with RadSec. The error names the command that creates one."""
     with pytest.RaisesGroup(StartError, flatten_subgroups=True):
         async with running(wire, tmp_path):
             pass

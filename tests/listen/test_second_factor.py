@@ -1,4 +1,4 @@
-"""A push over the wire: requests that join it, and requests that gain nothing from another's approval."""
+"""Tests of a push: requests that join it, and requests that must not profit from the approval of another login."""
 
 import time
 
@@ -33,7 +33,7 @@ from tests.waiting import until
 
 
 async def test_a_push_is_parked_until_it_is_approved(wire: Wire, script: Script) -> None:
-    """A push is answered after its approval with one Accept, and nothing is left pending."""
+    """After its approval a push is answered with one Accept, and nothing stays pending."""
     datagram = a_login()
     wire.put(datagram)
     await prompted(script)
@@ -50,7 +50,7 @@ async def test_a_push_is_parked_until_it_is_approved(wire: Wire, script: Script)
 
 
 async def test_a_push_is_denied(wire: Wire, script: Script) -> None:
-    """A denied push is a reject with its reason, whatever the fallback is."""
+    """A denied push is rejected with its own reason, whatever the fallback is."""
     datagram = a_login()
     wire.put(datagram)
     await prompted(script)
@@ -60,8 +60,9 @@ async def test_a_push_is_denied(wire: Wire, script: Script) -> None:
 
 
 async def test_the_identical_packet_is_dropped_while_it_waits(wire: Wire, script: Script) -> None:
-    """The identical packet sends no second prompt, however often and late it comes, also after the duplicate window.
-    After the answer it gets the same octets.
+    """An identical packet sends no second prompt, however often and late it arrives, even after the duplicate window.
+
+    After the answer it gets the same octets again.
     """
     datagram = a_login()
     wire.put(datagram)
@@ -80,9 +81,8 @@ async def test_the_identical_packet_is_dropped_while_it_waits(wire: Wire, script
 
 @pytest.mark.parametrize("port", [40000, 50000])
 async def test_openvpn_joins(wire: Wire, script: Script, port: int) -> None:
-    """The same identifier with a new authenticator, from the same port or another, joins. The newest request is
-    answered once.
-    """
+    """A request with the same identifier and a new authenticator joins, whether it comes from the same port or another
+    one. Only the newest request is answered."""
     source = (NAS[0], port)
     old, new = pap("ann", "hello", SESSION, identifier=9), pap("ann", "hello", SESSION, identifier=9)
     wire.put(old)
@@ -96,9 +96,8 @@ async def test_openvpn_joins(wire: Wire, script: Script, port: int) -> None:
 
 
 async def test_pam_radius_joins(wire: Wire, script: Script) -> None:
-    """Requests with a new identifier and authenticator join: one prompt, and one Accept to the newest. Older requests
-    and their retransmissions get no answer.
-    """
+    """Requests with a new identifier and authenticator join: there is one prompt, and one Accept for the newest
+    request. Older requests and their retransmissions get no answer."""
     datagrams = [a_login() for _ in range(5)]
     wire.put(datagrams[0])
     await prompted(script)
@@ -120,9 +119,8 @@ async def test_pam_radius_joins(wire: Wire, script: Script) -> None:
 async def test_an_unsigned_request_takes_nothing_from_a_signed_one(
     wire: Wire, script: Script, port: int, user: str
 ) -> None:
-    """An unsigned request with the identifier of a pending signed one is a login of its own, even if its password is
-    right. The approval of the signed request is answered, and so is its retransmission.
-    """
+    """An unsigned request with the identifier of a pending signed request is a separate login, even if its password is
+    right. After the approval the signed request is answered, and so is its retransmission."""
     signed = pap("ann", "hello", SESSION, identifier=9)
     spoofed = pap(user, "hello", SESSION, identifier=9, signed=False)
     wire.put(signed)
@@ -142,7 +140,8 @@ async def test_an_unsigned_request_takes_nothing_from_a_signed_one(
 
 
 async def test_an_unsigned_copy_of_a_pending_request_is_dropped(wire: Wire, script: Script) -> None:
-    """A copy without the signature under the same authenticator is dropped, since the NAS would accept its reject."""
+    """A copy without the signature but with the same authenticator is dropped, because the NAS would accept the reject
+    of the copy."""
     signed = pap("ann", "hello", SESSION, identifier=9, authenticator=bytes(16))
     copy = pap("ann", "wrong", SESSION, identifier=9, authenticator=bytes(16), signed=False)
     wire.put(signed)
@@ -155,7 +154,7 @@ async def test_an_unsigned_copy_of_a_pending_request_is_dropped(wire: Wire, scri
 
 
 async def test_an_unsigned_request_does_not_displace_another(wire: Wire, script: Script) -> None:
-    """Of two unsigned requests both are answered, since the service cannot know the device's."""
+    """Two unsigned requests are both answered, because the service cannot know which one the device sent."""
     device = pap("ann", "hello", SESSION, identifier=9, signed=False)
     spoofed = pap("ann", "wrong", SESSION, identifier=9, signed=False)
     wire.put(device)
@@ -168,7 +167,7 @@ async def test_an_unsigned_request_does_not_displace_another(wire: Wire, script:
 
 
 async def test_retransmits_of_one_wake_up_join(wire: Wire, script: Script) -> None:
-    """Two requests of one login that arrive together make one prompt."""
+    """Two requests of one login that arrive together cause one prompt."""
     first, second = a_login(), a_login()
     wire.put(first, second)
     await prompted(script)
@@ -180,7 +179,7 @@ async def test_retransmits_of_one_wake_up_join(wire: Wire, script: Script) -> No
 
 
 async def test_chap_joins_by_the_user(wire: Wire, script: Script) -> None:
-    """CHAP requests join although each response differs, and the name may be in another form."""
+    """CHAP requests join although their responses differ. The form of the user name may also differ."""
 
     def request(user: str) -> bytes:
         return chap(user, "hello", body=SESSION)
@@ -197,7 +196,7 @@ async def test_chap_joins_by_the_user(wire: Wire, script: Script) -> None:
 
 
 async def test_two_sessions_stay_two(wire: Wire, script: Script) -> None:
-    """Two sessions have a prompt and an answer each."""
+    """Two sessions each have their own prompt and their own answer."""
     phone, tablet = a_login(), a_login(attributes(**{**PHONE, "ACCT_SESSION_ID": b"session 2"}))
     wire.put(phone)
     await prompted(script)
@@ -210,7 +209,7 @@ async def test_two_sessions_stay_two(wire: Wire, script: Script) -> None:
 
 
 async def test_a_request_after_the_end_is_a_new_login(wire: Wire, script: Script) -> None:
-    """After an Accept the same session is a new login with a prompt of its own."""
+    """A request of the same session after the Accept is a new login with its own prompt."""
     first, second = a_login(), a_login()
     wire.put(first)
     await prompted(script)
@@ -234,7 +233,8 @@ async def test_a_wrong_password_joins_nothing(wire: Wire, script: Script) -> Non
 
 
 async def test_an_approval_answers_at_once(wire: Wire, script: Script, mock_clock: trio.testing.MockClock) -> None:
-    """An approval is answered without a timer: the answer is sent while the clock stands still."""
+    """An approval is answered without waiting for a timer: the answer is sent although the test's clock does not
+    advance."""
     mock_clock.rate = 1
     datagram, answers = a_login(), list[int]()
     wire.put(datagram)
@@ -278,8 +278,9 @@ ATTACKS = {
 async def attack_gains_nothing(
     wire: Wire, script: Script, victim: bytes, attack: bytes, source: tuple[str, int]
 ) -> None:
-    """Start the victim's login, then the attacker's: two prompts are sent, and the victim's approval accepts the victim
-    alone.
+    """Start the victim's login, then the attacker's login.
+
+    Two prompts are sent, and the victim's approval accepts only the victim's login.
     """
     wire.put(victim)
     await prompted(script)
@@ -296,7 +297,8 @@ async def attack_gains_nothing(
 
 @pytest.mark.parametrize("sent", ATTACKS.values(), ids=ATTACKS)
 async def test_an_attacker_behind_the_same_device(wire: Wire, script: Script, sent: dict[str, bytes]) -> None:
-    """A login with the password and one other attribute has a prompt of its own, before and after the victim's."""
+    """A login that has the password but a different attribute gets its own prompt, both before and after the victim's
+    login."""
     await attack_gains_nothing(wire, script, a_login(), a_login(attributes(**sent)), OTHER)
     script.started.clear()
     if sent:
@@ -304,19 +306,19 @@ async def test_an_attacker_behind_the_same_device(wire: Wire, script: Script, se
 
 
 async def test_an_attacker_with_an_attribute_more(wire: Wire, script: Script) -> None:
-    """If the victim's device sends its port alone, a login with a station in addition is another login."""
+    """If the victim's device sends only its port, a login that also has a station is a separate login."""
     port = {"NAS_PORT": PHONE["NAS_PORT"]}
     more = a_login(attributes(**port, CALLING_STATION_ID=b"02-00-00-00-00-66"))
     await attack_gains_nothing(wire, script, a_login(attributes(**port)), more, OTHER)
 
 
 async def test_an_attacker_at_another_client(wire: Wire, script: Script) -> None:
-    """The same attributes through another RADIUS client are another login."""
+    """A login that has the same attributes but comes through another RADIUS client is a separate login."""
     await attack_gains_nothing(wire, script, a_login(), a_login(), ("198.51.100.5", 40000))
 
 
 async def test_an_attacker_at_another_device_of_a_range(wire: Wire, script: Script) -> None:
-    """Devices of a RADIUS client with a range do not share their logins, although all have a port 7."""
+    """If a RADIUS client has a range, its devices have separate logins, even if all of them send port 7."""
     port = attributes(NAS_PORT=PHONE["NAS_PORT"])
     victim, attack = a_login(port), a_login(port)
     wire.put(victim, source=("198.51.100.5", 40000))
@@ -330,13 +332,14 @@ async def test_an_attacker_at_another_device_of_a_range(wire: Wire, script: Scri
 
 
 async def test_another_user_on_the_same_port(wire: Wire, script: Script) -> None:
-    """Equal attributes do not join a login of another user."""
+    """A login with the same attributes does not join the login of another user."""
     await attack_gains_nothing(wire, script, a_login(), a_login(user="bob"), OTHER)
     assert [each.user for each in script.started] == ["ann", "bob"]
 
 
 async def test_another_code_appended_to_the_password(wire: Wire, script: Script) -> None:
-    """Each code after a password is checked separately: a wrong one does not join the check of the right one."""
+    """Each code that is appended to a password is checked separately: a wrong code does not join the check of the right
+    one."""
     script.gate = trio.Event()
     right, wrong = a_login(password="hello123456"), a_login(password="hello000000")
     wire.put(right)
@@ -348,8 +351,9 @@ async def test_another_code_appended_to_the_password(wire: Wire, script: Script)
 
 
 async def test_a_device_without_session_attributes(wire: Wire, script: Script) -> None:
-    """If a device sends no attribute of the session, its requests never join, not even its own retransmissions under
-    another identifier.
+    """If a device sends no session attribute, its requests never join.
+
+    Even its own retransmissions with another identifier do not join.
     """
     await attack_gains_nothing(wire, script, a_login(b""), a_login(b""), OTHER)
 
@@ -365,10 +369,13 @@ async def test_a_device_without_session_attributes(wire: Wire, script: Script) -
     ids=["port 0", "its address", "its name", "nobody"],
 )
 async def test_a_device_with_constant_session_attributes(wire: Wire, script: Script, body: bytes) -> None:
-    """A port 0, or the device's own address as station, does not identify a session: a second login joins nothing."""
+    """Port 0 does not identify a session, nor does the device's own address as the station.
+
+    A second login with such a value does not join.
+    """
     await attack_gains_nothing(wire, script, a_login(body), a_login(body), OTHER)
 
 
 async def test_the_station_alone_is_not_enough_to_join(wire: Wire, script: Script) -> None:
-    """A login with the victim's station without the other attributes is a login of its own."""
+    """A login that has the victim's station but not the other attributes is a separate login."""
     await attack_gains_nothing(wire, script, a_login(), a_login(STATION), OTHER)

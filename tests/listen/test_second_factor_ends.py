@@ -1,4 +1,7 @@
-"""Ends of second factors: limits, time, a failing store, a deleted device and a stop; and that nothing is left over."""
+"""Tests of how second factors end: by limits, by timeouts, by a failing store, by a deleted device and by a stop.
+
+In the end nothing remains in memory.
+"""
 
 from itertools import count
 
@@ -40,12 +43,12 @@ sessions = count(1)
 
 
 def new_session() -> bytes:
-    """Return attributes of a session that differs from all others."""
+    """Return the attributes of a session that differs from all others."""
     return attributes(ACCT_SESSION_ID=b"%d" % next(sessions))
 
 
 def kept(areas: Areas) -> dict[str, object]:
-    """Return the second factor's memory of logins."""
+    """Return the tables in which the second factor keeps logins."""
     names = ("_same", "_by_challenge", "challenges")
     return {name: value for name in names if (value := getattr(areas.second, name))}
 
@@ -54,8 +57,10 @@ def kept(areas: Areas) -> dict[str, object]:
 
 
 async def test_five_open_prompts(wire: Wire, script: Script) -> None:
-    """The sixth open prompt of a user is rejected without a prompt. A join is no prompt, other users are not affected,
-    and an answered prompt makes room for one.
+    """If a user has five open prompts, the next login is rejected without a prompt.
+
+    A request that joins needs no prompt, and other users are not affected. A new prompt can be sent as soon as one is
+    answered.
     """
     waiting = [a_login(new_session()) for _ in range(4)] + [a_login()]
     for number, datagram in enumerate(waiting, 1):
@@ -78,9 +83,8 @@ async def test_five_open_prompts(wire: Wire, script: Script) -> None:
 
 
 async def test_ten_prompts_a_minute(wire: Wire, script: Script, mock_clock: trio.testing.MockClock) -> None:
-    """The eleventh prompt of a user within a minute is rejected, whatever the fallback is and in any form of the name.
-    A minute after the first prompt there is room again.
-    """
+    """The eleventh prompt of a user within a minute is rejected, whatever the fallback is and however the name is
+    written. A minute after the first prompt another one can be sent."""
     mock_clock.rate = 1
     script.begins = Outcome.DENIED
     await fall_back_to(wire.areas, Fallback.ALLOW)
@@ -97,7 +101,7 @@ async def test_ten_prompts_a_minute(wire: Wire, script: Script, mock_clock: trio
 
 
 async def test_prompts_by_a_name_with_spaces(wire: Wire, script: Script) -> None:
-    """If another server has checked the password, ` ann` counts as ann for the limit of prompts."""
+    """If another server has checked the password, ` ann` counts as ann in the limit of prompts."""
     areas = wire.areas
     await areas.clients.update(areas.tenant, areas.client_named("nas").id, {"password_verified": True})
     await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
@@ -109,7 +113,7 @@ async def test_prompts_by_a_name_with_spaces(wire: Wire, script: Script) -> None
 
 
 async def test_codes_behind_passwords_are_limited_too(wire: Wire, script: Script) -> None:
-    """The eleventh code after a password within a minute is not checked."""
+    """The eleventh code that is appended to a password within a minute is not checked."""
     for number in range(11):
         assert (await exchange(wire, a_login(b"", password=f"hello00000{number % 10}")))[0] == ACCESS_REJECT
     assert len(script.verified) == 10
@@ -123,8 +127,9 @@ async def test_codes_behind_passwords_are_limited_too(wire: Wire, script: Script
 async def test_a_push_without_an_answer(
     wire: Wire, script: Script, mock_clock: trio.testing.MockClock, fallback: Fallback
 ) -> None:
-    """A push without an answer is a reject after the provider's timeoutSeconds, never covered by the fallback, and is
-    cancelled once.
+    """A push without an answer is rejected after the provider's timeoutSeconds.
+
+    The fallback never covers it, and the push is cancelled once.
     """
     mock_clock.rate = 1
     await fall_back_to(wire.areas, fallback)
@@ -143,8 +148,9 @@ async def test_a_push_without_an_answer(
 async def test_a_provider_that_does_not_answer(
     wire: Wire, script: Script, mock_clock: trio.testing.MockClock, fallback: Fallback
 ) -> None:
-    """A provider that does not answer is unreachable, which the fallback covers. Five such logins open its circuit,
-    however short the timeout is.
+    """A provider that does not answer is unreachable, and the fallback decides the login.
+
+    Five such logins open its circuit, however short the timeout is.
     """
     mock_clock.rate = 1
     await script.attach(wire.areas, timeout_s=5)
@@ -166,9 +172,8 @@ async def test_a_provider_that_does_not_answer(
 
 
 async def test_a_provider_that_fails_while_a_push_waits(wire: Wire, script: Script) -> None:
-    """If the provider fails while a push is pending, the login is rejected as unreachable and the prompt is
-    cancelled.
-    """
+    """If the provider fails while a push is pending, the login is rejected because the provider is unreachable, and the
+    prompt is cancelled."""
     script.fails = None
     datagram = a_login()
     wire.put(datagram)
@@ -182,7 +187,7 @@ async def test_a_provider_that_fails_while_a_push_waits(wire: Wire, script: Scri
 
 @pytest.mark.parametrize("again_s", [-1.0, float("nan"), float("inf")])
 async def test_a_provider_with_invalid_values(wire: Wire, script: Script, again_s: float) -> None:
-    """A provider that returns invalid values is unreachable, and the service continues."""
+    """A provider that returns invalid values counts as unreachable. The service continues."""
     script.again_s = again_s
     assert (await exchange(wire, a_login()))[0] == ACCESS_REJECT
     assert (await outcomes(wire.areas))[0][3] == "provider unreachable"
@@ -205,8 +210,9 @@ async def test_a_challenge_that_cannot_be_stored(wire: Wire, script: Script) -> 
 
 @pytest.mark.parametrize("fallback", Fallback)
 async def test_a_store_that_fails_the_provider(wire: Wire, script: Script, fallback: Fallback) -> None:
-    """If the provider's store fails, there is no answer, whatever the fallback is. The same State and code work once
-    the store does.
+    """If the provider raises StoreError, there is no answer, whatever the fallback is.
+
+    When the store works again, the same State and code are accepted.
     """
     script.begins = Outcome.CODE
     await fall_back_to(wire.areas, fallback)
@@ -224,8 +230,9 @@ async def test_a_store_that_fails_the_provider(wire: Wire, script: Script, fallb
 
 
 async def test_a_device_that_was_deleted_meanwhile(wire: Wire, areas: Areas, script: Script) -> None:
-    """A pending request does not register its deleted device again. Its event is stored, and the next request registers
-    the device.
+    """A pending request does not register its device again if the device was deleted.
+
+    The event is stored, and the next request registers the device.
     """
     script.begins = Outcome.APPROVED
     await exchange(wire, a_login(b""))
@@ -250,9 +257,8 @@ async def test_a_device_that_was_deleted_meanwhile(wire: Wire, areas: Areas, scr
 async def test_an_approval_is_decided_by_the_present_state(
     wire: Wire, areas: Areas, script: Script, change: str
 ) -> None:
-    """After an approval the present state decides: the user deleted, the password changed, a rule that blocks, another
-    mode.
-    """
+    """The state after the approval decides: whether the user was deleted, the password changed, a rule blocks, or the
+    mode changed."""
     datagram = a_login()
     wire.put(datagram)
     await prompted(script)
@@ -280,7 +286,10 @@ async def test_an_approval_is_decided_by_the_present_state(
 
 
 async def test_the_service_stops(wire: Wire, areas: Areas, script: Script) -> None:
-    """At a stop a parked push is cancelled unless its user may still answer by a challenge. No request is answered."""
+    """When the service stops, it cancels a pending push, unless the user can still answer it by a challenge.
+
+    No request is answered.
+    """
     later = Areas(areas.store, areas.clock)
     later.kinds.update(areas.kinds)
     await later.configuration.reload()
@@ -306,7 +315,8 @@ async def test_the_service_stops(wire: Wire, areas: Areas, script: Script) -> No
 async def test_nothing_is_left(
     wire: Wire, areas: Areas, script: Script, mock_clock: trio.testing.MockClock, limit: int
 ) -> None:
-    """After logins with every outcome, and their time, nothing is in memory and no challenge is in the store."""
+    """When logins with every outcome have ended and their time has passed, nothing is in memory and the store has no
+    challenge."""
     mock_clock.rate = 1
     ends = [Outcome.APPROVED, Outcome.DENIED, Outcome.NOT_ENROLLED, Outcome.CODE, Outcome.WAITING]
     for number in range(limit):

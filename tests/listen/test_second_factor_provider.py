@@ -1,4 +1,4 @@
-"""A change of the provider or of the device's posture while a push is pending."""
+"""Tests of a change of the provider, or of what is known about the device, while a push is pending."""
 
 import pytest
 import trio
@@ -15,8 +15,9 @@ __all__ = ["script", "wire"]
 
 
 async def test_a_retransmit_after_a_new_provider(wire: Wire, areas: Areas, script: Script) -> None:
-    """A retransmission after a change of the provider has a prompt of the new one. An answer of the old one does not
-    count for it.
+    """After a change of the provider a retransmission gets a prompt from the new provider.
+
+    An answer from the old provider does not count.
     """
     old, new = a_login(), a_login()
     wire.put(old)
@@ -32,7 +33,7 @@ async def test_a_retransmit_after_a_new_provider(wire: Wire, areas: Areas, scrip
 
 
 async def test_a_retransmit_after_the_provider_was_removed(wire: Wire, areas: Areas, script: Script) -> None:
-    """A retransmission after the removal of the provider is decided by the fallback, not by the old prompt."""
+    """After the provider was removed, the fallback decides a retransmission. The old prompt does not."""
     old = a_login()
     wire.put(old)
     await prompted(script)
@@ -46,7 +47,7 @@ async def test_a_retransmit_after_the_provider_was_removed(wire: Wire, areas: Ar
 
 
 async def test_a_user_that_was_added_again(wire: Wire, areas: Areas, script: Script) -> None:
-    """A request for a user that was removed and added again does not join the pending login."""
+    """If a user was removed and added again, a new request does not join the pending login."""
     old, new = a_login(), a_login()
     wire.put(old)
     await prompted(script)
@@ -62,8 +63,9 @@ async def test_a_user_that_was_added_again(wire: Wire, areas: Areas, script: Scr
 
 @pytest.mark.parametrize("length", [15, 17, 129])
 async def test_a_malformed_code(wire: Wire, areas: Areas, script: Script, length: int) -> None:
-    """A User-Password of a wrong length with a State is dropped. The challenge stays valid, and nothing is left
-    pending.
+    """A request with a State and a User-Password of a wrong length is dropped.
+
+    The challenge stays valid, and nothing stays pending.
     """
     script.begins = Outcome.CODE
     first = a_login()
@@ -77,7 +79,7 @@ async def test_a_malformed_code(wire: Wire, areas: Areas, script: Script, length
 
 
 async def test_two_states(wire: Wire, areas: Areas, script: Script) -> None:
-    """Only the first State counts, so that a foreign State in front of a valid one is rejected."""
+    """Only the first State counts. If a foreign State precedes a valid one, the login is rejected."""
     script.begins = Outcome.CODE
     first = a_login()
     wire.put(first)
@@ -89,7 +91,7 @@ async def test_two_states(wire: Wire, areas: Areas, script: Script) -> None:
 
 
 async def test_many_pushes_and_other_logins(wire: Wire, areas: Areas, script: Script) -> None:
-    """Fifty parked logins do not delay other logins, and each gets its own answer."""
+    """Fifty parked logins do not delay other logins. Each gets its own answer."""
     waiting = {}
     for number in range(50):
         await areas.add_user(areas.domain, f"user{number}", b"hello")
@@ -110,7 +112,7 @@ async def test_many_pushes_and_other_logins(wire: Wire, areas: Areas, script: Sc
 
 
 async def prompted_all(script: Script, number: int) -> None:
-    """Wait until so many prompts were sent, in any order."""
+    """Wait until this number of prompts was sent, in any order."""
     with trio.fail_after(10):
         while len(script.started) < number:
             await trio.sleep(0.001)

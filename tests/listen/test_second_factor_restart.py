@@ -1,4 +1,4 @@
-"""A challenge across a restart: new areas over the same store."""
+"""Tests of a challenge across a restart: new areas read the same store."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ OTHERS = attributes(CALLING_STATION_ID=b"02-00-00-00-00-02")
 
 @pytest.fixture
 async def script(areas: Areas) -> Script:
-    """Return the script of a provider that takes the code 123456 once."""
+    """Return the script of a provider that accepts the code 123456 once."""
     script = Script(begins=Outcome.CODE)
     await script.attach(areas)
     return script
@@ -33,7 +33,7 @@ async def script(areas: Areas) -> Script:
 
 @asynccontextmanager
 async def restarted(wire: Wire) -> AsyncIterator[Wire]:
-    """Yield the service after a restart: its memory is empty, its store is the same."""
+    """Yield the service after a restart: its memory is empty and its store is unchanged."""
     old = wire.areas
     areas = Areas(old.store, old.clock)
     areas.tenant, areas.domain = old.tenant, old.domain
@@ -46,7 +46,7 @@ async def restarted(wire: Wire) -> AsyncIterator[Wire]:
 
 
 async def test_the_code_still_works(wire: Wire, script: Script) -> None:
-    """The right code of a challenge is accepted after a restart, once."""
+    """After a restart the right code of a challenge is accepted once."""
     state = await challenged(wire)
     async with restarted(wire) as later:
         assert (await exchange(later, typed("123456", state)))[0] == ACCESS_ACCEPT
@@ -58,7 +58,10 @@ async def test_the_code_still_works(wire: Wire, script: Script) -> None:
 
 
 async def test_a_used_state_does_not(wire: Wire, script: Script) -> None:
-    """A used State is refused after a restart. Its next step is valid, and the count of wrong codes is kept."""
+    """After a restart a used State is refused.
+
+    The State of its next step is valid, and the count of wrong codes is kept.
+    """
     used, first = await challenged(wire), await challenged(wire)
     assert (await exchange(wire, typed("123456", used)))[0] == ACCESS_ACCEPT
     code, values = await exchange(wire, typed("000000", first))
@@ -90,8 +93,9 @@ async def test_it_is_bound_and_expires_as_before(wire: Wire, script: Script) -> 
 
 
 async def test_a_retransmitted_code_joins(wire: Wire, script: Script) -> None:
-    """Two requests with the same code join although both find the session in the store: one check, one Accept, one
-    event.
+    """Two requests with the same code join, although both find the session in the store.
+
+    There is one check, one Accept and one event.
     """
     state, script.gate = await challenged(wire), trio.Event()
     async with restarted(wire) as later:
@@ -107,7 +111,7 @@ async def test_a_retransmitted_code_joins(wire: Wire, script: Script) -> None:
 
 
 async def test_guesses_that_come_together(wire: Wire, script: Script) -> None:
-    """Of twenty codes with one State right after a restart at most three are checked."""
+    """If twenty codes with one State arrive right after a restart, at most three of them are checked."""
     state = await challenged(wire)
     guesses = [typed(f"{number:06}", state) for number in range(20)]
     async with restarted(wire) as later:
@@ -119,8 +123,9 @@ async def test_guesses_that_come_together(wire: Wire, script: Script) -> None:
 
 
 async def test_a_push_continues(wire: Wire, areas: Areas, script: Script) -> None:
-    """After a restart an answer to the challenge finds the approval that was given meanwhile. After a second restart
-    the prompt's handle is still known.
+    """After a restart an answer to the challenge finds an approval that was given in the meantime.
+
+    After a second restart the handle of the prompt is still known.
     """
     script.begins, areas.patience = Outcome.WAITING, 0.02
     state = await challenged(wire)
@@ -137,9 +142,8 @@ async def test_a_push_continues(wire: Wire, areas: Areas, script: Script) -> Non
 
 
 async def test_a_prompt_that_had_not_begun(wire: Wire, areas: Areas, script: Script) -> None:
-    """If the service stops after the challenge and before the prompt, the challenge is over. That is no outage, so that
-    no fallback applies.
-    """
+    """If the service stops after the challenge was sent and before the prompt began, the challenge can no longer be
+    answered. This is not an outage, so the fallback does not apply."""
     script.begins, areas.patience = None, 0.02
     await fall_back_to(areas, Fallback.ALLOW)
     state = await challenged(wire)
@@ -148,16 +152,15 @@ async def test_a_prompt_that_had_not_begun(wire: Wire, areas: Areas, script: Scr
     assert script.polled == []
 
 
-# --- a stop that was asked for ----------------------------------------------------------------------------------------
+# --- a requested stop -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("fallback", "code"), [(Fallback.DENY, ACCESS_REJECT), (Fallback.ALLOW, ACCESS_ACCEPT)])
 async def test_pending_logins_are_answered_before_the_end(
     wire: Wire, areas: Areas, script: Script, fallback: Fallback, code: int
 ) -> None:
-    """At a stop pending logins, and later requests of them, are decided by the domain's fallback without a prompt. The
-    events have the reason.
-    """
+    """When the service is asked to stop, the domain's fallback decides pending logins and their later requests without
+    a prompt. The events have the reason."""
     script.begins = Outcome.WAITING
     await fall_back_to(areas, fallback)
     datagram = a_login()
@@ -173,8 +176,9 @@ async def test_pending_logins_are_answered_before_the_end(
 
 
 async def test_a_device_that_answers_challenges(wire: Wire, areas: Areas, script: Script) -> None:
-    """At a stop a device that answers challenges gets one instead of a reject, and the prompt's approval counts after
-    the restart.
+    """When the service is asked to stop, a device that answers challenges gets a challenge instead of a reject.
+
+    An approval of the prompt counts after the restart.
     """
     script.begins, areas.patience = Outcome.WAITING, 0.02
     state = await challenged(wire)

@@ -1,4 +1,4 @@
-"""Codes of an authenticator app over the wire, with the built-in provider, and attributes of the answers."""
+"""Tests of codes from an authenticator app with the built-in provider, and of the attributes in the answers."""
 
 from collections.abc import AsyncIterator
 
@@ -22,25 +22,25 @@ TUNNEL_PRIVATE_GROUP_ID = 81
 
 
 class App:
-    """The authenticator app of ann, whose seed is confirmed."""
+    """The authenticator app of ann. Its seed is confirmed."""
 
     def __init__(self, areas: Areas, seed: str) -> None:
         self._areas = areas
         self._totp = pyotp.TOTP(seed)
 
     def code(self, steps: int = 0) -> str:
-        """Return the code of now, or of some steps later."""
+        """Return the current code, or the code of some time steps later."""
         return self._totp.at(self._areas.clock() // SECOND + 30 * steps)
 
     def wrong(self) -> str:
-        """Return six digits that are no code of these minutes."""
+        """Return six digits that are not the code of a nearby time step."""
         near = {self.code(steps) for steps in range(-3, 4)}
         return next(f"{number:06}" for number in range(10) if f"{number:06}" not in near)
 
 
 @pytest.fixture
 async def app(areas: Areas) -> App:
-    """Return ann's app. ann and bob have the password hello, and the domain enforces."""
+    """Return ann's app. The users ann and bob have the password hello, and the domain enforces."""
     for user in ("ann", "bob"):
         await areas.add_user(areas.domain, user, b"hello")
     made, _ = await areas.seeds.enrol(areas.domain, "ann")
@@ -63,8 +63,10 @@ async def wire(areas: Areas, app: App) -> AsyncIterator[Wire]:
 
 @pytest.mark.parametrize("steps", [-1, 0, 1])
 async def test_challenge_and_code(wire: Wire, app: App, steps: int) -> None:
-    """The code of now, or of one step before or after, is accepted once. After that it is refused, and so are earlier
-    codes, in both forms.
+    """The current code is accepted once, and so is the code one time step before or after.
+
+    After that the same code and earlier codes are refused. This holds for codes after a challenge and for appended
+    codes.
     """
     code = app.code(steps)
     assert (await exchange(wire, typed(code, await challenged(wire))))[0] == ACCESS_ACCEPT
@@ -76,12 +78,15 @@ async def test_challenge_and_code(wire: Wire, app: App, steps: int) -> None:
 
 @pytest.mark.parametrize("steps", [-2, 2])
 async def test_codes_of_other_times(wire: Wire, app: App, steps: int) -> None:
-    """A code of two steps away is wrong."""
+    """A code that is two time steps away is wrong."""
     assert (await exchange(wire, a_login(b"", password=f"hello{app.code(steps)}")))[0] == ACCESS_REJECT
 
 
 async def test_chap_compares_the_response(wire: Wire, app: App) -> None:
-    """Challenge and code may come by CHAP. A wrong code, and a response to another challenge, are wrong codes."""
+    """The challenge may be requested by CHAP, and the code may be sent by CHAP.
+
+    A wrong code is rejected, and so is a response to another challenge.
+    """
     code, first = await exchange(wire, chap("ann", "hello", body=SESSION))
     assert code == ACCESS_CHALLENGE
     for value in (chap("ann", app.wrong(), body=SESSION + attributes(STATE=first[STATE])),):
@@ -95,7 +100,7 @@ async def test_chap_compares_the_response(wire: Wire, app: App) -> None:
 
 
 async def test_two_logins_with_one_code(wire: Wire, app: App) -> None:
-    """Of two sessions that send the same code at the same time one is accepted."""
+    """If two sessions send the same code at the same time, one of them is accepted."""
     code = app.code()
     first, second = a_login(SESSION, password=f"hello{code}"), a_login(b"", password=f"hello{code}")
     wire.put(first)
@@ -106,7 +111,7 @@ async def test_two_logins_with_one_code(wire: Wire, app: App) -> None:
 
 
 async def test_a_user_without_an_app(wire: Wire) -> None:
-    """A user without an app is rejected as not enrolled, with and without a code after the password."""
+    """A user without an app is rejected as not enrolled, with and without a code that is appended to the password."""
     assert (await exchange(wire, a_login(user="bob")))[0] == ACCESS_REJECT
     assert (await exchange(wire, a_login(b"", user="bob", password="hello123456")))[0] == ACCESS_REJECT
     rows = await outcomes(wire.areas)
@@ -115,7 +120,7 @@ async def test_a_user_without_an_app(wire: Wire) -> None:
 
 
 async def test_a_seed_that_was_taken_away(wire: Wire, app: App, areas: Areas) -> None:
-    """If the seed is removed between challenge and code, the login is rejected as not enrolled."""
+    """If the seed is removed after the challenge and before the code, the login is rejected as not enrolled."""
     state = await challenged(wire)
     await areas.seeds.remove(areas.domain, "ann")
     assert (await exchange(wire, typed(app.code(), state)))[0] == ACCESS_REJECT
@@ -126,8 +131,9 @@ async def test_a_seed_that_was_taken_away(wire: Wire, app: App, areas: Areas) ->
 
 
 async def test_class_and_vlan(wire: Wire, app: App, areas: Areas) -> None:
-    """Class and VLAN of a matching rule are in every Accept, with and without a second factor, in both modes; never in
-    a challenge or a reject.
+    """Every Accept has the Class and VLAN of a matching rule, with and without a second factor and in both modes.
+
+    Challenges and rejects never have them.
     """
     given = {"name": "r", "action": "mfa_required", "vlan": 20}
     given["replyAttributes"] = [{"name": "Class", "value": "staff"}]
@@ -161,7 +167,7 @@ async def test_class_and_vlan(wire: Wire, app: App, areas: Areas) -> None:
 
 
 async def test_an_unsigned_answer_to_a_challenge(wire: Wire, app: App, areas: Areas) -> None:
-    """An unsigned code is accepted, as pam_radius sends it. A wrong unsigned code registers no device."""
+    """An unsigned code is accepted, because pam_radius sends such codes. A wrong unsigned code registers no device."""
     client = areas.client_named("nas")
     await areas.clients.update(areas.tenant, client.id, {"require_message_authenticator": "no"})
     script = Script(begins=Outcome.CODE)

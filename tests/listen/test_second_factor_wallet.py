@@ -1,4 +1,4 @@
-"""The wallet as second factor over the wire: the rules of all second factors apply."""
+"""Tests of the wallet as the second factor of RADIUS logins: the rules for all second factors apply."""
 
 from collections.abc import AsyncIterator
 
@@ -21,26 +21,26 @@ STRANGER = attributes(CALLING_STATION_ID=b"02-00-00-00-00-99", NAS_PORT_ID=b"por
 
 
 class WalletDesk:
-    """The wallet of ann, and the requests to it."""
+    """Ann's wallet, and the presentation requests to it."""
 
     def __init__(self, wire: Wire, world: World) -> None:
         self.wire = wire
         self.world = world
 
     async def requests(self) -> list[tuple[int, str]]:
-        """Return every request with its status, the oldest first."""
+        """Return every request with its status, oldest first."""
         sql = "select id, status from presentation_requests order by id"
         rows = await self.world.areas.store.read(lambda tx: tx.rows(sql))
         return [(int(str(number)), str(status)) for number, status in rows]
 
     async def asked(self, number: int = 1) -> None:
-        """Wait until so many requests were opened."""
+        """Wait until this number of requests was opened."""
         with trio.fail_after(30):
             while len(await self.requests()) < number:
                 await trio.sleep(0.01)
 
     async def approve(self, request_id: int = 0) -> None:
-        """Present ann's credential for a request, or for the oldest open one."""
+        """Present ann's credential for a request. If none is given, use the oldest open request."""
         ann, presentations = self.world.ann, self.world.did.presentations
         request, _ = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did, request_id)
         presentation = vc.present(
@@ -56,7 +56,7 @@ class WalletDesk:
 
 @pytest.fixture
 async def desk(areas: Areas) -> AsyncIterator[WalletDesk]:
-    """Yield ann, with the password hello and a wallet, in a domain that enforces with it."""
+    """Yield ann's wallet. Ann has the password hello, and her domain enforces with the wallet as the second factor."""
     world = await populated(areas)
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.client("192.0.2.0/24", name="nas")
@@ -68,8 +68,9 @@ async def desk(areas: Areas) -> AsyncIterator[WalletDesk]:
 
 
 async def test_one_approval_is_one_accept(desk: WalletDesk) -> None:
-    """Retransmissions join the request. Another login with the password has a request of its own, and gains nothing
-    from ann's approval.
+    """Retransmissions join the login and its presentation request.
+
+    Another login with the same password gets its own presentation request, and ann's approval does not accept it.
     """
     first, again, stranger = a_login(), a_login(), a_login(STRANGER)
     desk.wire.put(first)
@@ -92,7 +93,10 @@ async def test_one_approval_is_one_accept(desk: WalletDesk) -> None:
 
 
 async def test_a_device_that_does_not_wait(desk: WalletDesk) -> None:
-    """A device with a short timeout gets a challenge, and the approval counts once, for the request that answers it."""
+    """A device with a short timeout gets a challenge.
+
+    The approval counts once, for the request that answers the challenge.
+    """
     desk.world.areas.patience = 0.0
     code, first = await answer(desk.wire, await sent(desk, a_login()))
     assert code == ACCESS_CHALLENGE
@@ -113,7 +117,10 @@ async def sent(desk: WalletDesk, datagram: bytes) -> bytes:
 
 
 async def test_a_login_that_is_over_takes_its_request_back(desk: WalletDesk) -> None:
-    """A timeout rejects the login and withdraws the request, and a later presentation is refused."""
+    """If a login times out, it is rejected and its presentation request is withdrawn.
+
+    A later presentation is refused.
+    """
     areas = desk.world.areas
     areas.clock.pass_by(0.001)
     await areas.providers.set(areas.domain, "wallet", {"issuerDid": desk.world.issuer}, 1)
@@ -129,7 +136,10 @@ async def test_a_login_that_is_over_takes_its_request_back(desk: WalletDesk) -> 
 
 
 async def test_a_user_without_a_credential_is_rejected(desk: WalletDesk) -> None:
-    """A user without a credential is rejected without a request. A revocation rejects the pending login."""
+    """A user without a credential is rejected without a presentation request.
+
+    If the credential is revoked, the pending login is rejected.
+    """
     areas = desk.world.areas
     await areas.add_user(areas.domain, "bob", b"hello")
     bob = a_login(user="bob")

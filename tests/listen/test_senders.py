@@ -1,4 +1,4 @@
-"""The bounded table of unknown and unproven senders."""
+"""Tests of the bounded table of unknown and unproven senders."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from sallyport.radius.packet import ACCESS_REQUEST, SharedSecret, encode_request
 
 
 def client(name: str = "vpn", *, tenant_id: int = 1, signatures: str = "auto", limit: str = "auto") -> Client:
-    """Return a RADIUS client that has latched nothing."""
+    """Return a RADIUS client that has not latched any setting."""
     return Client(
         id=tenant_id, tenant_id=tenant_id, name=name, network="192.0.2.1/32", secret=b"s", all_domains=1, domain_ids=(),
         product="", require_message_authenticator=signatures, limit_proxy_state=limit, password_verified=0,
@@ -23,7 +23,7 @@ def client(name: str = "vpn", *, tenant_id: int = 1, signatures: str = "auto", l
 
 
 def test_a_sender_is_counted() -> None:
-    """A sender has its number of datagrams, the first and last time, and the reason of the last one."""
+    """A sender has the number of its datagrams, its first and last time, and the reason of the last datagram."""
     senders = Senders()
     for at, reason in ((10, "unknown_client"), (20, "malformed"), (30, "unverified")):
         senders.note("192.0.2.1", reason, at)
@@ -34,7 +34,7 @@ def test_a_sender_is_counted() -> None:
 
 
 def test_who_sent_last_comes_first() -> None:
-    """The latest sender comes first."""
+    """The most recent sender is listed first."""
     senders = Senders()
     for host in ("a", "b", "c", "a"):
         senders.note(host, "x", 0)
@@ -42,15 +42,17 @@ def test_who_sent_last_comes_first() -> None:
 
 
 def test_a_new_sender_is_logged_once() -> None:
-    """A new address, and a new reason, are logged once. Failed logins are in the log of logins instead."""
+    """A new address is logged once, and so is a new reason. Failed logins are logged as logins instead."""
     senders, reasons = Senders(), ("x", "x", "y", "y", "unverified", "x")
     logged = [senders.note("a", reason, at * 1_000_000) for at, reason in enumerate(reasons)]
     assert [each is not None for each in logged] == [True, False, True, False, False, True]
 
 
 def test_the_log_has_a_line_a_second_for_each_tenant() -> None:
-    """Each tenant has one log line per second. A flood from invented addresses does not hide a tenant's client, and a
-    sender without a line gets one for a later datagram.
+    """Each tenant has one log line per second.
+
+    A flood from invented addresses does not hide a tenant's client. A sender that got no line gets one for a later
+    datagram.
     """
     senders = Senders()
     lines = [senders.note(f"stranger {number}", "unknown_client", number) for number in range(1000)]
@@ -61,8 +63,10 @@ def test_the_log_has_a_line_a_second_for_each_tenant() -> None:
 
 
 def test_a_cause_that_is_over_is_not_listed() -> None:
-    """A request of the same kind that had success hides the sender; the next refusal brings it back with all packets,
-    and is news for the log again."""
+    """If a request of the same kind succeeds, the sender is no longer listed.
+
+    The next refusal lists it again with the count of all its packets, and it is logged again.
+    """
     senders, login, accounting = Senders(), b"\1", b"\4"
     assert senders.note("192.0.2.1", "bad_message_authenticator", 0, client=client(), datagram=login) is not None
     for host, code in (("192.0.2.1", 4), ("192.0.2.2", 1)):
@@ -81,7 +85,7 @@ def test_a_cause_that_is_over_is_not_listed() -> None:
 
 
 def test_the_table_is_bounded() -> None:
-    """At its limit the table drops the sender that was silent longest; an active one keeps its count."""
+    """If the table is full, the sender that was silent longest is removed. An active sender keeps its count."""
     senders = Senders(max_senders=10)
     for number in range(1000):
         senders.note(str(number), "x", number)
@@ -93,7 +97,7 @@ def test_the_table_is_bounded() -> None:
 
 
 def test_each_tenant_has_a_share_of_the_table() -> None:
-    """Unknown senders and clients of another tenant do not displace a tenant's addresses."""
+    """Unknown senders and clients of another tenant do not evict the addresses of a tenant."""
     senders = Senders(max_senders=10)
     senders.note("192.0.2.1", "bad_authenticator", 0, client=client())
     for number in range(100):
@@ -117,7 +121,10 @@ async def test_the_command_line_sees_the_table() -> None:
 
 
 def known(senders: Senders, *clients: str) -> list[Row]:
-    """Return the rows of the command line. clients: addresses of RADIUS clients."""
+    """Return the rows that the command line shows.
+
+    clients: the addresses of RADIUS clients.
+    """
     return listed(senders, lambda host: client() if host in clients else None)
 
 
@@ -125,7 +132,7 @@ SIGNED = push_attribute(NAS_IDENTIFIER, b"lobby") + push_vendor_attribute(14988,
 
 
 async def test_the_datagram_of_an_unknown_sender_is_described() -> None:
-    """The row of an unknown sender has its kind of packet, NAS-Identifier and product."""
+    """The row of an unknown sender has the kind of its packet, the NAS-Identifier and the product."""
     senders = Senders()
     senders.note(
         "192.0.2.1", "unknown_client", 0, datagram=encode_request(ACCESS_REQUEST, 1, SharedSecret(b"x"), SIGNED)
@@ -164,7 +171,7 @@ LOGIN, EAP = b"", push_attribute(EAP_MESSAGE, b"\2\1\0\5\1")
 def test_each_cause_has_its_remedy(
     reason: str, settings: dict[str, str], body: bytes, verdict: str, remedy: str
 ) -> None:
-    """Each cause of refused packets has its verdict and its remedy."""
+    """Each cause of refused packets has its own verdict and its own remedy."""
     senders, vpn = Senders(), client("my vpn", **settings)
     if vpn.learns_signature:
         vpn.latch(LATCHED)
@@ -177,14 +184,14 @@ def test_each_cause_has_its_remedy(
 
 @pytest.mark.parametrize("own", [client(), None])
 def test_a_datagram_that_is_no_request(own: Client | None) -> None:
-    """A datagram that is no request is noise, without a remedy."""
+    """A datagram that is not a request is reported as noise, without a remedy."""
     senders = Senders()
     senders.note("192.0.2.1", "malformed", 0, client=own, datagram=b"GET / HTTP/1.1")
     assert [cause(each, own) for each in senders.all()] == [causes.Cause(causes.NOISE)]
 
 
 def test_the_setting_of_a_product_is_named() -> None:
-    """The remedy names the registered product's setting for signatures."""
+    """The remedy names the signature setting of the registered product."""
     senders, nps = Senders(), client()
     nps.product = "Microsoft NPS"
     nps.latch(LATCHED)
@@ -204,7 +211,7 @@ def test_a_client_over_tls() -> None:
 
 
 async def test_a_sender_that_became_a_client_is_not_listed() -> None:
-    """An address that has become a RADIUS client is no longer listed."""
+    """An address that has since been added as a RADIUS client is no longer listed."""
     senders = Senders()
     for host in ("192.0.2.1", "192.0.2.2"):
         senders.note(host, "unknown_client", 0)

@@ -1,4 +1,4 @@
-"""Unsigned requests, and the latches of a RADIUS client."""
+"""Tests of unsigned requests, and of the settings that a RADIUS client latches."""
 
 import pytest
 
@@ -14,20 +14,20 @@ SWITCH = attributes(NAS_IDENTIFIER=b"switch-1", CALLING_STATION_ID=b"02-01")
 
 
 async def client(wire: Wire, network: str, **settings: str) -> tuple[str, int]:
-    """Add a RADIUS client with the name of its network. Return its socket address."""
+    """Add a RADIUS client that is named after its network. Return its socket address."""
     await wire.areas.client(network, **settings)
     return network.partition("/")[0], 40000
 
 
 def known(wire: Wire, source: tuple[str, int]) -> Client:
-    """Return the client in its present state."""
+    """Return the present state of the client."""
     found = wire.areas.clients.table.find(source[0])
     assert found is not None
     return found
 
 
 async def devices(wire: Wire) -> list[str]:
-    """Return the names in the inventory, with their stations."""
+    """Return the device names in the inventory, with the stations of each device."""
     await wire.areas.devices.flush()
     sql = "select device_name as n from devices union all select station from stations order by 1"
     return await wire.areas.store.read(lambda tx: tx.all(lambda n: n, sql))
@@ -52,8 +52,9 @@ async def devices(wire: Wire) -> list[str]:
     ],
 )
 async def test_what_registers_a_device(wire: Wire, datagram: bytes, registers: bool) -> None:
-    """A signed request registers its device, however the login ends; an unsigned one after a right password. Before
-    that the sender is counted as unverified.
+    """A signed request registers its device, however the login ends.
+
+    An unsigned request registers it only after a right password. Until then the sender is counted as unverified.
     """
     await wire.ask(datagram)
     assert bool(await devices(wire)) is registers
@@ -63,7 +64,7 @@ async def test_what_registers_a_device(wire: Wire, datagram: bytes, registers: b
 
 
 async def test_an_unproven_request_leaves_no_count(wire: Wire) -> None:
-    """An unproven request neither counts for a known device nor updates its station."""
+    """An unproven request is not counted for a known device and does not update its station."""
     await wire.ask(pap("ann", "hello", SWITCH, signed=False))
     other = attributes(NAS_IDENTIFIER=b"switch-1", CALLING_STATION_ID=b"02-02")
     await wire.ask(pap("ann", "wrong", other, identifier=1, signed=False))
@@ -72,7 +73,7 @@ async def test_an_unproven_request_leaves_no_count(wire: Wire) -> None:
 
 
 async def test_unverified_senders_are_bounded(wire: Wire) -> None:
-    """A flood of guesses from a range fills a table of fixed size, and not the inventory."""
+    """A flood of guessed passwords from a range fills a table of fixed size, but adds nothing to the inventory."""
     await wire.areas.client("10.0.0.0/8")
     for number in range(150):
         await wire.ask(pap("ann", "wrong", signed=False), source=(f"10.0.0.{number}", 1))
@@ -98,7 +99,10 @@ async def test_unverified_senders_are_bounded(wire: Wire) -> None:
 async def test_the_settings_refuse_unsigned_requests(
     wire: Wire, required: str, limit: str, plain: str, proxied: str
 ) -> None:
-    """Unsigned requests, and unsigned ones with Proxy-State, are dropped as configured. Signed ones pass."""
+    """Unsigned requests are dropped as configured, and so are unsigned requests with Proxy-State.
+
+    Signed requests are accepted.
+    """
     source = await client(wire, "192.0.2.0/24", require_message_authenticator=required, limit_proxy_state=limit)
     source = ("192.0.2.77", source[1])
     for number, (body, reason) in enumerate(((PROXIED, proxied), (b"", plain))):
@@ -115,7 +119,7 @@ async def test_the_settings_refuse_unsigned_requests(
 
 
 async def test_accounting_needs_no_signature(wire: Wire) -> None:
-    """Accounting proves itself by its authenticator, whatever the client's settings are."""
+    """Accounting is accepted whatever the client's settings are, because its authenticator proves the sender."""
     source = await client(wire, "192.0.2.2/32", require_message_authenticator="yes", limit_proxy_state="yes")
     assert await wire.ask(accounting(PROXIED), source=source, acct=True) == 5
 
@@ -124,8 +128,9 @@ async def test_accounting_needs_no_signature(wire: Wire) -> None:
 
 
 async def test_a_signed_request_latches_at_once(wire: Wire) -> None:
-    """After a signed request an unsigned one of the same wake-up is dropped. Both latches are stored, and are
-    events.
+    """After a signed request, an unsigned request in the same wake-up is dropped.
+
+    Both latches are stored and reported as events.
     """
     source = await client(wire, "192.0.2.2/32")
     for number, user in enumerate(("ann", "nobody")):
@@ -165,9 +170,11 @@ async def test_a_signed_request_latches_at_once(wire: Wire) -> None:
     ],
 )
 async def test_latches_of_a_single_address(wire: Wire, datagram: bytes, signature: bool, limit: bool) -> None:
-    """A signed Access-Request without EAP latches signatures. A signed one, or a right one without Proxy-State, limits
-    unsigned Proxy-State. A wrong unsigned password, CHAP, which needs no shared secret, and Status-Server latch
-    nothing.
+    """A signed Access-Request without EAP latches the signature.
+
+    A signed request also limits unsigned Proxy-State, and so does an unsigned request with a right password and without
+    Proxy-State. Nothing is latched by a wrong unsigned password, by unsigned CHAP (which needs no shared secret), or by
+    Status-Server.
     """
     source = await client(wire, "192.0.2.2/32")
     before = known(wire, source)
@@ -179,8 +186,9 @@ async def test_latches_of_a_single_address(wire: Wire, datagram: bytes, signatur
 
 @pytest.mark.parametrize("signed", [True, False])
 async def test_a_check_latches_nothing(wire: Wire, signed: bool) -> None:
-    """A right login with the NAS-Identifier of `sallyport check` latches nothing. A client that has latched refuses it
-    as any other request.
+    """A successful login with the NAS-Identifier of `sallyport check` latches nothing.
+
+    A client that has latched refuses it like any other request.
     """
     source = await client(wire, "192.0.2.2/32")
     check = attributes(NAS_IDENTIFIER=CHECK)
@@ -198,7 +206,7 @@ async def test_a_check_latches_nothing(wire: Wire, signed: bool) -> None:
 
 @pytest.mark.parametrize("network", ["192.0.2.4/31", "10.0.0.0/8"])
 async def test_a_range_never_latches(wire: Wire, network: str) -> None:
-    """A client with a range never latches, since one address says nothing about the others."""
+    """A client with a range never latches, because one address proves nothing about the others."""
     source = await client(wire, network)
     for number in range(3):
         await wire.ask(pap("ann", "hello", identifier=number), source=source)
@@ -208,7 +216,7 @@ async def test_a_range_never_latches(wire: Wire, network: str) -> None:
 
 @pytest.mark.parametrize("setting", ["yes", "no"])
 async def test_a_fixed_setting_is_not_latched(wire: Wire, setting: str) -> None:
-    """The settings yes and no are not changed by requests."""
+    """Requests do not change the settings yes and no."""
     source = await client(wire, "192.0.2.2/32", require_message_authenticator=setting, limit_proxy_state=setting)
     await wire.ask(pap("ann", "hello"), source=source)
     assert wire.learned == []
@@ -216,7 +224,7 @@ async def test_a_fixed_setting_is_not_latched(wire: Wire, setting: str) -> None:
 
 
 async def test_a_client_latches_once(wire: Wire) -> None:
-    """Ten signed requests in one wake-up are one event for each latch."""
+    """Ten signed requests in one wake-up cause one event for each latch."""
     source = await client(wire, "192.0.2.2/32")
     wire.put(*(pap("ann", "hello", identifier=number) for number in range(10)), source=source)
     for _ in range(10):

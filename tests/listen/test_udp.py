@@ -1,4 +1,4 @@
-"""UDP sockets: source addresses of answers, and turns between senders."""
+"""Tests of UDP sockets: the source addresses of answers, and turns between senders."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ NAMESPACE = os.geteuid() == 0 and shutil.which("unshare") and shutil.which("ip")
 
 @pytest.mark.skipif(not NAMESPACE, reason="needs root, unshare and ip, for a network namespace")
 def test_an_answer_leaves_from_the_address_that_was_asked() -> None:
-    """A socket on all addresses answers from the address of the request, as a NAS expects."""
+    """A socket on all addresses sends each answer from the address that received the request, as a NAS expects."""
     done = subprocess.run(
         ["unshare", "--net", sys.executable, "-m", "tests.listen.many_addresses"],
         capture_output=True,
@@ -38,7 +38,7 @@ def test_an_answer_leaves_from_the_address_that_was_asked() -> None:
 
 
 def test_routing_chooses_the_interface() -> None:
-    """The answer's interface is chosen by routing, except for an address that needs one."""
+    """Routing chooses the interface of an answer, except for an address that needs an interface."""
     v4 = socket.inet_aton("192.0.2.7")
     assert own_address((2).to_bytes(4, "little") + v4 + v4) == bytes(4) + v4 + bytes(4)
     wide = socket.inet_pton(socket.AF_INET6, "2001:db8::7")
@@ -48,7 +48,7 @@ def test_routing_chooses_the_interface() -> None:
 
 
 class Taken:
-    """A record of the datagrams in their order, and of their number in each turn of the event loop."""
+    """A record of the datagrams in order, and of the number of datagrams in each turn of the event loop."""
 
     def __init__(self) -> None:
         self.datagrams: list[bytes] = []
@@ -68,7 +68,10 @@ class Taken:
 async def received(
     sent: list[tuple[socket.socket, bytes]], *, ahead: int, tenants: Mapping[socket.socket, int] | None = None
 ) -> Taken:
-    """Send datagrams to a socket on loopback, then read them all. Their number fits any system's buffer."""
+    """Send datagrams to a socket on loopback, then read all of them.
+
+    There are few enough of them for any system's buffer.
+    """
     taken = Taken()
     with bind(Address("127.0.0.1", 0), "radius_auth_bind") as sock:
         for sender, datagram in sent:
@@ -93,8 +96,9 @@ async def received(
 
 
 async def test_a_burst_does_not_delay_others() -> None:
-    """Datagrams behind another source's burst are taken in the next turns. The order within a source stays, and a turn
-    has its limit.
+    """Datagrams that arrive after a burst of another source are read in the next turns.
+
+    Datagrams of one source stay in order, and a turn reads a limited number.
     """
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as burst,
@@ -110,7 +114,7 @@ async def test_a_burst_does_not_delay_others() -> None:
 
 
 async def test_tenants_take_turns() -> None:
-    """A tenant with many sources has one turn: another tenant's datagrams are taken in the next turns."""
+    """A tenant with many sources has only one turn. The datagrams of another tenant are read in the next turns."""
     with ExitStack() as stack:
         many = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(3 * DRAIN)]
         plain = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -122,14 +126,18 @@ async def test_tenants_take_turns() -> None:
 
 
 async def test_a_tenant_with_its_share_gets_no_more_in() -> None:
-    """Beyond its share a tenant's datagrams are dropped and counted, and another tenant's datagram is taken."""
+    """Datagrams beyond the share of a tenant are dropped and counted.
+
+    A datagram of another tenant is still accepted.
+    """
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as burst,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain,
     ):
         plain.bind(("127.0.0.1", 0))
         many = [b"%d" % number for number in range(4 * DRAIN)]
-        # The first of the second tenant is read in the second round, when the queue is full of the first tenant's.
+        # The second tenant's datagram is read in the second round, when the first tenant's datagrams have filled the
+        # queue.
         taken = await received([(burst, each) for each in many] + [(plain, b"plain")], ahead=DRAIN, tenants={plain: 2})
     assert taken.refused
     assert sorted((*taken.datagrams, *taken.refused)) == sorted((*many, b"plain"))

@@ -1,4 +1,4 @@
-"""The places for pending requests, shared fairly between clients."""
+"""Tests of the places for pending requests, which clients share fairly."""
 
 import tracemalloc
 
@@ -13,7 +13,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT
 
 
 def flood(room: Room, client: int, tenant: int = 1) -> int:
-    """Take places for a client until there are none. Return their number."""
+    """Take places for a client until it gets no more. Return the number of places."""
     taken = 0
     while room.take(client, tenant):
         taken += 1
@@ -28,7 +28,10 @@ def test_one_client_holds_half() -> None:
 
 
 def test_a_tenant_leaves_an_eighth_to_the_others() -> None:
-    """However many clients a tenant has, an eighth stays free, of which the next tenant leaves an eighth, and so on."""
+    """However many clients a tenant has, it leaves an eighth of the places free.
+
+    The next tenant leaves an eighth of these free, and so on.
+    """
     room = Room(800)
     assert sum(flood(room, client) for client in range(1000)) == 700
     assert flood(room, 1000, tenant=2) == 50
@@ -39,10 +42,11 @@ def test_a_tenant_leaves_an_eighth_to_the_others() -> None:
 
 
 def test_the_shares_even_out() -> None:
-    """Three clients that flood while places become free end with a quarter each; a quarter stays free."""
+    """If three clients send floods while places become free, each of them has a quarter of the places in the end, and a
+    quarter stays free."""
     room = Room(1000)
     held = {client: flood(room, client) for client in (1, 2, 3)}
-    for _ in range(5000):  # the client with the most requests ends one first; all want every free place
+    for _ in range(5000):  # a request of the busiest client ends, and all clients want the free place
         largest = max(held, key=lambda client: held[client])
         room.leave(largest, 1)
         held[largest] -= 1
@@ -53,7 +57,10 @@ def test_the_shares_even_out() -> None:
 
 
 def test_a_client_that_holds_nothing_is_forgotten() -> None:
-    """A client without a pending request takes no memory, so that clients can be added and deleted without end."""
+    """A client without a pending request uses no memory.
+
+    Therefore any number of clients can be added and deleted over time.
+    """
     room = Room(1000)
     for client in range(10):
         assert room.take(client, 1)
@@ -63,7 +70,7 @@ def test_a_client_that_holds_nothing_is_forgotten() -> None:
 
 
 def test_names_of_clients_take_no_memory_without_end() -> None:
-    """Metrics show the first thousand names of clients, and store no others."""
+    """The metrics show the first thousand client names, and no other names are stored."""
     registry = CollectorRegistry()
     counts = Counts(Kind.AUTHENTICATION, "", RadiusMetrics(registry), LoginMetrics(registry))
     for number in range(2000):
@@ -81,7 +88,7 @@ def test_names_of_clients_take_no_memory_without_end() -> None:
 
 
 def test_signed_and_unsigned_requests_have_places_of_their_own() -> None:
-    """A flood of unsigned requests, of any client, leaves all places of signed ones."""
+    """A flood of unsigned requests from any clients does not use the places of signed requests."""
     waiting = Waiting(1000)
     for client in range(20):
         flood(waiting.unproven, client, tenant=client)
@@ -99,8 +106,10 @@ def test_the_smallest_room_takes_one() -> None:
 
 @given(st.integers(1, 40), st.lists(st.tuples(st.integers(0, 6), st.booleans()), max_size=300))
 def test_the_limits_always_hold(limit: int, steps: list[tuple[int, bool]]) -> None:
-    """The limit holds. A client is refused only if it holds as many places as are free, or its tenant seven times as
-    many. Freed places can be taken again.
+    """The limit is never exceeded.
+
+    A request is refused only if its client holds as many places as are free, or its tenant holds seven times as many.
+    Freed places can be taken again.
     """
     room, held = Room(limit), [0] * 7
     for client, comes in steps:

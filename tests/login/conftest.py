@@ -1,4 +1,5 @@
-"""Logins without a socket: the tests decide them, write them and record the result in an exchange."""
+"""Fixtures for logins without a socket: the tests decide the logins and write them, and an exchange records
+the result."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +21,10 @@ SOURCE = ("192.0.2.1", 40000)
 
 @dataclass
 class Answers:
-    """An exchange that sends nothing and records the entries: `sent` after their commit, else `dropped`."""
+    """An exchange that sends nothing.
+
+    It records an entry in `sent` after the commit, and in `dropped` if the commit fails.
+    """
 
     number: int = 0
     sent: list[Answered] = field(default_factory=list)
@@ -28,7 +32,7 @@ class Answers:
     recorded: trio.Event = field(default_factory=trio.Event)
 
     def committed(self, entry: Answered, now: int) -> None:
-        """Record an entry that is committed."""
+        """Record an entry that was committed."""
         self.sent.append(entry)
         self.recorded.set()
 
@@ -40,7 +44,10 @@ class Answers:
 
 @dataclass
 class FakeListener:
-    """A listener without a socket: it creates logins and decides them. client: 192.0.2.1, of the whole tenant."""
+    """A listener without a socket. It creates logins and decides them.
+
+    client: the RADIUS client 192.0.2.1, which serves all domains of the tenant.
+    """
 
     areas: Areas
     client: Client
@@ -54,7 +61,7 @@ class FakeListener:
         return Login(request, client, SOURCE, self.areas.clock(), self.answers, known)
 
     async def decide(self, login: Login) -> Decision:
-        """Return the decision of a login, with or without a read of the store."""
+        """Return the decision of a login, with or without reading the store."""
         pipeline = self.areas.pipeline
         decision = pipeline.begin(login) or await pipeline.check(login)
         if decision is None:
@@ -64,14 +71,17 @@ class FakeListener:
         return decision
 
     async def decided(self, datagram: bytes, client: Client | None = None) -> tuple[str, str, str, int]:
-        """Decide a request in a monitored domain. Return (applied verdict, reason of a reject, user, domain id)."""
+        """Decide a request in a monitored domain.
+
+        Return the applied verdict, the reason of a reject, the user and the domain id.
+        """
         login = self.login(datagram, client)
         decision = await self.decide(login)
         reason = Reason.NONE if decision.applied is Verdict.ACCEPT else decision.reason
         return decision.applied, reason, login.user, login.domain.id if login.domain else 0
 
     async def ready(self, datagram: bytes) -> Login:
-        """Return a decided login with its device, its station and its answer, for the journal."""
+        """Return a decided login for the journal, with its device, its station and its answer."""
         login = self.login(datagram)
         login.decision = await self.decide(login)
         self.areas.pipeline.note(login)
@@ -88,7 +98,7 @@ async def listener(areas: Areas) -> FakeListener:
 
 
 def unproven(login: Login) -> None:
-    """Give a login a device that is not stored, as an unproven sender has."""
+    """Give a login a device that is not stored, as for an unproven sender."""
     login.device = Device(0, SOURCE[0], SOURCE[0], "", login.at)
     login.device.id = 0
     login.device.device_name = UNKNOWN

@@ -1,4 +1,4 @@
-"""The decision function: every cell of its table, and the two modes."""
+"""Tests of the decision function: every cell of its table, and the two modes."""
 
 from itertools import product
 
@@ -11,8 +11,8 @@ from sallyport.login.decision import decide
 from sallyport.login.login import Reason, Verdict
 from sallyport.policy.rules.rule import Action
 
-# The result of a login with a right first factor, by the rules' action and the outcome of the second factor:
-# the verdict where the fallback denies, where it allows, and the label of the metric for each in enforce mode.
+# The decision for a login with a right first factor, by the action of the rules and the outcome of the second factor.
+# Each cell has the verdict if the fallback denies, the verdict if it allows, and the metric's label for each of them.
 TABLE = """
 allow         *                                                  accept     accept     allow   allow
 block         *                                                  reject     reject     deny    deny
@@ -50,7 +50,7 @@ SECOND = [Reason.NONE, *[each for each in Reason if each not in FIRST and each i
 
 
 def cells() -> dict[tuple[Action, Reason, Fallback], tuple[str, str]]:
-    """The table: (action, second, fallback) to (verdict, metric)."""
+    """The table, which maps (action, second factor, fallback) to (verdict, metric)."""
     found: dict[tuple[Action, Reason, Fallback], tuple[str, str]] = {}
     for line in TABLE.strip().splitlines():
         action, rest = line.split(maxsplit=1)
@@ -66,13 +66,14 @@ CELLS = cells()
 
 
 def test_the_table_is_whole() -> None:
-    """Every action, outcome of the second factor and fallback has its cell, and there are no others."""
+    """Every combination of action, outcome of the second factor and fallback has a cell, and there are no
+    other cells."""
     assert set(CELLS) == set(product(Action, dict.fromkeys(SECOND), Fallback))
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(part.name for part in cell).lower())
 def test_each_combination_has_its_decision(cell: tuple[Action, Reason, Fallback]) -> None:
-    """Enforce applies the verdict; monitor accepts and records the verdict."""
+    """Enforce mode applies the verdict. Monitor mode accepts the login and records the verdict."""
     action, second, fallback = cell
     verdict, label = CELLS[cell]
     enforce = decide(Reason.NONE, action, second, Mode.ENFORCE, fallback)
@@ -87,7 +88,8 @@ def test_each_combination_has_its_decision(cell: tuple[Action, Reason, Fallback]
 
 @pytest.mark.parametrize("first", FIRST, ids=lambda reason: reason.name.lower())
 def test_a_wrong_first_factor_is_a_reject_in_both_modes(first: Reason) -> None:
-    """A wrong first factor rejects in both modes, whatever rules, second factor and fallback are."""
+    """A wrong first factor rejects the login in both modes, whatever the rules, the second factor and the
+    fallback are."""
     for action, second, fallback in CELLS:
         enforce = decide(first, action, second, Mode.ENFORCE, fallback)
         monitor = decide(first, action, second, Mode.MONITOR, fallback)
@@ -105,8 +107,9 @@ def test_a_wrong_first_factor_is_a_reject_in_both_modes(first: Reason) -> None:
 def test_the_modes_differ_only_in_the_applied_verdict(
     first: Reason, action: Action, second: Reason, fallback: Fallback
 ) -> None:
-    """Decision and reason are equal in both modes. Enforce applies the decision; monitor accepts instead of any
-    other.
+    """The decision and the reason are the same in both modes.
+
+    Enforce mode applies the decision; monitor mode accepts the login even if the decision is another one.
     """
     enforce = decide(first, action, second, Mode.ENFORCE, fallback)
     monitor = decide(first, action, second, Mode.MONITOR, fallback)
@@ -117,6 +120,6 @@ def test_the_modes_differ_only_in_the_applied_verdict(
 
 
 def test_decisions_are_few() -> None:
-    """Equal checks in the same mode give the same object, so that it can be a key."""
+    """Equal checks in the same mode return the same object, so that it can be a key."""
     once = decide(Reason.NONE, Action.ALLOW, Reason.NONE, Mode.ENFORCE, Fallback.DENY)
     assert decide(Reason.NONE, Action.ALLOW, Reason.NONE, Mode.ENFORCE, Fallback.DENY) is once

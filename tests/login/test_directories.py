@@ -1,4 +1,4 @@
-"""Login rules for names, groups and units of imported directories."""
+"""Tests of login rules that name the users, groups and units of imported directories."""
 
 import pytest
 
@@ -17,7 +17,7 @@ ANN = "uid=ann,ou=People,dc=x"
 
 
 async def blocks(listener: FakeListener, **scope: object) -> None:
-    """Add a rule that blocks, in a domain that enforces."""
+    """Add a rule that blocks, and set the domain to enforce."""
     await listener.areas.rules.add(
         listener.areas.domain, RuleFields.model_validate({"name": "r", "action": "block", **scope})
     )
@@ -26,8 +26,10 @@ async def blocks(listener: FakeListener, **scope: object) -> None:
 
 @pytest.mark.parametrize("name", ["ann", "ANN", "corp\\ann", "ann@corp", "ann.smith@corp"])
 async def test_one_principal(listener: FakeListener, name: str) -> None:
-    """A rule on a group applies to members of its nested groups under each of their names, at once and after an
-    import."""
+    """A rule for a group applies to the members of its nested groups, under each name of a member.
+
+    A later import changes this at once.
+    """
     areas = listener.areas
     upn = "userPrincipalName: ann.smith@corp"
     await areas.add_user(areas.domain, "ann.smith", b"hello")
@@ -41,8 +43,10 @@ async def test_one_principal(listener: FakeListener, name: str) -> None:
 
 @pytest.mark.parametrize("named", ["Ann", "ann.smith"])
 async def test_a_rule_on_a_user_holds_for_all_names(listener: FakeListener, listed: Domain, named: str) -> None:
-    """A rule on a user applies to each name of that user, whichever the rule has and whichever is typed, in the preview
-    too. Other users are not affected."""
+    """A rule for a user applies to every name of that user, whichever name the rule has and whichever the user types.
+
+    It does so in the preview too. Other users are not affected.
+    """
     areas, spelled = listener.areas, ("ann", "corp\\ANN", "ann.smith@corp", "Ann.Smith")
     await imported(areas, person("Ann", "userPrincipalName: ann.smith@corp") + person("ben"))
     await areas.rules.add(areas.domain, RuleFields(name="r", action=Action.BLOCK, users=[named]))
@@ -62,7 +66,7 @@ async def test_a_rule_on_a_user_holds_for_all_names(listener: FakeListener, list
 
 
 async def test_another_one_s_name_is_no_exemption(listener: FakeListener, listed: Domain) -> None:
-    """A user whose principal name begins with another user's login name does not get that user's exemption."""
+    """A user whose principal name begins with another user's login name does not get the exemption of that user."""
     areas = listener.areas
     await imported(areas, person("ann", "userPrincipalName: ben@corp") + person("ben"))
     await areas.rules.add(areas.domain, RuleFields(name="r", action=Action.ALLOW, users=["ben"]))
@@ -73,7 +77,7 @@ async def test_another_one_s_name_is_no_exemption(listener: FakeListener, listed
 
 
 async def test_units(listener: FakeListener) -> None:
-    """A rule on an organizational unit applies to the users in it."""
+    """A rule for an organizational unit applies to the users in it."""
     await imported(listener.areas, person("ann", ou="Guests"))
     await blocks(listener, ous=["guests"])
     assert (await listener.decided(pap("ann", "hello")))[:2] == (Verdict.REJECT, Reason.BLOCKED)

@@ -1,4 +1,4 @@
-"""The journal: decided logins are written first, and answered after that."""
+"""Tests of the journal: decided logins are first written and then answered."""
 
 import sqlite3
 from collections.abc import Callable
@@ -28,19 +28,19 @@ SWITCH = attributes(NAS_IDENTIFIER=b"switch-1", CALLING_STATION_ID=b"02-00-00-00
 
 
 async def count(areas: Areas, table: str) -> int:
-    """Return how many rows a table has."""
+    """Return the number of rows of a table."""
     return await areas.store.read(lambda tx: tx.value(int, f"select count(*) from {table}") or 0)  # noqa: S608
 
 
 async def events(areas: Areas) -> list[EventRow]:
-    """Return the domain's events, the newest first; their number equals the stored total."""
+    """Return the domain's events, newest first. Assert that their number equals the stored total."""
     rows, total = await Events(areas.store).page(EventQuery(areas.domain, limit=5000))
     assert total == len(rows)
     return rows
 
 
 async def written(listener: FakeListener, *entries: Answered) -> None:
-    """Give entries to the journal and wait until they are written."""
+    """Give entries to the journal, and wait until they are written."""
     for entry in entries:
         listener.areas.journal.add(entry)
     listener.areas.journal.flush()
@@ -49,8 +49,10 @@ async def written(listener: FakeListener, *entries: Answered) -> None:
 
 
 async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListener) -> None:
-    """A login is written with its event in the terms of the interface, its device and station, and the octets of its
-    answer."""
+    """A login is written with its event, its device and station, and the octets of its answer.
+
+    The event uses the terms of the API.
+    """
     login = await listener.ready(pap("Ann@CORP", "hello", SWITCH))
     login.latency_us = 1234
     await written(listener, login)
@@ -80,7 +82,10 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
 
 
 async def test_a_refused_login_is_an_event_too(listener: FakeListener) -> None:
-    """A refused login is written with its reason and the name as sent, without a device if the sender is unproven."""
+    """A refused login is written with its reason and with the user name as it was sent.
+
+    If the sender is unproven, no device is written.
+    """
     login = await listener.ready(pap("ann@elsewhere", "hello", signed=False))
     unproven(login)
     await written(listener, login)
@@ -104,8 +109,10 @@ async def test_a_login_without_a_domain_is_kept(listener: FakeListener) -> None:
 
 
 async def test_an_accounting_record_is_written_and_answered(listener: FakeListener) -> None:
-    """An accounting record is written with status, session, user, station and every attribute in octets, and is
-    answered like a login."""
+    """An accounting record is written with its status, session, user and station, and with every attribute in octets.
+
+    It is answered like a login.
+    """
     body = attributes(
         ACCT_STATUS_TYPE=(2).to_bytes(4), ACCT_SESSION_ID=b"\xff session", USER_NAME=b"ann", CALLING_STATION_ID=b"02-01"
     )
@@ -136,8 +143,10 @@ async def test_an_accounting_record_is_written_and_answered(listener: FakeListen
 
 
 async def test_an_accounting_record_that_is_sent_again(listener: FakeListener) -> None:
-    """A retransmitted accounting record, with another identifier and a delay, is answered, and written and counted
-    once."""
+    """A retransmitted accounting record, which has another identifier and a delay, is also answered.
+
+    It is written and counted only once.
+    """
 
     def record(identifier: int, delay: int) -> AccountingRecord:
         body = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s", ACCT_DELAY_TIME=delay.to_bytes(4))
@@ -161,10 +170,10 @@ async def test_an_accounting_record_that_is_sent_again(listener: FakeListener) -
 
 @only_sqlite
 async def test_nothing_is_answered_before_it_is_on_disk(listener: FakeListener) -> None:
-    """At the moment of the answer another reader of the file sees the event, device and answer."""
+    """When the answer is sent, another reader of the file already sees the event, the device and the answer."""
 
     class Checking(Answers):
-        """An exchange that reads the file at the moment of the answer."""
+        """An exchange that reads the file when the answer is sent."""
 
         seen: tuple[int, ...] = ()
 
@@ -182,7 +191,10 @@ async def test_nothing_is_answered_before_it_is_on_disk(listener: FakeListener) 
 
 
 async def test_a_busy_journal_shares_transactions(listener: FakeListener) -> None:
-    """Entries that arrive during a transaction share the next one, at most 1000, in order. Every entry is answered."""
+    """Entries that arrive during a transaction are written together in the next one, in order and at most 1000 at once.
+
+    Every entry is answered.
+    """
     logins = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2500)]
     await written(listener, *logins)
     assert listener.answers.sent == logins
@@ -191,7 +203,7 @@ async def test_a_busy_journal_shares_transactions(listener: FakeListener) -> Non
 
 
 async def test_tenants_take_turns(listener: FakeListener) -> None:
-    """A login of another tenant is part of the next transaction, however many logins wait before it."""
+    """A login of another tenant is in the next transaction, however many logins of the first tenant wait."""
     other = await listener.areas.client("192.0.2.9/32", tenant=await listener.areas.tenancy.ensure_tenant(2, 1))
     flood = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2 * MOST)]
     login = await listener.ready(pap("ann", "hello", SWITCH))
@@ -201,7 +213,7 @@ async def test_tenants_take_turns(listener: FakeListener) -> None:
 
 
 async def test_first_sightings_make_a_transaction_short(listener: FakeListener) -> None:
-    """A login with a new device counts as many logins, so that few of them share a transaction."""
+    """A login with a new device counts as many logins, so that only a few of them are in one transaction."""
     names = [b"switch-%d" % number for number in range(2 * MOST // LONG)]
     logins = [await listener.ready(pap("ann", "hello", attributes(NAS_IDENTIFIER=name))) for name in names]
     await written(listener, *logins)
@@ -210,7 +222,7 @@ async def test_first_sightings_make_a_transaction_short(listener: FakeListener) 
 
 
 async def test_an_answer_is_kept_from_when_it_was_decided(listener: FakeListener) -> None:
-    """A login that has waited a minute for its second factor gets the same answer after a restart as any other."""
+    """A login that waited a minute for its second factor is answered after a restart with the same answer as before."""
     login = await listener.ready(pap("ann", "hello", SWITCH))
     listener.areas.clock.pass_by(60)
     await written(listener, login)
@@ -218,7 +230,7 @@ async def test_an_answer_is_kept_from_when_it_was_decided(listener: FakeListener
 
 
 async def test_unlike_logins_share_a_transaction(listener: FakeListener) -> None:
-    """Each event has its own method, outcome and Service-Type, whatever else shares its transaction."""
+    """Each event has its own method, outcome and Service-Type, whatever other events are in its transaction."""
     asked = attributes(SERVICE_TYPE=bytes((0, 0, 0, 1)))
     users = [("ann", "hello", b""), ("ann", "wrong", b""), ("ann", "hello", asked), ("nobody", "hello", asked)]
     logins = [await listener.ready(pap(user, password, SWITCH + more)) for user, password, more in users]
@@ -241,7 +253,8 @@ async def test_unlike_logins_share_a_transaction(listener: FakeListener) -> None
 
 
 async def test_one_registration_for_many_logins(listener: FakeListener) -> None:
-    """A new device in several logins of one transaction is one row, one count in the metrics and one log event."""
+    """If several logins of one transaction have the same new device, it is one row, one count in the metrics and one
+    log event."""
     logins = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(10)]
     await written(listener, *logins)
     await written(listener, await listener.ready(pap("ann", "hello", SWITCH)))
@@ -250,8 +263,10 @@ async def test_one_registration_for_many_logins(listener: FakeListener) -> None:
 
 
 async def test_a_failing_store_sends_no_answers(listener: FakeListener) -> None:
-    """An error in the middle of a transaction undoes all of it: no event, no device and no answer. The same device is
-    new again, and is written with the next login."""
+    """An error within a transaction undoes all of it: there is no event, no device and no answer.
+
+    The device is then new again, and is written with the next login.
+    """
     await listener.areas.store.write(lambda tx: tx.execute("alter table answers rename to gone"))
     login = await listener.ready(pap("ann", "hello", SWITCH))
     await written(listener, login)
@@ -269,8 +284,10 @@ async def test_a_failing_store_sends_no_answers(listener: FakeListener) -> None:
 
 
 class StepStore:
-    """A store that runs submitted work when the test asks for it, on a connection of its own, and can fail to
-    commit."""
+    """A store that runs submitted work only when the test asks for it.
+
+    It uses its own connection, and can fail to commit.
+    """
 
     def __init__(self, store: Store, connection: sqlite3.Connection) -> None:
         self._store = store
@@ -305,7 +322,7 @@ class StepStore:
             self._waiting.append(run)
 
     def step(self) -> None:
-        """Run the waiting work, and from now on all work at once."""
+        """Run the work that is waiting. From then on, run all work at once."""
         self.at_once = True
         for run in self._waiting:
             run()
@@ -313,8 +330,10 @@ class StepStore:
 
 @only_sqlite
 async def test_a_failed_transaction_is_undone_before_the_next(listener: FakeListener) -> None:
-    """A login that was gathered behind a failed transaction registers the device itself, so that its event names a
-    stored device."""
+    """If a transaction fails, a login that was waiting for the next one registers the device itself.
+
+    Therefore its event refers to a stored device.
+    """
     with closing(sqlite3.connect(listener.areas.store.path, isolation_level=None)) as connection:
         stepping = StepStore(listener.areas.store, connection)
         areas = listener.areas
@@ -335,8 +354,8 @@ async def test_a_failed_transaction_is_undone_before_the_next(listener: FakeList
 
 
 async def test_a_device_beyond_the_limit_of_its_tenant(listener: FakeListener) -> None:
-    """Beyond the tenant's limit of devices, logins and accounting records are answered and written without a device and
-    a session."""
+    """Beyond the tenant's limit of devices, logins and accounting records are still answered and written, but without a
+    device and a session."""
     areas = listener.areas
     await areas.store.write(lambda tx: tx.execute("update limits set most = 0 where name = 'devices'"))
     login = await listener.ready(pap("ann", "hello", SWITCH))
@@ -359,7 +378,7 @@ async def test_a_device_beyond_the_limit_of_its_tenant(listener: FakeListener) -
 
 
 async def test_an_answer_that_fails_stops_no_other(listener: FakeListener) -> None:
-    """An exception in one exchange does not stop the other answers."""
+    """An exception in one exchange does not prevent the other answers."""
 
     class Broken(Answers):
         """An exchange that cannot send."""
@@ -400,7 +419,8 @@ ANSWERS = st.lists(
 
 @given(answers=ANSWERS)
 def test_answers_are_packed_and_unpacked(answers: list[tuple[int, str, int, int, bytes, bytes, bool]]) -> None:
-    """Listener, address, port, identifier, authenticator, octets and signedness are unpacked in order."""
+    """Unpacking returns the listener, address, port, identifier, authenticator, octets and whether the request was
+    signed, in order."""
     packed, kept = b"", []
     for listener, host, port, identifier, authenticator, body, signed in answers:
         reply = bytes((2, identifier)) + (20 + len(body)).to_bytes(2) + bytes(16) + body
@@ -413,8 +433,10 @@ def test_answers_are_packed_and_unpacked(answers: list[tuple[int, str, int, int,
 
 
 async def test_answers_are_kept_for_their_time(listener: FakeListener, mock_clock: trio.testing.MockClock) -> None:
-    """Answers are kept as long as a retransmission may arrive, the oldest first. They are deleted after that, and their
-    events stay."""
+    """Answers are kept as long as a retransmission may arrive, and are returned oldest first.
+
+    After that they are deleted, and their events stay.
+    """
     mock_clock.rate = 1
     first = await listener.ready(pap("ann", "hello"))
     await written(listener, first)
@@ -435,7 +457,7 @@ async def test_answers_are_kept_for_their_time(listener: FakeListener, mock_cloc
 
 
 async def test_long_answers_fit(listener: FakeListener) -> None:
-    """An answer with all the Proxy-State that a request can carry is stored unchanged."""
+    """An answer is stored unchanged even if it contains as much Proxy-State as a request can have."""
     login = await listener.ready(pap("ann", "hello", push_attribute(33, b"p" * 253) * 15))
     await written(listener, login)
     assert [kept.reply for kept in await listener.areas.journal.recent()] == [login.reply]

@@ -1,4 +1,4 @@
-"""Look-ups of host names on the login path."""
+"""Tests of host name look-ups during a login."""
 
 from pathlib import Path
 from threading import Event
@@ -15,7 +15,7 @@ from tests.areas import Areas, SetClock, running_areas
 
 
 class Noted(Totp):
-    """A provider that records the host that it got."""
+    """A provider that records the host that it received."""
 
     name: ClassVar[str] = "noted"
 
@@ -25,7 +25,7 @@ class Noted(Totp):
 
 
 async def host_of(areas: Areas, domain_id: int) -> Host:
-    """Return the host that the provider of a domain got."""
+    """Return the host that the provider of a domain received."""
     areas.kinds["noted"] = Noted
     await areas.providers.set(domain_id, "noted", {}, 60)
     attached = areas.providers.of(domain_id)
@@ -34,7 +34,7 @@ async def host_of(areas: Areas, domain_id: int) -> Host:
 
 
 async def test_one_tenants_names_do_not_hold_up_anothers(tmp_path: Path) -> None:
-    """Hosts whose name servers do not answer use up the look-ups of their own tenant only, in all its domains."""
+    """Hosts whose name servers do not answer use up only the look-ups of their own tenant, in all its domains."""
     answers = Event()
     async with running_areas(tmp_path, SetClock(), look_up=lambda host, _port, _kind: _found(host, answers)) as areas:
         branch = await areas.domains.add(areas.tenant, "branch")

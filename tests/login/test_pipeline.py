@@ -1,4 +1,4 @@
-"""The steps of a login: the name, the first factor, the decision."""
+"""Tests of the steps of a login: the name, the first factor and the decision."""
 
 import pytest
 
@@ -35,13 +35,16 @@ R = Reason
     ],
 )
 def test_a_realm_is_split_off(name: str, user: str, realm: str) -> None:
-    r"""REALM\user is split at the first backslash, user@realm at the last at sign; the backslash goes first."""
+    r"""A name is first split at the first backslash (REALM\user), and then at the last at sign (user@realm)."""
     assert split_realm(name) == (user, realm)
 
 
 async def test_which_domain_a_name_belongs_to(listener: FakeListener) -> None:
-    """A name without a realm belongs to the client's default domain, and one with a realm to the domain of that name or
-    realm in any case. A domain of another client is unknown, and so is a name without a user."""
+    """A name without a realm belongs to the client's default domain.
+
+    A name with a realm belongs to the domain with that name or realm, regardless of case. A domain that the client does
+    not have is unknown, and so is a name without a user.
+    """
     areas = listener.areas
     corp = areas.domain
     branch = await areas.domains.add(areas.tenant, "Branch", realms=["branch.example", "zürich"])
@@ -79,8 +82,10 @@ async def test_which_domain_a_name_belongs_to(listener: FakeListener) -> None:
 
 
 async def test_accents_may_be_written_in_both_ways(listener: FakeListener) -> None:
-    """An accented character may be composed or decomposed: it is one user, one realm and one rule, and events have one
-    name."""
+    """An accented character may be composed or decomposed.
+
+    Both forms are the same user, the same realm and the same rule, and events have one form.
+    """
     areas = listener.areas
     await areas.add_user(areas.domain, "Zoe\u0308", b"hello")
     branch = await areas.domains.add(areas.tenant, "branch", realms=["zu\u0308rich"])
@@ -102,7 +107,10 @@ async def test_accents_may_be_written_in_both_ways(listener: FakeListener) -> No
 
 
 async def test_the_default_is_the_first(listener: FakeListener) -> None:
-    """The default domain is the first of the client's, or of its tenant's. A tenant without domains has none."""
+    """The default domain is the first domain of the client.
+
+    If the client has none, it is the first domain of its tenant. A tenant without domains has no default domain.
+    """
     areas = listener.areas
     branch = await areas.domains.add(areas.tenant, "branch")
     both = await areas.client("192.0.2.2/32", domain_ids=(branch, areas.domain))
@@ -113,13 +121,13 @@ async def test_the_default_is_the_first(listener: FakeListener) -> None:
 
 
 async def test_a_request_without_a_name(listener: FakeListener) -> None:
-    """A request with a missing or empty User-Name is rejected with a reason of its own."""
+    """A request with a missing or empty User-Name is rejected with its own reason."""
     for body in (b"", attributes(USER_NAME=b"")):
         assert await listener.decided(access_request(body)) == ("reject", R.NO_USER_NAME, "", listener.areas.domain)
 
 
 async def test_the_longest_name(listener: FakeListener) -> None:
-    """A name of 253 octets works, with and without a realm, also if it has fewer characters than octets."""
+    """A name of 253 octets is accepted, with and without a realm, even if it has fewer characters than octets."""
     for name in ("x" * 253, "ü" * 126, "x" * 248):
         await listener.areas.add_user(listener.areas.domain, name, b"hello")
         assert (await listener.decided(pap(name, "hello")))[:3] == ("accept", R.NONE, name)
@@ -127,7 +135,10 @@ async def test_the_longest_name(listener: FakeListener) -> None:
 
 
 async def test_a_name_in_any_octets(listener: FakeListener) -> None:
-    """A name is UTF-8, else Latin-1. NUL finds no user and raises no error."""
+    """A name is decoded as UTF-8, or as Latin-1 if it is not valid UTF-8.
+
+    A name with NUL finds no user and raises no error.
+    """
     await listener.areas.add_user(listener.areas.domain, "zoë", b"hello")
     for name in ("zoë".encode(), "ZOË".encode(), "zoë".encode("latin-1")):
         assert (await listener.decided(pap(name, "hello")))[0] == "accept"
@@ -154,7 +165,10 @@ async def test_a_name_in_any_octets(listener: FakeListener) -> None:
     ],
 )
 async def test_a_right_password(listener: FakeListener, password: bytes) -> None:
-    """A right password of any octets, up to 128, is accepted by PAP and CHAP; any other is wrong."""
+    """A right password of up to 128 octets is accepted by PAP and CHAP, whatever the octets are.
+
+    Any other password is wrong.
+    """
     await listener.areas.add_user(listener.areas.domain, "bob", password)
     for datagram in (pap("bob", password), chap("bob", password), chap("bob", password, b"c" * 32)):
         assert (await listener.decided(datagram))[:2] == ("accept", R.NONE)
@@ -165,7 +179,7 @@ async def test_a_right_password(listener: FakeListener, password: bytes) -> None
 
 
 async def test_a_password_in_the_devices_encoding(listener: FakeListener) -> None:
-    """A password that is stored as UTF-8 is right in Latin-1 as well, by PAP and CHAP."""
+    """A password that is stored as UTF-8 is also right in Latin-1, by PAP and CHAP."""
     await listener.areas.add_user(listener.areas.domain, "bob", "Straße".encode())
     for octets in ("Straße".encode(), "Straße".encode("latin-1")):
         for datagram in (pap("bob", octets), chap("bob", octets)):
@@ -174,7 +188,7 @@ async def test_a_password_in_the_devices_encoding(listener: FakeListener) -> Non
 
 
 async def test_an_empty_password_is_wrong(listener: FakeListener) -> None:
-    """An empty password is wrong, also for a user without a password, by PAP and CHAP."""
+    """An empty password is wrong by PAP and CHAP, even for a user without a password."""
     await listener.areas.add_user(listener.areas.domain, "bob", b"x")
     await listener.areas.store.write(
         lambda tx: tx.execute("update endpoint_users set password = null where name = 'bob'")
@@ -186,8 +200,10 @@ async def test_an_empty_password_is_wrong(listener: FakeListener) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 15, 17, 129, 144, 253])
 async def test_a_hidden_password_of_a_wrong_length(listener: FakeListener, size: int) -> None:
-    """A User-Password that is no multiple of 16 up to 128 octets is a malformed packet: it gets no answer, for a user
-    in memory or not."""
+    """A User-Password whose length is not a multiple of 16 up to 128 octets makes a packet malformed.
+
+    It gets no answer, whether or not the user is in memory.
+    """
     for user in ("ann", "nobody", "ann"):
         body = push_attribute(USER_NAME, user.encode()) + push_attribute(USER_PASSWORD, b"x" * size)
         with pytest.raises(PacketError) as raised:
@@ -197,13 +213,16 @@ async def test_a_hidden_password_of_a_wrong_length(listener: FakeListener, size:
 
 @pytest.mark.parametrize("value", [b"\0", b"x" * 16, b"x" * 18, b"\7" + b"x" * 16])
 async def test_a_chap_password_of_a_wrong_length_or_value(listener: FakeListener, value: bytes) -> None:
-    """A CHAP-Password of a wrong length or value is a wrong password."""
+    """A CHAP-Password with a wrong length or a wrong value is a wrong password."""
     assert (await listener.decided(chap("ann", "hello", value=value)))[:2] == ("reject", R.WRONG_PASSWORD)
     assert (await listener.decided(chap("nobody", "hello", value=value)))[:2] == ("reject", R.UNKNOWN_USER)
 
 
 async def test_a_chap_response_belongs_to_its_challenge(listener: FakeListener) -> None:
-    """A CHAP response is wrong under another challenge. CHAP-Challenge counts if present, else the authenticator."""
+    """A CHAP response is wrong for another challenge.
+
+    The challenge is CHAP-Challenge if it is present, and otherwise the authenticator.
+    """
     await listener.decided(chap("ann", "hello"))
     for challenge in (b"1", b"c" * 16, b"c" * 253):
         assert (await listener.decided(chap("ann", "hello", challenge)))[0] == "accept"
@@ -213,14 +232,14 @@ async def test_a_chap_response_belongs_to_its_challenge(listener: FakeListener) 
 
 
 async def test_no_credentials(listener: FakeListener) -> None:
-    """A request with neither password nor EAP is a reject."""
+    """A request without a password and without EAP is rejected."""
     login = listener.login(access_request(attributes(USER_NAME=b"ann")))
     decision = await listener.decide(login)
     assert (decision.reason, login.method) == (R.NO_CREDENTIALS, "none")
 
 
 async def test_the_method_is_noted(listener: FakeListener) -> None:
-    """The method is pap or chap, also for an unknown user."""
+    """The method is pap or chap, even if the user is unknown."""
     for user in ("ann", "nobody"):
         for datagram, method in ((pap(user, "x"), "pap"), (chap(user, "x"), "chap")):
             login = listener.login(datagram)
@@ -233,7 +252,7 @@ async def test_the_method_is_noted(listener: FakeListener) -> None:
 
 @pytest.mark.parametrize("factor", [FirstFactor.LDAP, FirstFactor.RADIUS])
 async def test_an_unavailable_first_factor_rejects(listener: FakeListener, factor: FirstFactor) -> None:
-    """A right local password is rejected in both modes if the domain's first factor is unavailable."""
+    """If the domain's first factor is unavailable, a right local password is rejected in both modes."""
     for mode in Mode:
         domain = await listener.areas.domains.add(listener.areas.tenant, f"d-{mode}", first_factor=factor, mode=mode)
         await listener.areas.add_user(domain, "ann", b"hello")
@@ -243,7 +262,7 @@ async def test_an_unavailable_first_factor_rejects(listener: FakeListener, facto
 
 @pytest.mark.parametrize("name", [" ann", "ann  ", "ann @corp", "CORP\\ ann", " host/pc1", "PC1$ "])
 async def test_spaces_around_a_name_avoid_no_rule(listener: FakeListener, name: str) -> None:
-    """Spaces around a name avoid no rule: the server that checked the password finds ann by it."""
+    """Spaces around a name do not avoid a rule, because the server that checked the password finds ann by that name."""
     areas = listener.areas
     vouching = await areas.client("192.0.2.9/32", password_verified=True)
     await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
@@ -254,8 +273,8 @@ async def test_spaces_around_a_name_avoid_no_rule(listener: FakeListener, name: 
 
 
 async def test_a_client_with_password_verified_vouches_for_passwords(listener: FakeListener) -> None:
-    """If the domain has no first factor, only a signed request of a client with passwordVerified is taken as checked,
-    for any user name and password. Others are rejected in both modes."""
+    """If the domain has no first factor, a password counts as checked only in a signed request of a client with
+    passwordVerified. This applies to any user name and password. Other requests are rejected in both modes."""
     areas = listener.areas
     vouching = await areas.client("192.0.2.9/32", password_verified=True)
     for mode in Mode:
@@ -271,7 +290,7 @@ async def test_a_client_with_password_verified_vouches_for_passwords(listener: F
 
 
 async def test_a_user_in_memory_needs_no_wait(listener: FakeListener) -> None:
-    """The first login loads the user, and the next is decided at once, also for an unknown name."""
+    """The first login loads the user, and the next login is decided at once. This also applies to an unknown name."""
     for name in ("ann", "nobody"):
         assert listener.areas.pipeline.begin(listener.login(pap(name, "hello"))) is None
         await listener.decided(pap(name, "hello"))
@@ -281,7 +300,7 @@ async def test_a_user_in_memory_needs_no_wait(listener: FakeListener) -> None:
 
 
 async def test_a_mode_holds_for_a_login_that_waits(listener: FakeListener) -> None:
-    """A login that reads the store is decided by the mode at the time of the result."""
+    """A login that has to read the store is decided by the mode that is set when the result arrives."""
     login = listener.login(pap("ann", "hello"))
     assert listener.areas.pipeline.begin(login) is None
     await listener.areas.domains.set_mode([listener.areas.domain], Mode.ENFORCE)
@@ -291,7 +310,7 @@ async def test_a_mode_holds_for_a_login_that_waits(listener: FakeListener) -> No
 
 
 async def test_a_changed_password_holds_for_the_next_login(listener: FakeListener) -> None:
-    """A user that is removed and added again has the new password at once."""
+    """If a user is removed and added again, the new password is valid at once."""
     assert (await listener.decided(pap("ann", "hello")))[0] == "accept"
     await listener.areas.remove_user(listener.areas.domain, "ann")
     assert (await listener.decided(pap("ann", "hello")))[1] == R.UNKNOWN_USER
@@ -304,7 +323,7 @@ async def test_a_changed_password_holds_for_the_next_login(listener: FakeListene
 
 
 async def test_the_groups_of_a_user_feed_the_rules(listener: FakeListener) -> None:
-    """A rule for a group, in any case, applies to its members while the group is active, by every kind of login."""
+    """A rule for a group, in any case, applies to its members while the group is active, for every kind of login."""
     areas = listener.areas
     rule = RuleFields.model_validate({"name": "staff", "action": "block", "groups": ["STAFF"], "priority": 1})
     await areas.rules.add(areas.domain, rule)
@@ -323,8 +342,8 @@ async def test_the_groups_of_a_user_feed_the_rules(listener: FakeListener) -> No
 
 
 async def test_the_credential_policy_of_a_group_bounds_sessions(listener: FakeListener) -> None:
-    """The Accept carries the shortest time to live of the user's active groups as Session-Timeout (RFC 2865 section
-    5.27), unless a login rule sets one."""
+    """The Accept has a Session-Timeout with the shortest time to live of the user's active groups (RFC 2865 section
+    5.27), unless a login rule sets the attribute."""
     areas = listener.areas
     ann = await areas.users.load(areas.domain, "ann")
     assert ann is not None

@@ -1,4 +1,4 @@
-"""Every metric that the service registers, with its labels, before anything was counted."""
+"""Every metric that the service registers, with its labels, before any event was counted."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -38,12 +38,12 @@ def registered() -> CollectorRegistry:
 
 
 def collected() -> Iterator[Metric]:
-    """Yield each metric as a scrape gets it."""
+    """Yield each metric as it is in a scrape."""
     yield from registered().collect()
 
 
 def labelled() -> Iterator[tuple[Metric, Sequence[str]]]:
-    """Yield each metric with the names of its labels, which a metric without samples does not have."""
+    """Yield each metric with the names of its labels. A metric without samples does not show these names."""
     for collector in registered()._collector_to_names:
         for metric in collector.collect():
             yield metric, getattr(collector, "_labelnames", ()) or getattr(metric, "_labelnames", ())

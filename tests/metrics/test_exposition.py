@@ -1,4 +1,4 @@
-"""Names and help texts of all metrics, and promtool's check of them."""
+"""Tests of the names and help texts of all metrics, which promtool checks too."""
 
 import re
 import shutil
@@ -13,22 +13,23 @@ NAMES = [metric.name for metric in collected()]
 
 
 def test_names_are_unique_and_well_formed() -> None:
-    """A name starts with sallyport_, has lowercase letters, and ends with its base unit, as Prometheus recommends."""
+    """A name starts with sallyport_, has only lowercase letters, and ends with its base unit, as Prometheus
+    recommends."""
     assert len(NAMES) == len(set(NAMES))
     assert all(re.fullmatch(r"sallyport_[a-z][a-z_]*[a-z]", name) for name in NAMES)
     assert not any(name.endswith(("_ms", "_milliseconds", "_kb", "_mb", "_percent")) for name in NAMES)
 
 
 def test_every_metric_has_a_sentence_of_help() -> None:
-    """A help text starts with a capital, ends with a full stop, has at most 210 characters without a line break, and is
-    unique."""
+    """A help text starts with a capital letter, ends with a full stop, has at most 210 characters and no line break,
+    and is unique."""
     helps = [metric.documentation for metric in collected()]
     assert len(helps) == len(set(helps))
     assert not [text for text in helps if not re.fullmatch(r"[A-Z][^\n]{3,208}\.", text)]
 
 
 def test_there_are_no_created_series() -> None:
-    """The _created series of the client library would double the number of series."""
+    """There are no _created series of the client library, because they would double the number of series."""
     assert b"_created" not in render(registered())
 
 

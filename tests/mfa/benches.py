@@ -1,4 +1,4 @@
-"""Servers for the built-in providers, for the contract and for each provider's own tests."""
+"""Servers for the built-in providers. They are used by the contract and by the tests of each provider."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -49,7 +49,7 @@ class HttpBench(Generic[ServerT]):
         return self.server.web.requests
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Show this behaviour from the next request on."""
+        """Behave this way from the next request on."""
         self.server.web.behave(behaviour)
 
     def make(self) -> Provider:
@@ -106,11 +106,11 @@ class RadiusBench:
 
     @property
     def requests(self) -> int:
-        """The number of received packets."""
+        """The number of packets that the server received."""
         return self.server.requests
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Show this behaviour from the next request on."""
+        """Behave this way from the next request on."""
         self.server.behave(behaviour)
 
     def make(self) -> Provider:
@@ -129,7 +129,7 @@ SEED = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
 
 class TotpBench:
-    """One user with a seed; the other side is the user's app."""
+    """One user with a seed. Instead of a server there is the user's authenticator app."""
 
     provider: type[ConfiguredProvider] = Totp
     secrets: Sequence[str] = ()
@@ -147,7 +147,7 @@ class TotpBench:
 
     @property
     def right_code(self) -> str:
-        """Return the code that the app shows, or another code for a user without a seed."""
+        """Return the code that the app shows. For a user without a seed return another code."""
         late = 100 if self.behaviour is Behaviour.DENY else 0
         return self.code(late)
 
@@ -156,7 +156,7 @@ class TotpBench:
         return hotp(seed_octets(SEED), step_at(self.clock()) + steps)
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Show this behaviour from the next request on."""
+        """Behave this way from the next request on."""
         self.behaviour = behaviour
 
     def make(self) -> Totp:

@@ -13,9 +13,10 @@ from cryptography.x509.oid import NameOID
 def self_signed(
     directory: Path, host: str, *, issuer: str = "", since: timedelta = timedelta(hours=-1)
 ) -> tuple[ssl.SSLContext, Path]:
-    """Return a server's TLS context with a self-signed certificate for a host name, and the file to trust it by.
+    """Return a server's TLS context with a self-signed certificate for a host name, and the file that a client must
+    trust.
 
-    issuer: the name of another issuer. since: the start of its validity of two hours, relative to now.
+    issuer: the name of another issuer. since: the start of the two-hour validity, relative to now.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])

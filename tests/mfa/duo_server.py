@@ -1,6 +1,7 @@
-"""A simulated Duo Auth API v2. It checks signatures of version 2 and 5 as Duo does.
+"""A simulated Duo Auth API v2.
 
-The signatures are checked by separate code, which the vendor's client proves (test_duo.py).
+It checks signatures of versions 2 and 5 as Duo does. The code that checks signatures does not come from the service;
+test_duo.py tests it with the vendor's client.
 """
 
 import hashlib
@@ -31,7 +32,10 @@ def _sha512(octets: bytes) -> str:
 
 
 def signature_holds(call: Call) -> bool:
-    """Return whether Duo would accept the request: a signature of version 2 or 5, at most five minutes old."""
+    """Return whether Duo would accept the request.
+
+    It must have a signature of version 2 or 5 that is at most five minutes old.
+    """
     ikey, _, given = b64decode(call.headers["authorization"].removeprefix("Basic ")).decode().partition(":")
     date = call.headers["date"]
     if abs(parsedate_to_datetime(date).timestamp() - now_us() / 1e6) > 300:
@@ -44,8 +48,11 @@ def signature_holds(call: Call) -> bool:
 
 
 class DuoServer:
-    """A user with a phone. status: of auth_status. capabilities: of the phone. result: of preauth. skew_s: of the
-    server's clock."""
+    """A user with a phone.
+
+    status: the status in the answer of auth_status. capabilities: the capabilities of the phone. result: the result of
+    preauth. skew_s: the error of the server's clock.
+    """
 
     def __init__(self) -> None:
         self.web: WebServer

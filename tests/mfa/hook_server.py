@@ -1,4 +1,4 @@
-"""A simulated webhook of a customer; it checks the signature of every request."""
+"""A simulated webhook of a customer. It checks the signature of every request."""
 
 import hashlib
 import hmac
@@ -12,7 +12,10 @@ SECRET = "the hook's secret: schön lang"
 
 
 class HookServer:
-    """One user who answers in time. immediately: approve or deny without a poll_url."""
+    """One user who answers in time.
+
+    immediately: whether the hook approves or denies at once, without a poll_url.
+    """
 
     def __init__(self) -> None:
         self.web: WebServer
@@ -25,7 +28,7 @@ class HookServer:
 
     @property
     def prompts(self) -> int:
-        """The number of prompts: each challenge_id is one, since it is the idempotency key."""
+        """The number of prompts. Each challenge_id counts once, because it is the idempotency key."""
         return len(self.challenges)
 
     async def __call__(self, call: Call) -> Reply:

@@ -37,9 +37,8 @@ STATE_OCTETS = bytes(range(240, 256))
 class RadiusServer:
     """A RADIUS server.
 
-    challenges: asks for NEXT_CODE after CODE. drops: the number of requests to ignore. signed: with
-    Message-Authenticator.
-    secret: the secret of its replies.
+    challenges: whether it asks for NEXT_CODE after CODE. drops: the number of requests to ignore. signed: whether
+    replies have a Message-Authenticator. secret: the secret of its replies.
     """
 
     def __init__(self) -> None:
@@ -52,7 +51,7 @@ class RadiusServer:
         self.secret = SharedSecret(SECRET.encode())
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Show this behaviour from the next request on."""
+        """Behave this way from the next request on."""
         self.behaviour = behaviour
 
     async def serve(self, udp: trio.socket.SocketType) -> None:

@@ -1,4 +1,4 @@
-"""Checks of providers: each fault is reported with its remedy."""
+"""Tests of the checks of providers: each fault is reported with its remedy."""
 
 import socket
 from pathlib import Path
@@ -25,7 +25,7 @@ from tests.mfa.web import Call, Reply, serving
 
 
 async def checked(kind: type[ConfiguredProvider], host: Host | None = None, /, **fields: object) -> str:
-    """Return the finding of a provider's check, or its error."""
+    """Return the finding of a provider's check, or the error that it raised."""
     provider = kind(kind.fields.model_validate(fields), host or make_host())
     guarded = Guarded(provider, MfaMetrics(CollectorRegistry()))
     try:
@@ -37,7 +37,7 @@ async def checked(kind: type[ConfiguredProvider], host: Host | None = None, /, *
 
 
 async def test_faults_of_duo() -> None:
-    """Wrong keys, a wrong host and a wrong clock have different errors."""
+    """A wrong key, a wrong host and a wrong clock each have their own error."""
     async with duo_bench() as bench:
         fields = dict(bench.fields)
         assert await checked(Duo, **fields) == "Duo accepts the keys, and the clocks agree"
@@ -52,7 +52,7 @@ async def test_faults_of_duo() -> None:
 
 
 async def test_faults_of_okta() -> None:
-    """A wrong token is an error; a user that Okta does not know is not."""
+    """A wrong token is an error. A user that Okta does not know is not an error."""
     async with okta_bench() as bench:
         fields = dict(bench.fields)
         assert await checked(bench.provider, **fields) == "it answers"
@@ -60,8 +60,10 @@ async def test_faults_of_okta() -> None:
 
 
 async def test_faults_of_a_webhook() -> None:
-    """A wrong signature, a wrong path and a refused enrolment request have different errors. A webhook need not know
-    pings."""
+    """A wrong signature, a wrong path and a refused enrolment request each have their own error.
+
+    A webhook does not have to support pings.
+    """
     async with hook_bench() as bench:
         fields, server = dict(bench.fields), bench.server
         assert await checked(Webhook, **fields) == "the hook answers"
@@ -77,7 +79,7 @@ async def test_faults_of_a_webhook() -> None:
 
 
 async def test_faults_of_radius() -> None:
-    """A server with another secret and a server that does not answer have errors."""
+    """There is an error if the server has another secret, and another one if it does not answer."""
     async with radius_bench() as bench:
         fields = dict(bench.fields)
         assert "answers with the same secret" in await checked(bench.provider, **fields)
@@ -88,7 +90,7 @@ async def test_faults_of_radius() -> None:
 
 
 async def test_faults_of_privacyidea() -> None:
-    """Without an admin token only the server is checked. A wrong token is an error."""
+    """Without an admin token only the server is checked. A wrong admin token is an error."""
 
     async def serve(call: Call) -> Reply:
         if call.path == "/validate/polltransaction/0":
@@ -105,7 +107,7 @@ async def test_faults_of_privacyidea() -> None:
 
 
 async def test_connection_failures(tmp_path: Path) -> None:
-    """A name without an address, a closed port and an unknown issuer have different errors."""
+    """A name without an address, a closed port and an unknown issuer each have their own error."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     assert f"port {port} is closed" in await checked(Webhook, url=f"http://127.0.0.1:{port}/", secret="s")

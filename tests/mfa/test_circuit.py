@@ -1,4 +1,4 @@
-"""The guard of a provider: deadlines, the circuit breaker, pauses, and measured answer times of users."""
+"""Tests of the guard of a provider: deadlines, the circuit breaker, pauses, and the measured answer times of users."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ DEADLINE_S = 10.0
 
 
 class Scripted:
-    """A provider with a script: it returns an answer, raises an exception, or calls a function."""
+    """A provider that follows a script: each call returns an answer, raises an exception or calls a function."""
 
     name: ClassVar[str] = "scripted"
     fields: ClassVar[type[Fields]] = Fields
@@ -81,12 +81,12 @@ class Counted:
         self.results.append((call, result))
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
-        """Record a change of the circuit."""
+        """Record that the circuit has changed."""
         self.circuits.append(is_open)
 
 
 class Stand:
-    """A guarded provider on trio's clock, which jumps."""
+    """A guarded provider on trio's test clock."""
 
     def __init__(self) -> None:
         self.provider = Scripted()
@@ -99,7 +99,7 @@ class Stand:
         return await self.guarded.start(question(), deadline_s=DEADLINE_S)
 
     async def fails(self, does: object = None, match: str | None = None) -> ProviderError:
-        """Start a call that must fail."""
+        """Start a call, which must fail."""
         with pytest.raises(ProviderError, match=match) as failure:
             await self.start(does or ProviderError("away"))
         return failure.value
@@ -112,12 +112,12 @@ class Stand:
 
 @pytest.fixture
 async def stand() -> Stand:
-    """A guarded provider. Tests that let trio's clock jump ask for autojump_clock themselves."""
+    """Return a guarded provider. A test in which trio's clock must jump requests the fixture autojump_clock itself."""
     return Stand()
 
 
 async def test_a_closed_circuit_passes_all_calls_on(stand: Stand, autojump_clock: MockClock) -> None:
-    """Each call returns the provider's result."""
+    """If the circuit is closed, each call returns the provider's result."""
     assert await stand.start() is APPROVED
     assert await stand.guarded.poll("h", deadline_s=1) is APPROVED
     assert await stand.guarded.verify(question(), Code("1"), "", deadline_s=1) is APPROVED
@@ -130,7 +130,10 @@ async def test_a_closed_circuit_passes_all_calls_on(stand: Stand, autojump_clock
 
 
 async def test_five_failures_in_a_row_open_the_circuit(stand: Stand, autojump_clock: MockClock) -> None:
-    """Four failures and a success do not; an open circuit makes no calls."""
+    """Five failures in a row open the circuit; four failures and a success do not.
+
+    While the circuit is open, no call is made.
+    """
     for _ in range(FAILURES - 1):
         await stand.fails()
     await stand.start()
@@ -144,7 +147,7 @@ async def test_five_failures_in_a_row_open_the_circuit(stand: Stand, autojump_cl
 
 
 async def test_a_half_open_circuit_makes_one_call(stand: Stand, autojump_clock: MockClock) -> None:
-    """After thirty seconds one call is made and all others still fail; its success closes the circuit."""
+    """After thirty seconds one call is made, while all other calls still fail. If it succeeds, the circuit closes."""
     await stand.open()
     await trio.sleep(OPEN_S - 0.1)
     await stand.fails(APPROVED, "circuit open")
@@ -185,7 +188,7 @@ async def test_a_cancelled_trial_call_leaves_the_circuit_half_open(stand: Stand,
 
 
 async def test_late_failures_do_not_prolong_the_open_circuit(stand: Stand, autojump_clock: MockClock) -> None:
-    """Calls that began before the circuit opened may fail afterwards; the thirty seconds count from the opening."""
+    """Calls that began before the circuit opened may fail later. The thirty seconds are counted from the opening."""
 
     async def fails_late() -> Answer:
         await trio.sleep(9)
@@ -209,7 +212,7 @@ async def test_a_call_over_its_deadline_is_a_failure(stand: Stand, autojump_cloc
 
 
 async def test_a_cancelled_call_is_not_counted(stand: Stand, autojump_clock: MockClock) -> None:
-    """A login that ends before the provider answers is no failure of the provider."""
+    """If a login ends before the provider answers, this is no failure of the provider."""
     for _ in range(FAILURES + 1):
         with trio.move_on_after(1):
             await stand.start(trio.sleep_forever)
@@ -218,7 +221,7 @@ async def test_a_cancelled_call_is_not_counted(stand: Stand, autojump_clock: Moc
 
 
 async def test_any_exception_becomes_a_provider_error(stand: Stand, autojump_clock: MockClock) -> None:
-    """The log has the position and not the message, which may contain a secret."""
+    """The log has the position of the error, but not its message, which may contain a secret."""
     with structlog.testing.capture_logs() as logs:
         for _ in range(FAILURES):
             await stand.fails(ZeroDivisionError("the skey is hunter2"), "unexpectedly")
@@ -235,7 +238,7 @@ async def test_any_exception_becomes_a_provider_error(stand: Stand, autojump_clo
     [None, True, "approved", Outcome.APPROVED, Answer(Outcome.WRONG_CODE), Answer(Outcome.WAITING, handle="x" * 4001)],
 )
 async def test_an_invalid_answer_is_a_failure(stand: Stand, autojump_clock: MockClock, answer: object) -> None:
-    """An answer that does not fit the call, or that is too long for the store, is a failure."""
+    """An answer that does not fit the call is a failure, and so is an answer that is too long for the store."""
 
     async def give() -> object:
         return answer
@@ -244,7 +247,7 @@ async def test_an_invalid_answer_is_a_failure(stand: Stand, autojump_clock: Mock
 
 
 async def test_a_failing_store_does_not_open_the_circuit(stand: Stand, autojump_clock: MockClock) -> None:
-    """StoreError propagates, and fallbackAction does not apply to it."""
+    """StoreError is passed on to the caller, and the fallbackAction does not apply to it."""
     for _ in range(FAILURES + 1):
         with pytest.raises(StoreError):
             await stand.start(StoreError("full"))
@@ -252,7 +255,10 @@ async def test_a_failing_store_does_not_open_the_circuit(stand: Stand, autojump_
 
 
 async def test_a_busy_provider_gets_a_pause(stand: Stand, autojump_clock: MockClock) -> None:
-    """After a 429 no call is made for as long as the provider asked; this is neither a failure nor a success."""
+    """After a 429 response no call is made for the time that the provider asked for.
+
+    This counts neither as a failure nor as a success.
+    """
     await stand.fails(ProviderError("busy", retry_after_s=17.0))
     await trio.sleep(16)
     refused = await stand.fails(APPROVED, "for a pause")
@@ -271,7 +277,10 @@ async def test_a_busy_provider_gets_a_pause(stand: Stand, autojump_clock: MockCl
 async def test_a_rate_limit_for_a_code_affects_only_its_user(
     stand: Stand, autojump_clock: MockClock, limited: bool
 ) -> None:
-    """After a 429 to a code, other users' logins still use the provider; a 503 affects all."""
+    """After a 429 response to a code, the logins of other users still use the provider.
+
+    A 503 response affects all users.
+    """
     stand.provider.next = ProviderError("not now", retry_after_s=17.0, limited=limited)
     with pytest.raises(ProviderError):
         await stand.guarded.verify(question(), Code("000000"), "", deadline_s=1)
@@ -282,7 +291,7 @@ async def test_a_rate_limit_for_a_code_affects_only_its_user(
 
 
 async def test_a_pause_has_a_limit(stand: Stand, autojump_clock: MockClock) -> None:
-    """A provider that asks for a pause of a day gets one of a minute."""
+    """If a provider asks for a pause of a day, the pause is one minute."""
     await stand.fails(ProviderError("busy", retry_after_s=86_400.0))
     await trio.sleep(60.1)
     assert await stand.start() is APPROVED
@@ -299,20 +308,22 @@ async def test_a_pause_has_a_limit(stand: Stand, autojump_clock: MockClock) -> N
 async def test_cancel_never_raises(
     stand: Stand, autojump_clock: MockClock, behaviour: Exception | Callable[[], Awaitable[None]]
 ) -> None:
-    """A failure to withdraw a prompt is ignored."""
+    """An error while a prompt is withdrawn is ignored."""
     stand.provider.next = behaviour
     await stand.guarded.cancel("h", deadline_s=1)
 
 
 async def test_close_never_raises(stand: Stand) -> None:
-    """A failure to close a connection is ignored."""
+    """An error while a connection is closed is ignored."""
     stand.provider.next = OSError()
     await stand.guarded.aclose()
 
 
 async def test_a_provider_that_fails_and_recovers() -> None:
-    """Over real HTTP, a provider that fails in the middle of its answers opens the circuit. When it has recovered, one
-    call finds out, and logins continue without a restart."""
+    """Over real HTTP, a provider that breaks off its answers opens the circuit.
+
+    When the provider has recovered, one call discovers this and logins continue without a restart.
+    """
     seconds = [0.0]
     async with hook_bench() as bench:
         guarded = Guarded(bench.make(), MfaMetrics(CollectorRegistry()), now=lambda: seconds[0])
@@ -336,7 +347,7 @@ async def test_a_provider_that_fails_and_recovers() -> None:
 
 
 async def test_the_p95_of_pushes(stand: Stand, autojump_clock: MockClock) -> None:
-    """The time is from the prompt to the user's answer, over all polls; the last 200 count."""
+    """The time is measured from the prompt to the user's answer, over all polls. The last 200 times are used."""
     assert stand.guarded.p95_s() is None
     for seconds in range(300):
         await stand.start(WAITING)
@@ -349,7 +360,7 @@ async def test_the_p95_of_pushes(stand: Stand, autojump_clock: MockClock) -> Non
 
 
 async def test_the_start_of_an_abandoned_prompt_is_forgotten(stand: Stand, autojump_clock: MockClock) -> None:
-    """The start of a prompt is deleted from memory with the first prompt after its time."""
+    """The start of a prompt that has expired is deleted from memory when the next prompt begins."""
     for handle in ("a", "b"):
         await stand.start(Answer(Outcome.WAITING, handle))
         await trio.sleep(KEPT_S)
@@ -357,8 +368,10 @@ async def test_the_start_of_an_abandoned_prompt_is_forgotten(stand: Stand, autoj
 
 
 async def test_the_p95_of_codes(stand: Stand, autojump_clock: MockClock) -> None:
-    """The time is from the request for a code to the right one, including wrong ones; a code after the password has no
-    prompt."""
+    """The time is measured from the request for a code to the right code, including wrong codes.
+
+    A code that is appended to the password has no prompt and is not measured.
+    """
     await stand.start(Answer(Outcome.CODE))
     await trio.sleep(5)
     stand.provider.next = Answer(Outcome.WRONG_CODE)
@@ -372,7 +385,7 @@ async def test_the_p95_of_codes(stand: Stand, autojump_clock: MockClock) -> None
 
 
 async def test_abandoned_prompts_are_not_measured(stand: Stand, autojump_clock: MockClock) -> None:
-    """A prompt that was withdrawn and a login without a prompt are no answer times."""
+    """A prompt that was withdrawn and a login without a prompt are not measured as answer times."""
     await stand.start(WAITING)
     stand.provider.next = None
     await stand.guarded.cancel("h1", deadline_s=1)

@@ -1,4 +1,4 @@
-"""Every built-in provider passes the contract; a faulty provider shows that the contract fails."""
+"""Tests that every built-in provider passes the contract, and that the contract detects faulty providers."""
 
 from collections.abc import AsyncIterator
 
@@ -69,7 +69,7 @@ class TestOktaPush(ProviderContract):
 
 
 class TestOktaCode(ProviderContract):
-    """Okta with an app alone."""
+    """Okta with only an app."""
 
     @pytest.fixture
     async def bench(self) -> AsyncIterator[HttpBench[OktaServer]]:
@@ -84,7 +84,7 @@ class TestWallet(ProviderContract):
 
     @pytest.fixture
     async def bench(self, areas: Areas) -> AsyncIterator[WalletBench]:
-        """ann, and the requests of the service."""
+        """Ann, and the presentation requests of the service."""
         bench = WalletBench(await populated(areas))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(bench.run)
@@ -129,7 +129,7 @@ def test_every_provider_is_tested() -> None:
 
 
 class Gullible(Webhook):
-    """A faulty provider that approves after any failure."""
+    """A faulty provider that approves the login after any failure."""
 
     async def start(self, question: Question) -> Answer:
         """Approve."""
@@ -151,7 +151,7 @@ class Talkative(Webhook):
 
 
 class Pushy(Duo):
-    """A faulty provider that prompts at every call."""
+    """A faulty provider that sends a prompt at every call."""
 
     async def start(self, question: Question) -> Answer:
         """Prompt."""
@@ -160,7 +160,8 @@ class Pushy(Duo):
 
 @pytest.mark.parametrize("bad", [Gullible, Talkative])
 async def test_the_contract_finds_bad_failures(bad: type[Webhook]) -> None:
-    """A provider that approves when it fails, or whose errors contain its secret, does not pass."""
+    """A provider that approves when it fails does not pass the contract, nor does one whose errors contain
+    its secret."""
     async with hook_bench() as bench:
         bench.provider = bad
         with pytest.raises(AssertionError):
@@ -168,7 +169,7 @@ async def test_the_contract_finds_bad_failures(bad: type[Webhook]) -> None:
 
 
 async def test_the_contract_finds_second_prompts() -> None:
-    """A provider that prompts twice for a challenge does not pass."""
+    """A provider that sends two prompts for one challenge does not pass the contract."""
     async with duo_bench() as bench:
         bench.provider = Pushy
         with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""Duo: signatures as Duo checks them, and the outcome of each of its responses."""
+"""Tests of Duo: signatures as Duo checks them, and the outcome of each response of Duo."""
 
 from collections.abc import AsyncIterator
 
@@ -28,7 +28,8 @@ async def bench() -> AsyncIterator[Bench]:
 
 @pytest.mark.parametrize("version", [2, 5])
 async def test_the_vendors_client_is_accepted(bench: Bench, version: int) -> None:
-    """duo_client succeeds with every operation that the provider uses, in both versions of the signature."""
+    """The vendor's client duo_client succeeds with every operation that the provider uses, with both versions of the
+    signature."""
     port = bench.server.web.port
     client = duo_client.Auth(IKEY, SKEY, "127.0.0.1", ca_certs="HTTP", port=port, sig_version=version)
 
@@ -62,7 +63,7 @@ async def test_a_wrong_key_is_refused(bench: Bench, version: int, ikey: str, ske
     [{}, {"username": USER}, {"b": "2", "a": "1", "a ": "0", "B": "~-._*"}, {"é": "漢 字/&=%+", "": "x"}],
 )
 def test_the_signature_equals_that_of_the_vendors_client(parameters: dict[str, str]) -> None:
-    """The canonical parameters are equal too."""
+    """The canonical parameters of the provider and of the vendor's client are equal too."""
     date = "Tue, 21 Aug 2012 17:29:18 -0000"
     lists = {name: [value] for name, value in parameters.items()}
     assert canonical_parameters(parameters) == duo_client.client.canon_params(lists)
@@ -75,7 +76,7 @@ def test_the_signature_equals_that_of_the_vendors_client(parameters: dict[str, s
 
 
 async def test_a_push_is_approved(bench: Bench) -> None:
-    """A push shows the device and the user of the login; the txid is polled."""
+    """A push shows the device and the user of the login. The provider polls for the answer with the txid."""
     provider = bench.make()
     answer = await provider.start(question())
     assert (answer.outcome, answer.handle, answer.again_s) == (Outcome.WAITING, "tx-1", 0)
@@ -87,7 +88,7 @@ async def test_a_push_is_approved(bench: Bench) -> None:
 
 
 async def test_a_poll_waits_for_duo(bench: Bench) -> None:
-    """The long poll is answered when the user answers; after a response that came at once, the next poll is delayed."""
+    """The long poll is answered when the user answers. After a response that came at once, the next poll is delayed."""
     bench.behave(Behaviour.WAIT)
     provider = bench.make()
     handle = (await provider.start(question())).handle
@@ -114,7 +115,7 @@ async def test_a_poll_waits_for_duo(bench: Bench) -> None:
     ],
 )
 async def test_preauth_may_decide_the_login(bench: Bench, result: str, outcome: Outcome, enrolment: Enrolment) -> None:
-    """Bypass, locked out and not enrolled are known without a prompt."""
+    """If a user is bypassed, locked out or not enrolled, this is known without a prompt."""
     bench.server.result = result
     provider = bench.make()
     assert (await provider.start(question())).outcome is outcome
@@ -124,7 +125,7 @@ async def test_preauth_may_decide_the_login(bench: Bench, result: str, outcome: 
 
 
 async def test_an_unknown_preauth_result_is_a_failure(bench: Bench) -> None:
-    """An unknown result of preauth is no approval."""
+    """An unknown result of preauth does not approve the login."""
     bench.server.result = "ALLOW"
     provider = bench.make()
     with pytest.raises(ProviderError):
@@ -135,8 +136,10 @@ async def test_an_unknown_preauth_result_is_a_failure(bench: Bench) -> None:
 
 
 async def test_invalid_user_names_are_not_enrolled(bench: Bench) -> None:
-    """Invalid names are no failure: an attacker who tries many of them must not cause an outage, in which
-    fallbackAction may allow logins."""
+    """Invalid names do not count as failures.
+
+    Otherwise an attacker who tries many of them could cause an outage, in which the fallbackAction may allow logins.
+    """
     provider = bench.make()
     await assert_unknown(provider, " ", "\t")
     assert bench.prompts == 0
@@ -144,7 +147,7 @@ async def test_invalid_user_names_are_not_enrolled(bench: Bench) -> None:
 
 
 async def test_outcomes_of_a_passcode(bench: Bench) -> None:
-    """A passcode is right, wrong, malformed for Duo or of a locked-out user; CHAP cannot carry one."""
+    """A passcode may be right, wrong, malformed for Duo, or from a locked-out user. CHAP cannot carry a passcode."""
     provider = bench.make()
     typed = [Code(CODE), Code(f" {CODE} "), Code("000000"), Code(None, response=bytes(17), challenge=bytes(16))]
     outcomes = [(await provider.verify(question(), code, "")).outcome for code in typed]
@@ -155,7 +158,7 @@ async def test_outcomes_of_a_passcode(bench: Bench) -> None:
 
 
 async def test_a_user_without_push_is_asked_for_a_code(bench: Bench) -> None:
-    """A user is asked for a passcode if no device of the user supports push."""
+    """If no device of a user supports push, the user is asked for a passcode."""
     bench.server.capabilities = ["auto", "mobile_otp", "sms"]
     provider = bench.make()
     assert (await provider.start(question())).outcome is Outcome.CODE
@@ -178,7 +181,7 @@ async def test_a_refused_signature_names_the_settings_to_check(bench: Bench) -> 
 
 
 async def test_names_of_a_login_are_sanitized(bench: Bench) -> None:
-    """A name from a login is shortened and made printable for the phone."""
+    """A login's device name is shortened and made printable for display on the phone."""
     asked = question()
     odd = type(asked)(*[getattr(asked, name) for name in asked.__slots__[:-2]], "x\x00\n" * 200, asked.expires_at)
     provider = bench.make()

@@ -1,4 +1,4 @@
-"""The prompt memory of a provider: one prompt for each challenge."""
+"""Tests of the prompt memory of a provider: each challenge has one prompt."""
 
 import pytest
 import trio
@@ -9,7 +9,10 @@ from sallyport.mfa.provider import Answer, Outcome, ProviderError
 
 
 class Prompts:
-    """Counts the prompts that begin. `go`: lets them end."""
+    """A counter of the prompts that begin.
+
+    `go`: the event that lets them end.
+    """
 
     def __init__(self, outcome: Outcome = Outcome.WAITING) -> None:
         self.begun = 0
@@ -24,7 +27,7 @@ class Prompts:
 
 
 async def test_calls_for_a_challenge_share_its_prompt() -> None:
-    """A call while the prompt is sent, and a later call, get the same answer."""
+    """A call that arrives while the prompt is sent gets the same answer as the first call. A later call gets it too."""
     once, prompts, answers = Once(), Prompts(), list[Answer]()
 
     async def start() -> None:
@@ -41,7 +44,7 @@ async def test_calls_for_a_challenge_share_its_prompt() -> None:
 
 
 async def test_a_waiting_call_replaces_a_cancelled_one() -> None:
-    """If the first call is cancelled, one of the waiting calls starts the prompt again."""
+    """If the first call is cancelled, one of the waiting calls sends the prompt again."""
     once, prompts, answers = Once(), Prompts(), list[Answer]()
 
     async def start() -> None:
@@ -62,7 +65,7 @@ async def test_a_waiting_call_replaces_a_cancelled_one() -> None:
 
 
 async def test_failures_and_refusals_are_not_kept() -> None:
-    """After an answer without a prompt, the next call asks again."""
+    """If the answer was not a prompt, the next call asks the provider again."""
 
     async def fail() -> Answer:
         raise ProviderError("away")
@@ -88,7 +91,7 @@ async def test_the_memory_is_bounded() -> None:
 
 
 async def test_an_answer_is_kept_for_a_time(autojump_clock: MockClock) -> None:
-    """A handle may be a secret, so it is deleted from memory with the first challenge after its time."""
+    """A handle may be a secret. When it has expired, it is deleted from memory as soon as the next challenge begins."""
     once, prompts = Once(), Prompts()
     prompts.go.set()
     await once.start("a", prompts.begin)

@@ -1,4 +1,4 @@
-"""Okta: a push if possible, else a code."""
+"""Tests of Okta: it sends a push if this is possible, and otherwise asks for a code."""
 
 from collections.abc import AsyncIterator
 
@@ -34,7 +34,7 @@ async def bench() -> AsyncIterator[Bench]:
 async def test_push_factors_are_used_before_codes(
     bench: Bench, factors: list[dict[str, str]], outcome: Outcome, enrolment: Enrolment
 ) -> None:
-    """Pending factors and factors of other kinds are not used."""
+    """Pending factors are not used, and neither are factors of other kinds."""
     bench.server.factors = factors
     provider = bench.make()
     assert await provider.enrolled(USER) is enrolment
@@ -43,7 +43,7 @@ async def test_push_factors_are_used_before_codes(
 
 
 async def test_a_user_with_push_may_append_a_code(bench: Bench) -> None:
-    """No push is sent if the code follows the password."""
+    """If the code is appended to the password, no push is sent."""
     provider = bench.make()
     assert (await provider.verify(question(), Code(CODE), "")).outcome is Outcome.APPROVED
     assert (await provider.verify(question(), Code("000000"), "")).outcome is Outcome.WRONG_CODE
@@ -55,7 +55,7 @@ async def test_a_user_with_push_may_append_a_code(bench: Bench) -> None:
 
 @pytest.mark.parametrize("status", ["LOCKED_OUT", "SUSPENDED", "DEPROVISIONED"])
 async def test_a_blocked_okta_user_is_denied(bench: Bench, status: str) -> None:
-    """A locked, suspended or deactivated user of Okta is denied, without a prompt."""
+    """A user that is locked, suspended or deactivated at Okta is denied without a prompt."""
     bench.server.status = status
     provider = bench.make()
     assert (await provider.start(question())).outcome is Outcome.DENIED
@@ -65,7 +65,7 @@ async def test_a_blocked_okta_user_is_denied(bench: Bench, status: str) -> None:
 
 
 async def test_a_faulty_api_token_is_a_failure(bench: Bench) -> None:
-    """A token that is wrong or has no permission is a failure of the provider, not a wrong code."""
+    """A token that is wrong or has no permission is a failure of the provider. It is not reported as a wrong code."""
     bench.server.token_allowed = False
     provider = bench.make()
     with pytest.raises(ProviderError, match="refuses the API token"):
@@ -80,7 +80,7 @@ async def test_a_faulty_api_token_is_a_failure(bench: Bench) -> None:
 
 
 async def test_cancel_withdraws_the_push(bench: Bench) -> None:
-    """The cancel link of the push is used."""
+    """To cancel a push, the provider uses the cancel link of the push."""
     bench.behave(Behaviour.WAIT)
     provider = bench.make()
     await provider.cancel((await provider.start(question())).handle)
@@ -90,7 +90,7 @@ async def test_cancel_withdraws_the_push(bench: Bench) -> None:
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://localhost:{port}", "http://x@127.0.0.1:1", "//["])
 async def test_a_link_to_another_origin_is_not_followed(bench: Bench, origin: str) -> None:
-    """A poll link to another origin is a failure: the token would be sent there."""
+    """A poll link to another origin is a failure, because the token would be sent there."""
     bench.server.poll_origin = origin.format(port=bench.server.web.port)
     provider = bench.make()
     with pytest.raises(ProviderError, match="link"):
@@ -107,8 +107,10 @@ async def test_user_names_are_escaped_in_paths(bench: Bench, user: str) -> None:
 
 
 async def test_invalid_user_names_are_not_enrolled(bench: Bench) -> None:
-    """Invalid names are no failure: an attacker who tries many of them must not cause an outage, in which
-    fallbackAction may allow logins."""
+    """Invalid names do not count as failures.
+
+    Otherwise an attacker who tries many of them could cause an outage, in which the fallbackAction may allow logins.
+    """
     provider = bench.make()
     await assert_unknown(provider, " ", "\t")
     assert bench.prompts == 0
@@ -117,7 +119,7 @@ async def test_invalid_user_names_are_not_enrolled(bench: Bench) -> None:
 
 @pytest.mark.parametrize("handle", ["", "{}", "[]", "x", '{"poll": 7}', '{"poll": "https://evil.example/"}'])
 async def test_a_foreign_handle_is_a_failure(bench: Bench, handle: str) -> None:
-    """A handle that the provider has not created is a failure."""
+    """A handle that the provider did not create is a failure."""
     provider = bench.make()
     with pytest.raises(ProviderError):
         await provider.poll(handle)

@@ -1,4 +1,7 @@
-"""privacyIDEA: the contract, and every answer that a server may give. The tests in tests/peers use the real server."""
+"""Tests of privacyIDEA: the contract, and every answer that a server may send.
+
+The tests in tests/peers use a real server.
+"""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -30,31 +33,33 @@ def ok(value: object, detail: object = None, **result: object) -> Reply:
 
 
 def refused(status: int, code: int, message: str = "") -> Reply:
-    """Return an error, with the server's text."""
+    """Return an error response with the server's text."""
     return Reply(status, {"result": {"status": False, "error": {"code": code, "message": f"ERR{code}: {message}"}}})
 
 
 def triggered(*challenges: Json) -> Reply:
-    """Return an answer of triggerchallenge."""
+    """Return a response of triggerchallenge."""
     listed = [{"transaction_id": "0815", **challenge} for challenge in challenges]
     said = "CHALLENGE" if listed else "REJECT"
     return ok(len(listed), {"multi_challenge": listed, "messages": []}, authentication=said)
 
 
 def challenged(*challenges: Json) -> Reply:
-    """Return an answer of check that triggers challenges."""
+    """Return a response of check that triggers challenges."""
     listed = [{"transaction_id": "0815", **challenge} for challenge in challenges]
     return ok(False, {"multi_challenge": listed, **listed[-1]}, authentication="CHALLENGE")
 
 
 def checked(verdict: str) -> Reply:
-    """Return another answer of check."""
+    """Return a response of check that triggers no challenge."""
     return ok(verdict == "ACCEPT", {"message": "as a person would read it"}, authentication=verdict)
 
 
 class Server:
-    """One user with one token. replies: answers to use instead, by the last part of the path, or its first part below
-    /token."""
+    """One user with one token.
+
+    replies: the answers to use instead. The key is the last part of the path, or the first part after /token.
+    """
 
     def __init__(self, challenges: Sequence[Json] = (PUSH,)) -> None:
         self.web: WebServer
@@ -105,7 +110,7 @@ class Server:
 
 @asynccontextmanager
 async def running() -> AsyncIterator[HttpBench]:
-    """Run a server, and yield it with the provider's fields."""
+    """Run a server. Yield it with the fields of a provider that uses it."""
     server = Server()
     async with serving(server) as server.web:
         url = f"http://127.0.0.1:{server.web.port}"
@@ -164,8 +169,10 @@ async def modest(bench: HttpBench) -> AsyncIterator[PrivacyIdea]:
     ],
 )
 def test_unsuitable_fields_are_refused(name: str, value: str) -> None:
-    """Plain HTTP beyond loopback, credentials in the URL, and values that no header can have are refused; the message
-    does not contain them."""
+    """Plain HTTP to other machines, credentials in the URL, and values that an HTTP header cannot contain are refused.
+
+    The message contains none of them.
+    """
     with pytest.raises(ValidationError) as caught:
         PrivacyIdeaFields.model_validate({"url": "https://mfa.example.com/pi", name: value})
     assert "hunter2" not in str(caught.value)
@@ -187,7 +194,10 @@ def test_unsuitable_fields_are_refused(name: str, value: str) -> None:
 async def test_a_triggered_challenge_decides_the_prompt(
     server: Server, provider: PrivacyIdea, challenges: list[Json], expected: Answer
 ) -> None:
-    """A push is waited for and a code is asked for; a challenge that only a browser can answer is ignored."""
+    """If a push is triggered, the provider waits for it.
+
+    If a code is needed, the user is asked for it. A challenge that only a browser can answer is ignored.
+    """
     server.challenges = challenges
     assert await provider.start(question()) == expected
 
@@ -209,7 +219,7 @@ async def test_a_triggered_challenge_decides_the_prompt(
 async def test_a_user_without_a_challenge_is_asked_for_a_code(
     server: Server, provider: PrivacyIdea, tokens: list[object], enrolment: Enrolment, outcome: Outcome
 ) -> None:
-    """If no challenge is triggered, users with an active token are asked for a code."""
+    """If no challenge is triggered, a user with an active token is asked for a code."""
     server.challenges = []
     server.replies["tokens"] = ok({"count": len(tokens), "tokens": tokens})
     assert await provider.enrolled(USER) is enrolment
@@ -231,8 +241,10 @@ async def test_a_user_without_a_challenge_is_asked_for_a_code(
 async def test_a_login_without_an_admin_token(
     server: Server, modest: PrivacyIdea, reply: Reply, expected: Answer
 ) -> None:
-    """A check with an empty password triggers the tokens without a PIN; otherwise a code is asked for. Enrolments are
-    unknown."""
+    """A check with an empty password triggers the tokens without a PIN.
+
+    If it triggers none, the user is asked for a code. Enrolments are unknown.
+    """
     server.replies["check"] = reply
     assert await modest.start(question()) == expected
     assert server.calls[-1].parameters == {"user": USER, "realm": "corp", "pass": ""}
@@ -257,14 +269,17 @@ async def test_a_login_without_an_admin_token(
     ],
 )
 async def test_verdicts_of_a_check(server: Server, provider: PrivacyIdea, reply: Reply, expected: Answer) -> None:
-    """Verdicts of older servers are understood too; a refusal by a policy is a denial and no failure."""
+    """The provider also understands the verdicts of older servers.
+
+    If a policy refuses the login, it is denied, and this is no failure.
+    """
     server.replies["check"] = reply
     assert await provider.verify(question(), Code(CODE), "0815") == expected
     assert server.calls[-1].parameters == {"user": USER, "realm": "corp", "pass": CODE, "transaction_id": "0815"}
 
 
 def nonsense() -> Iterator[Reply]:
-    """Return malformed answers to any request."""
+    """Return malformed answers, whatever the request is."""
     yield Reply(200, {"result": None})
     yield Reply(200, {"result": {"status": "true", "value": True}})
     yield Reply(200, {"result": {"status": False}})
@@ -278,7 +293,7 @@ def nonsense() -> Iterator[Reply]:
 
 @pytest.mark.parametrize("reply", list(nonsense()))
 async def test_a_malformed_answer_is_a_failure(server: Server, provider: PrivacyIdea, reply: Reply) -> None:
-    """An answer without a result, or with a result of another form, is a ProviderError in every call."""
+    """An answer without a result, or with a malformed result, raises ProviderError in every call."""
     server.replies = dict.fromkeys(("check", "polltransaction", "triggerchallenge", "tokens"), reply)
     for ask in (
         lambda: provider.enrolled(USER),
@@ -303,7 +318,7 @@ async def test_a_malformed_answer_is_a_failure(server: Server, provider: Privacy
     ],
 )
 async def test_a_contradictory_answer_is_a_failure(server: Server, provider: PrivacyIdea, reply: Reply) -> None:
-    """A contradictory answer approves no login, nor does a challenge without a continuation."""
+    """A contradictory answer does not approve a login. Neither does a challenge that cannot be continued."""
     server.replies["check"] = reply
     with pytest.raises(ProviderError):
         await provider.verify(question(), Code(CODE), "")
@@ -327,7 +342,7 @@ async def test_a_contradictory_answer_is_a_failure(server: Server, provider: Pri
 async def test_outcomes_of_a_poll(
     server: Server, provider: PrivacyIdea, value: object, status: str, expected: Outcome | None
 ) -> None:
-    """Each status has its outcome; an unknown or contradictory status is a failure."""
+    """Each status has its own outcome. An unknown or contradictory status is a failure."""
     server.replies["polltransaction"] = ok(value, {"challenge_status": status})
     handle = f"0815 {USER}"
     if expected is None:
@@ -345,21 +360,21 @@ async def test_outcomes_of_a_poll(
 async def test_an_approval_that_the_check_refuses_is_a_denial(
     server: Server, provider: PrivacyIdea, reply: Reply
 ) -> None:
-    """The phone has approved, but the check that uses the approval is refused."""
+    """If the phone has approved but the check that uses the approval is refused, the login is denied."""
     server.replies["check"] = reply
     assert await provider.poll(f"0815 {USER}") == Answer(Outcome.DENIED)
 
 
 @pytest.mark.parametrize("handle", ["", " ", "../../token/ x", "0815?x=1 x", "a" * 101])
 async def test_a_malformed_handle_is_refused(server: Server, provider: PrivacyIdea, handle: str) -> None:
-    """No request is sent for it."""
+    """For a malformed handle ProviderError is raised and no request is sent."""
     with pytest.raises(ProviderError):
         await provider.poll(handle)
     assert server.calls == []
 
 
 async def test_a_pin_with_a_code(server: Server, provider: PrivacyIdea) -> None:
-    """Text that cannot be only a code is checked again without the transaction; a code is not."""
+    """A text that cannot be only a code is checked again without the transaction. A code is not checked again."""
     await provider.verify(question(), Code("geheim123456"), "0815")
     assert ["transaction_id" in call.parameters for call in server.calls] == [True, False]
     await provider.verify(question(), Code("12345678"), "0815")
@@ -373,14 +388,17 @@ HANDLES = pytest.mark.parametrize("handle", [pytest.param("", id="no challenge")
 @HANDLES
 @pytest.mark.parametrize("typed", ["", "  ", "12\x003456", "1" * 129])
 async def test_unusable_codes_are_not_checked(server: Server, provider: PrivacyIdea, typed: str, handle: str) -> None:
-    """An empty code would trigger a challenge; others cannot be typed."""
+    """No request is sent for an empty code, which would trigger a challenge, or for codes that no user can type."""
     assert await provider.verify(question(), Code(typed), handle) == Answer(Outcome.WRONG_CODE)
     assert server.calls == []
 
 
 @HANDLES
 async def test_a_chap_response_cannot_be_checked(server: Server, provider: PrivacyIdea, handle: str) -> None:
-    """No request is sent, and the message to the user says that the device has to use PAP."""
+    """A CHAP response is a wrong code, and no request is sent.
+
+    The message to the user says that the device has to use PAP.
+    """
     hidden = await provider.verify(question(), Code(None, bytes(17), bytes(16)), handle)
     assert (hidden.outcome, "PAP" in hidden.text) == (Outcome.WRONG_CODE, True)
     assert server.calls == []
@@ -391,7 +409,7 @@ async def test_a_chap_response_cannot_be_checked(server: Server, provider: Priva
 async def test_a_refused_admin_token_is_a_failure(
     server: Server, provider: PrivacyIdea, status: int, document: object
 ) -> None:
-    """The message for a token that is expired or has no rights names the field and does not contain the token."""
+    """If the admin token has expired or has no rights, the message names the field and does not contain the token."""
     server.replies = dict.fromkeys(("triggerchallenge", "tokens", "challenges"), Reply(status, document))
     for ask in (lambda: provider.enrolled(USER), lambda: provider.start(question())):
         with pytest.raises(ProviderError, match="adminToken") as caught:
@@ -401,13 +419,13 @@ async def test_a_refused_admin_token_is_a_failure(
 
 
 async def test_no_request_is_sent_without_a_user_name(server: Server, provider: PrivacyIdea) -> None:
-    """The server would list the tokens of all users."""
+    """No request is sent without a user name, because the server would list the tokens of all users."""
     assert await provider.enrolled("") is Enrolment.UNKNOWN
     assert server.calls == []
 
 
 async def test_the_url_may_have_a_path(server: Server, bench: HttpBench) -> None:
-    """A server behind a proxy often has a path; a realm that is not set is not sent."""
+    """The URL of a server behind a proxy may have a path. A realm that is not set is not sent."""
     fields = PrivacyIdeaFields.model_validate({"url": f"{bench.fields['url']}/pi"})
     server.replies["validate"] = checked("REJECT")
     provider = PrivacyIdea(fields, bench.host)

@@ -1,4 +1,4 @@
-"""The registry of providers: built-in ones and plug-ins."""
+"""Tests of the registry of providers: built-in providers and plug-ins."""
 
 from importlib.metadata import EntryPoint
 from typing import ClassVar
@@ -35,7 +35,7 @@ def point(name: str, value: str) -> EntryPoint:
 
 
 def test_built_in_providers_are_registered() -> None:
-    """Each is registered once by its own name."""
+    """Each built-in provider is registered once, under its own name."""
     names = [provider.name for provider in BUILT_IN]
     assert {"totp", "duo", "okta", "webhook", "radius"} <= set(names)
     assert len(names) == len(set(names))
@@ -43,8 +43,10 @@ def test_built_in_providers_are_registered() -> None:
 
 
 def test_a_plug_in_is_registered() -> None:
-    """An entry point adds a provider. A broken one, a class that is not a provider and a name in use are left out and
-    logged."""
+    """An entry point adds a provider.
+
+    If an entry point is broken, is not a provider class or has a name that is already used, it is ignored and logged.
+    """
     points = [
         point("acme", "tests.mfa.test_providers:Acme"),
         point("acme-again", "tests.mfa.test_providers:Acme"),
@@ -62,5 +64,5 @@ def test_a_plug_in_is_registered() -> None:
 
 
 def test_only_built_in_providers_without_plug_ins() -> None:
-    """Without another package, the registry has the built-in providers only."""
+    """If no other package adds a provider, the registry has only the built-in ones."""
     assert set(available()) >= {provider.name for provider in BUILT_IN}

@@ -1,4 +1,4 @@
-"""Another RADIUS server as the provider: its replies are verified, and its challenges passed on."""
+"""Tests of another RADIUS server as the provider: its replies are verified, and its challenges are passed on."""
 
 from collections.abc import AsyncIterator
 from ipaddress import ip_network
@@ -33,7 +33,10 @@ async def test_an_accept_approves_and_a_reject_is_a_wrong_code(bench: RadiusBenc
 
 
 async def test_a_challenge_is_passed_on(bench: RadiusBench) -> None:
-    """The user sees its text; its State is the handle and is sent with the next code."""
+    """The user sees the text of a challenge.
+
+    The State of the challenge is the handle, and is sent with the next code.
+    """
     bench.server.challenges = True
     answer = await verify(bench)
     assert answer == Answer(Outcome.CODE, handle=STATE_OCTETS.hex(), text="And the next one")
@@ -42,7 +45,8 @@ async def test_a_challenge_is_passed_on(bench: RadiusBench) -> None:
 
 
 async def test_replies_are_read_in_batches(bench: RadiusBench) -> None:
-    """A thousand replies at the same time are read a few at a time, so that other tasks run between."""
+    """If a thousand replies arrive at the same time, a few are read at a time, so that other tasks can run in
+    between."""
     bench.host.http.egress.turns = turns = CountedTurns(1)
     await verify(bench)
     assert turns.taken == 1
@@ -59,7 +63,7 @@ async def test_a_chap_response_is_forwarded(bench: RadiusBench, text: str, outco
 
 
 async def test_a_lost_packet_is_retransmitted(bench: RadiusBench) -> None:
-    """A request is sent three times in all."""
+    """A request without a reply is sent three times in total."""
     bench.server.drops = 2
     assert (await verify(bench)).outcome is Outcome.APPROVED
     assert bench.requests == 3
@@ -70,14 +74,14 @@ async def test_a_lost_packet_is_retransmitted(bench: RadiusBench) -> None:
 
 
 async def test_a_reply_without_message_authenticator_is_refused(bench: RadiusBench) -> None:
-    """A reply without Message-Authenticator is refused even if its Response Authenticator is valid."""
+    """A reply without Message-Authenticator is refused, even if its Response Authenticator is valid."""
     bench.server.signed = False
     with pytest.raises(ProviderError, match="without Message-Authenticator"):
         await verify(bench)
 
 
 async def test_a_wrong_secret_is_reported(bench: RadiusBench) -> None:
-    """Invalid replies are ignored; the error mentions the secret without showing it."""
+    """Invalid replies are ignored. The error refers to the secret but does not contain it."""
     bench.server.secret = SharedSecret(b"another secret")
     with pytest.raises(ProviderError, match="check the secret"):
         await verify(bench)

@@ -1,4 +1,4 @@
-"""The provider of a domain, and when it is replaced."""
+"""Tests of the provider of a domain, and of its replacement."""
 
 from typing import ClassVar
 
@@ -35,7 +35,7 @@ async def fields_in_store(areas: Areas) -> bytes:
 
 
 async def test_a_domain_without_a_provider(areas: Areas) -> None:
-    """Showing and removing its provider report that it has none."""
+    """If a domain has no provider, showing and removing its provider report that."""
     assert areas.providers.of(areas.domain) is Unavailable.NONE
     assert not areas.providers.has(areas.domain)
     with pytest.raises(NotFound):
@@ -45,7 +45,7 @@ async def test_a_domain_without_a_provider(areas: Areas) -> None:
 
 
 async def test_a_provider_is_kept_while_its_fields_are_unchanged(areas: Areas, script: Script) -> None:
-    """Other changes of the configuration keep it with its circuit and its connections."""
+    """Other changes of the configuration do not replace the provider. It keeps its circuit and its connections."""
     first = attached(areas)
     await areas.domains.add(areas.tenant, "branch")
     assert attached(areas) is first
@@ -54,7 +54,8 @@ async def test_a_provider_is_kept_while_its_fields_are_unchanged(areas: Areas, s
 
 
 async def test_a_change_replaces_the_provider(areas: Areas, script: Script) -> None:
-    """Setting the same fields again has another stamp, so that earlier challenges are over."""
+    """Setting the same fields again changes the stamp of the provider, so that earlier challenges can no longer be
+    answered."""
     first = attached(areas)
     areas.clock.pass_by(0.001)
     await areas.providers.set(areas.domain, NAME, {}, 60)
@@ -68,7 +69,7 @@ async def test_a_change_replaces_the_provider(areas: Areas, script: Script) -> N
 
 
 async def test_each_domain_has_its_own_provider(areas: Areas, script: Script) -> None:
-    """A provider knows its own domain."""
+    """Each domain has its own provider, which knows the domain."""
     branch = await areas.domains.add(areas.tenant, "branch")
     assert areas.providers.of(branch) is Unavailable.NONE
     await areas.providers.set(branch, "totp", {}, 30)
@@ -90,7 +91,7 @@ async def test_a_change_of_another_process_applies_after_a_reload(areas: Areas, 
 
 
 async def test_settings_are_sealed_for_their_row(areas: Areas, script: Script) -> None:
-    """Settings are not stored in clear, and do not open under another provider's name or in another domain."""
+    """Settings are stored encrypted. They cannot be opened with the name of another provider or in another domain."""
     await areas.providers.set(areas.domain, NAME, {"key": HIDDEN}, 60)
     sealed = await fields_in_store(areas)
     assert HIDDEN.encode() not in sealed
@@ -103,7 +104,7 @@ async def test_settings_are_sealed_for_their_row(areas: Areas, script: Script) -
 
 
 async def test_shown_fields_have_no_secrets(areas: Areas, script: Script) -> None:
-    """A missing plug-in is shown by its name only; an unreadable configuration is an error."""
+    """If a plug-in is missing, only its name is shown. A configuration that cannot be read is an error."""
     await areas.providers.set(areas.domain, "radius", {"host": "192.0.2.7", "secret": HIDDEN}, 45)
     assert areas.providers.shown(areas.domain) == ("radius", 45, {"host": "192.0.2.7", "port": 1812})
     await areas.providers.set(areas.domain, NAME, {"key": HIDDEN}, 60)
@@ -117,8 +118,10 @@ async def test_shown_fields_have_no_secrets(areas: Areas, script: Script) -> Non
 
 
 async def test_unsuitable_providers_are_refused(areas: Areas, script: Script) -> None:
-    """The message for an unknown name lists the known ones, that for wrong fields names them; the former provider is
-    kept."""
+    """The message for an unknown name lists the known names.
+
+    The message for wrong fields names the fields. The previous provider is kept.
+    """
     with pytest.raises(Invalid) as raised:
         await areas.providers.set(areas.domain, HIDDEN, {}, 60)
     assert raised.value.fields[0].field == "provider"
@@ -131,7 +134,7 @@ async def test_unsuitable_providers_are_refused(areas: Areas, script: Script) ->
 
 
 class Rude:
-    """A plug-in whose constructor raises an error with its secret."""
+    """A plug-in whose constructor raises an error that contains its secret."""
 
     name: ClassVar[str] = NAME
     fields: ClassVar[type[Fields]] = Fields
@@ -142,7 +145,7 @@ class Rude:
 
 
 async def test_a_plug_in_that_raises_is_unreadable(areas: Areas, script: Script) -> None:
-    """The failure is logged once, without its message."""
+    """If a plug-in's constructor fails, the failure is logged once and without its message."""
     areas.kinds[NAME] = Rude  # type: ignore[assignment]
     areas.clock.pass_by(1)
     await areas.providers.set(areas.domain, NAME, {}, 60)
@@ -154,7 +157,7 @@ async def test_a_plug_in_that_raises_is_unreadable(areas: Areas, script: Script)
 
 
 async def test_with_another_master_key_providers_are_unreadable(areas: Areas, script: Script) -> None:
-    """A restore refuses a store with such providers."""
+    """A restore refuses a store whose providers were sealed with another master key."""
     other = Areas(areas.store, areas.clock, key=bytes(31) + b"\1")
     other.kinds.update(areas.kinds)
     await other.configuration.reload()
@@ -167,8 +170,10 @@ async def test_with_another_master_key_providers_are_unreadable(areas: Areas, sc
 async def test_the_connections_of_a_replaced_provider_are_closed(
     areas: Areas, script: Script, mock_clock: trio.testing.MockClock
 ) -> None:
-    """A replaced provider is closed once no login can use it, and the others when the service stops; each is closed
-    once."""
+    """A replaced provider is closed when no login can use it any more.
+
+    The other providers are closed when the service stops. Each provider is closed once.
+    """
     mock_clock.rate = 1
     later = Script()
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""Codes from an app: the vectors of the RFCs, and the use of each code."""
+"""Tests of codes from an app: the test vectors of the RFCs, and the single use of each code."""
 
 import hashlib
 from collections.abc import Callable
@@ -31,7 +31,7 @@ TOTP_CODES = [
 
 @pytest.mark.parametrize(("counter", "code"), list(enumerate(HOTP_CODES)))
 def test_the_vectors_of_rfc_4226(counter: int, code: str) -> None:
-    """The codes are those of appendix D."""
+    """The codes are those of RFC 4226 appendix D."""
     assert hotp(RFC_SEED, counter) == code
 
 
@@ -46,12 +46,12 @@ def test_the_vectors_of_rfc_4226(counter: int, code: str) -> None:
     ],
 )
 def test_the_vectors_of_rfc_6238(digest: Callable[..., "hashlib._Hash"], size: int, seconds: int, code: str) -> None:
-    """The codes are those of appendix B."""
+    """The codes are those of RFC 6238 appendix B."""
     assert hotp((RFC_SEED * 4)[:size], step_at(seconds * SECOND), digits=8, digest=digest) == code
 
 
 def test_a_seed_is_accepted_in_common_notations() -> None:
-    """Groups, lower case and missing padding do not change the seed."""
+    """Groups, lower case letters and missing padding do not change a seed."""
     assert seed_octets("gezd gnbv-gy3t qojq GEZDGNBVGY3TQOJQ") == RFC_SEED
     assert seed_octets("MFRGG===") == seed_octets("MFRGG") == b"abc"
 
@@ -65,13 +65,13 @@ def test_a_seed_must_be_base32(text: str) -> None:
 @pytest.mark.parametrize(("steps", "outcome"), [(-2, "wrong code"), (-1, "approved"), (0, "approved"), (1, "approved"),
                                                 (2, "wrong code")])  # fmt: skip
 async def test_codes_of_adjacent_steps_are_accepted(steps: int, outcome: str) -> None:
-    """A clock may be off by up to half a minute."""
+    """The clock of the app may differ by up to half a minute."""
     bench = TotpBench()
     assert (await bench.make().verify(question(), Code(bench.code(steps)), "")).outcome == outcome
 
 
 async def test_a_code_is_accepted_once() -> None:
-    """A used code and older ones are refused; the code of the next step is accepted."""
+    """A used code is refused, and so are older codes. The code of the next time step is accepted."""
     bench = TotpBench()
     provider, code = bench.make(), bench.code()
     outcomes = []
@@ -82,7 +82,7 @@ async def test_a_code_is_accepted_once() -> None:
 
 
 async def test_a_chap_response_is_accepted_once() -> None:
-    """A CHAP response made from the code is accepted like the code, and uses it."""
+    """A CHAP response that was made from the code is accepted like the code. The code is then used."""
     bench = TotpBench()
     challenge = bytes(range(16))
     code = Code(None, response=chap_response(7, bench.code().encode(), challenge), challenge=challenge)
@@ -102,7 +102,7 @@ async def test_a_user_with_a_seed_is_enrolled() -> None:
 
 
 class BrokenSeeds(MemorySeeds):
-    """Seeds that cannot be read."""
+    """Seeds that raise an error when they are read."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -114,8 +114,10 @@ class BrokenSeeds(MemorySeeds):
 
 
 async def test_unreadable_seeds_are_a_failure() -> None:
-    """Unreadable seeds are a failure of the provider, and the message does not contain the seed; a failing store raises
-    StoreError."""
+    """If a seed cannot be read, this is a failure of the provider, and the message does not contain the seed.
+
+    If the store fails, StoreError is raised.
+    """
     host = make_host(seeds=MemorySeeds({USER: "not base32: 0189"}))
     with pytest.raises(ProviderError) as refused:
         await Totp(Totp.fields(), host).verify(question(), Code("123456"), "")

@@ -1,4 +1,4 @@
-"""The webhook of a customer."""
+"""Tests of the webhook of a customer."""
 
 from collections.abc import AsyncIterator
 
@@ -23,13 +23,13 @@ async def bench() -> AsyncIterator[Bench]:
 
 
 def test_the_signature_is_an_hmac() -> None:
-    """The signature is the hex HMAC-SHA256 over timestamp, a dot and the body, as OpenSSL computes it."""
+    """The signature is the hex HMAC-SHA256 of the timestamp, a dot and the body. OpenSSL computes the same value."""
     expected = "9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae"
     assert signature(b"key", "1700000000", b"{}") == expected
 
 
 async def test_a_request_describes_the_login(bench: Bench) -> None:
-    """A request has the challenge, the user, the domain, the device, its address and the expiry."""
+    """A request contains the challenge, the user, the domain, the device, its address and the expiry."""
     asked = question()
     provider = bench.make()
     answer = await provider.start(asked)
@@ -73,7 +73,7 @@ async def test_waiting_without_a_poll_url_is_a_failure(bench: Bench) -> None:
      "http://user:pw@127.0.0.1/", "http://[", "http://127.0.0.1/" + "x" * 3000, "javascript:alert(1)"],
 )  # fmt: skip
 async def test_a_poll_url_of_another_origin_is_refused(bench: Bench, poll_url: str) -> None:
-    """A foreign poll_url is refused in an answer and in a handle, and no request is sent there."""
+    """A poll_url to another origin is refused in an answer and in a handle, and no request is sent there."""
     bench.server.poll_url = poll_url
     provider = bench.make()
     with pytest.raises(ProviderError, match="poll_url"):
@@ -85,7 +85,10 @@ async def test_a_poll_url_of_another_origin_is_refused(bench: Bench, poll_url: s
 
 
 async def test_a_webhook_need_not_know_enrolments(bench: Bench) -> None:
-    """An enrolment is unknown then; this is no failure that would open the circuit."""
+    """If the hook does not support enrolment requests, an enrolment is unknown.
+
+    This is no failure that could open the circuit.
+    """
     bench.server.knows_enrolment = False
     provider = bench.make()
     assert await provider.enrolled(USER) is Enrolment.UNKNOWN

@@ -1,4 +1,4 @@
-"""The wallet provider with real presentation requests in a store, and a user with a wallet."""
+"""The wallet provider, with real presentation requests in a store and a user who has a wallet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from tests.mfa.host import make_host
 
 @dataclass
 class WalletBench:
-    """ann, whose wallet answers by the behaviour. `run` must be running."""
+    """The user ann, whose wallet answers as the behaviour says. The task `run` must be running."""
 
     world: World
     provider: type[ConfiguredProvider] = Wallet
@@ -35,16 +35,16 @@ class WalletBench:
 
     @property
     def prompts(self) -> int:
-        """The number of opened requests."""
+        """The number of presentation requests that were opened."""
         return len(self._seen)
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Show this behaviour from now on."""
+        """Behave this way from now on."""
         self.behaviour = behaviour
         self._news.set()
 
     async def run(self) -> None:
-        """Answer open requests, until cancelled."""
+        """Answer open requests until the task is cancelled."""
         while True:
             for request_id in sorted(self._seen):
                 if self.behaviour in {Behaviour.APPROVE, Behaviour.DENY}:
@@ -73,7 +73,7 @@ class WalletBench:
     # --- the host's wallets: the real ones, with counted calls ----------------------------------------------------
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
-        """Count the call and pass it on."""
+        """Count the call and pass it on to the real wallets."""
         self.requests += 1
         return await self.world.did.prompts.enrolled(domain_id, user, issuer_did, schema_id)
 
@@ -88,7 +88,7 @@ class WalletBench:
         purpose: str,
         expires_at: int,
     ) -> int | None:
-        """Count the call, pass it on and notify ann."""
+        """Count the call, pass it on to the real wallets, and notify ann's wallet."""
         self.requests += 1
         opened = await self.world.did.prompts.open(
             self.world.areas.domain,
@@ -105,11 +105,11 @@ class WalletBench:
         return opened
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Count the call and pass it on."""
+        """Count the call and pass it on to the real wallets."""
         self.requests += 1
         return await self.world.did.prompts.answer(request_id, within_s=within_s)
 
     async def withdraw(self, request_id: int) -> None:
-        """Count the call and pass it on."""
+        """Count the call and pass it on to the real wallets."""
         self.requests += 1
         await self.world.did.prompts.withdraw(request_id)

@@ -21,7 +21,10 @@ from sallyport.mfa.contract import Behaviour
 
 @dataclass(frozen=True)
 class Call:
-    """A request: the path without its query, parameters of query or form, and header names in lower case."""
+    """A request.
+
+    Its path has no query, its parameters are those of the query or the form, and its header names are in lower case.
+    """
 
     method: str
     path: str
@@ -60,7 +63,7 @@ class WebServer:
         self.changed = trio.Event()
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Show this behaviour from the next request on, and wake requests that wait for a change."""
+        """Behave this way from the next request on. Requests that are waiting continue with the new behaviour."""
         self.behaviour = behaviour
         self.changed.set()
         self.changed = trio.Event()
@@ -87,7 +90,7 @@ class WebServer:
             connection.start_next_cycle()
 
     async def _misbehave(self, stream: trio.abc.Stream) -> bool:
-        """Misbehave below HTTP; return True if the connection is over."""
+        """Misbehave on the level below HTTP. Return whether the connection is finished."""
         if self.behaviour is Behaviour.SILENT:
             await trio.sleep_forever()
         if self.behaviour is Behaviour.BROKEN_OFF:

@@ -1,6 +1,6 @@
 """Stores of several nodes in one process, over one database."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +83,7 @@ def node(
     installation: str = "",
     key: bytes = KEY,
     monotonic: Callable[[], float] | None = None,
+    names: Sequence[str] = (),
 ) -> Nodes:
     """Return a node that has not joined."""
     return Nodes(
@@ -92,6 +93,7 @@ def node(
         "1.0",
         lambda: {1: Secret(key)},
         lambda: f"http://{name}",
+        names=names,
         monotonic=monotonic or Monotonic(),
     )
 

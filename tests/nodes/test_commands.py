@@ -53,7 +53,7 @@ def row(name: str, *, alive: bool = True, version: str = "1.0", leads: bool = Fa
 @needs_postgres
 async def test_nodes_are_listed(pair: Pair) -> None:
     """Every node sees all, with their states; one of them leads."""
-    one, two = pair.one, pair.two
+    two = pair.two
     await silent(two.store, "two", DEAD_US + 7_000_000)  # type: ignore[arg-type]
     found = await run(two, "node.list")
     assert isinstance(found, list)

@@ -60,6 +60,18 @@ async def test_a_node_restarts_at_once(store: PostgresStore, other: PostgresStor
         await beat(old)
 
 
+async def test_former_names_of_an_installation_are_forgotten(store: PostgresStore, other: PostgresStore) -> None:
+    """A process that joins deletes the dead nodes of its data directory with other names, as after fewer workers."""
+    for name in ("one/1", "one/2", "one/3"):
+        await node(store, name, installation="here").join()
+    await node(store, "two").join()
+    for name in ("one/2", "one/3", "two"):
+        await silent(store, name, DEAD_US)
+    joined = node(other, "one/1", installation="here", names=("one/1", "one/2"))
+    await joined.join()
+    assert [each.name for each in await joined.everyone()] == ["one/1", "one/2", "two"]
+
+
 async def test_another_master_key_is_refused(store: PostgresStore, other: PostgresStore) -> None:
     """A node whose master key differs is refused before it opens a sealed value."""
     await node(store, "one").join()

@@ -19,7 +19,7 @@ def pem(key: PrivateKey) -> str:
 
 
 def numbers_of(p: int, q: int, *, e: int = 65537) -> rsa.RSAPrivateKey:
-    """Return an RSA key of these factors that does not work; its primes are not checked."""
+    """Return an RSA key with these factors. The key does not work, because its primes are not checked."""
     numbers = rsa.RSAPrivateNumbers(p, q, p | 1, 3, 3, 3, rsa.RSAPublicNumbers(e, p * q))
     return numbers.private_key(unsafe_skip_rsa_key_validation=True)
 
@@ -33,7 +33,7 @@ def certificate(key: rsa.RSAPublicKey | ec.EllipticCurvePublicKey | dsa.DSAPubli
 
 
 def of_label(label: str, *headers: str) -> str:
-    """Return a PEM block with a label, headers and octets that are not a key."""
+    """Return a PEM block with this label, headers and octets, which are not a key."""
     lines = [*headers, "", b64encode(bytes(48)).decode()] if headers else [b64encode(bytes(48)).decode()]
     return "\n".join([f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""])
 
@@ -47,6 +47,6 @@ ENCRYPTED = {
 LONG_RSA = numbers_of(_BROKEN, _BROKEN << 4096 | 1)
 """6144 bits."""
 COMPOSITE_RSA = numbers_of(_BROKEN, _BROKEN | 2)
-"""4096 bits, with factors that are not prime: it signs, and the signature does not verify."""
+"""An RSA key of 4096 bits whose factors are not prime. It signs, but the signature cannot be verified."""
 LONG_EXPONENT_RSA = rsa.RSAPublicNumbers((1 << 4000) + 1, _BROKEN * (_BROKEN | 2)).public_key()
 DSA = dsa.generate_private_key(2048)

@@ -1,10 +1,10 @@
-"""Turns of the event loop that are counted."""
+"""Turns of the event loop, counted for the tests."""
 
 from sallyport.base.fair import LoopTurns
 
 
 class CountedTurns(LoopTurns):
-    """Turns that count how often one was taken."""
+    """Turns that count how often a turn was taken."""
 
     taken = 0
 

@@ -1,4 +1,4 @@
-"""Allowed addresses of connections, and the look-up of names."""
+"""Tests of the addresses to which connections are allowed, and of name look-ups."""
 
 import errno
 import resource
@@ -21,7 +21,7 @@ from tests.outgoing.test_pool import OK, answering, request
 
 
 class Silent:
-    """A DNS whose answers for `hostile.example` wait for the event `answers`; other answers come at once."""
+    """A DNS whose answers for `hostile.example` wait for the event `answers`. Other names are answered at once."""
 
     def __init__(self) -> None:
         self.answers = Event()
@@ -36,8 +36,10 @@ class Silent:
 
 
 async def test_unanswered_look_ups_delay_no_other_tenant() -> None:
-    """Any number of unanswered look-ups of one tenant, waiting or cancelled, delays neither another tenant's look-up,
-    nor an address, nor another use of a thread."""
+    """Unanswered look-ups of one tenant, however many are waiting or cancelled, do not delay another tenant's look-up.
+
+    They delay neither the use of an address nor other work in threads.
+    """
     dns = Silent()
     hostile = Egress(ANYWHERE, dns.look_up)
     other = hostile.for_tenant()
@@ -57,7 +59,7 @@ async def test_unanswered_look_ups_delay_no_other_tenant() -> None:
 
 
 async def test_only_the_first_addresses_of_a_host_are_used() -> None:
-    """The owner of a name may give it thousands of addresses."""
+    """Only the first addresses of a name are used, because its owner may give it thousands of addresses."""
     many = [f"198.51.{number >> 8}.{number & 255}" for number in range(4000)]
     found = await Egress(ANYWHERE, lambda *_: many).resolve("many.example", 443)
     assert found == many[:MOST_ADDRESSES]
@@ -110,7 +112,7 @@ def test_default_allows_other_machines(address: str) -> None:
     ],
 )
 def test_default_refuses_this_machine_and_metadata(address: str) -> None:
-    """Loopback, unspecified, link-local and metadata addresses are refused by default, in every IPv6 form."""
+    """Loopback, unspecified, link-local and metadata addresses are refused by default, in every IPv6 notation."""
     assert not Egress().allows(address)
 
 
@@ -128,7 +130,7 @@ def test_default_refuses_the_addresses_of_this_machine(form: str) -> None:
 
 
 def test_networks_are_an_allow_list() -> None:
-    """Without the member default, only the named networks are allowed."""
+    """If the setting does not contain `default`, only the listed networks are allowed."""
     egress = Egress([ip_network("192.0.2.0/24"), ip_network("2001:db8::/32")])
     assert egress.allows("192.0.2.7")
     assert egress.allows("::ffff:192.0.2.7")
@@ -139,7 +141,7 @@ def test_networks_are_an_allow_list() -> None:
 
 
 def test_default_is_a_member_of_the_list() -> None:
-    """`default, 127.0.0.1/32` allows that loopback address and everything that the default allows."""
+    """`default, 127.0.0.1/32` allows that loopback address in addition to everything that `default` allows."""
     egress = Egress([EGRESS_DEFAULT, ip_network("127.0.0.1/32")]).for_tenant()
     assert egress.allows("127.0.0.1")
     assert egress.allows("198.51.100.1")
@@ -149,12 +151,15 @@ def test_default_is_a_member_of_the_list() -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "169.254.169.254", "0.0.0.0"])
 def test_anywhere_has_no_exception(address: str) -> None:
-    """The directory agent, which an admin configures, may connect to its own machine too."""
+    """The directory agent may also connect to its own machine, because an admin configures it."""
     assert Egress(ANYWHERE).allows(address)
 
 
 async def test_a_message_to_a_tenant_has_no_address() -> None:
-    """A tenant's message is `address not allowed`; the log and the advice name the networks to add."""
+    """The message to the tenant is `address not allowed`.
+
+    The log and the advice name the networks that an admin can add.
+    """
     egress = Egress(look_up=lambda _host, _port, _kind: ["127.0.0.5", "::1"])
     with capture_logs() as logged, pytest.raises(AddressNotAllowed) as refused:
         await egress.resolve("ldap.corp.example", 389)
@@ -167,7 +172,7 @@ async def test_a_message_to_a_tenant_has_no_address() -> None:
 
 
 async def test_a_denied_host_is_logged_once() -> None:
-    """A repeated attempt adds no line to the log, and the list of denied hosts is bounded."""
+    """A repeated attempt is not logged again. The list of denied hosts is bounded."""
     egress = Egress()
     with capture_logs() as logged:
         for number in range(2 * (DENIED_HOSTS + 10)):
@@ -178,7 +183,7 @@ async def test_a_denied_host_is_logged_once() -> None:
 
 
 async def test_unreadable_interfaces_allow_no_address() -> None:
-    """The error is a ProviderError."""
+    """A refused address raises a ProviderError."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
@@ -189,7 +194,7 @@ async def test_unreadable_interfaces_allow_no_address() -> None:
 
 
 def test_too_many_sockets_are_refused() -> None:
-    """The open sockets of a tenant are limited, and a closed one makes room."""
+    """The number of a tenant's open sockets is limited. When a socket is closed, another one can be opened."""
     sockets = Sockets(2)
     first, second = (sockets.open("127.0.0.1", socket.SOCK_DGRAM) for _ in range(2))
     with pytest.raises(OSError, match="too many connections") as refused:
@@ -203,13 +208,13 @@ def test_too_many_sockets_are_refused() -> None:
 
 
 async def test_each_tenant_has_its_own_limit_of_sockets() -> None:
-    """The open sockets of one tenant do not count for another."""
+    """The open sockets of one tenant are not counted for another tenant."""
     egress = Egress(ANYWHERE)
     assert egress.for_tenant().sockets is not egress.sockets
 
 
 async def test_idle_connections_make_room() -> None:
-    """An idle connection is closed if another server needs its socket."""
+    """If the limit is reached and a connection to another server is needed, an idle connection is closed."""
     egress = Egress(ANYWHERE)
     egress.sockets = Sockets(1)
     async with (

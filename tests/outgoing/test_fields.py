@@ -1,4 +1,4 @@
-"""Accepted values of a provider's fields."""
+"""Tests of the values that a provider's fields accept."""
 
 import pytest
 from pydantic import ValidationError
@@ -48,7 +48,7 @@ def test_a_url_is_https_or_http_on_loopback(url: str) -> None:
     ],
 )
 def test_another_url_is_refused(url: str) -> None:
-    """The message has the field's name and not its value."""
+    """The message contains the name of the field, but not its value."""
     with pytest.raises(ValidationError) as refused:
         WebhookFields(url=url, secret="s")
     error = refusal(refused.value)
@@ -59,7 +59,7 @@ def test_another_url_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("host", ["api-0123.duosecurity.com", "127.0.0.1:8000", "localhost:80", "gateway", "192.0.2.1"])
 def test_a_host_is_a_name_or_an_address(host: str) -> None:
-    """A port is allowed on loopback only, which uses plain http."""
+    """A port is allowed only on loopback, where plain http is used."""
     assert DuoFields(ikey="DI", skey="s", host=host).host == host
     assert origin(host) == f"{'http' if ':' in host else 'https'}://{host}"
 
@@ -70,14 +70,14 @@ def test_a_host_is_a_name_or_an_address(host: str) -> None:
      "127.0.0.1:x", "127.0.0.1:", "a b", "a\nb", "2130706433", "x" * 254, "127.0.0.1:80/x", "evil:80@127.0.0.1"],
 )  # fmt: skip
 def test_an_unsuitable_host_is_refused(host: str) -> None:
-    """A URL, a port elsewhere, and text that another parser could read differently are refused."""
+    """A URL, a port on another machine, and a text that another parser could read differently are refused."""
     for make in (lambda: DuoFields(ikey="DI", skey="s", host=host), lambda: OktaFields(domain=host, apiToken="t")):
         with pytest.raises(ValidationError):
             make()
 
 
 def test_the_radius_port() -> None:
-    """The port is 1812 by default, may be text, and is 1 to 65535."""
+    """The port is 1812 by default. It may be given as text, and is 1 to 65535."""
     assert RadiusFields(host="192.0.2.1", secret="s").port == 1812
     assert RadiusFields.model_validate({"host": "h", "secret": "s", "port": "1645"}).port == 1645
     for port in (0, 65536, "x"):

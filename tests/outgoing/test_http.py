@@ -1,4 +1,5 @@
-"""HTTP for providers: a request ends with a response or a ProviderError, and connects to allowed addresses only."""
+"""Tests of HTTP for providers: a request ends with a response or a ProviderError, and connects only to allowed
+addresses."""
 
 import socket
 import ssl
@@ -34,7 +35,10 @@ async def ask(server: WebServer, url: str = "/x", http: HttpFactory | None = Non
 
 
 class NamedHosts:
-    """A DNS of the test. answers: the addresses of each look-up of any name, in order."""
+    """A DNS for the test.
+
+    answers: the addresses that each look-up returns, in order, whatever the name is.
+    """
 
     def __init__(self, *answers: Sequence[str]) -> None:
         self.answers = list(answers)
@@ -48,7 +52,7 @@ class NamedHosts:
 
 
 async def test_connections_are_reused() -> None:
-    """Sequential requests share a connection; concurrent ones have their own."""
+    """Requests that follow each other share a connection. Concurrent requests have their own connections."""
     async with serving(echo) as server, HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{server.port}") as client:
         for _ in range(5):
             await exchange(client, "GET", "/x")
@@ -82,7 +86,7 @@ async def test_headers_of_a_request() -> None:
 
 @pytest.mark.parametrize("failure", sorted(HTTP_FAILURES - {Behaviour.SILENT, Behaviour.RUBBISH, Behaviour.EMPTY}))
 async def test_each_failure_names_the_host_and_the_cause(failure: Behaviour) -> None:
-    """Each failure is a ProviderError."""
+    """Each kind of failure raises a ProviderError."""
     said = {
         Behaviour.BROKEN_OFF: "broke off",
         Behaviour.NO_PROTOCOL: "not HTTP",
@@ -100,7 +104,7 @@ async def test_each_failure_names_the_host_and_the_cause(failure: Behaviour) -> 
 
 
 async def test_time_is_limited_for_the_whole_answer() -> None:
-    """The timeout covers the whole answer, also one whose octets trickle in."""
+    """The timeout applies to the whole answer, even if its octets arrive slowly one by one."""
 
     async def trickle(stream: trio.SocketStream) -> None:
         await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
@@ -132,7 +136,7 @@ async def test_a_closed_port_is_a_provider_error() -> None:
 
 @pytest.mark.parametrize("url", ["http://localhost:1/", "https://127.0.0.1/", "http://evil.example/", "http://[::1"])
 async def test_a_url_at_another_origin_is_refused(url: str) -> None:
-    """A URL at another origin is refused before a connection is made."""
+    """A URL with another origin is refused before a connection is made."""
     async with serving(echo) as server:
         with pytest.raises(ProviderError):
             await ask(server, url)
@@ -151,7 +155,7 @@ async def test_a_url_at_another_origin_is_refused(url: str) -> None:
     ],
 )
 async def test_a_429_sets_the_pause(headers: dict[str, str], wait_s: float) -> None:
-    """Retry-After in either form, and X-Rate-Limit-Reset by the server's clock, set the pause."""
+    """The pause is set by Retry-After in either form, or by X-Rate-Limit-Reset relative to the server's clock."""
 
     async def busy(call: Call) -> Reply:
         return Reply(429, {}, headers)
@@ -163,7 +167,7 @@ async def test_a_429_sets_the_pause(headers: dict[str, str], wait_s: float) -> N
 
 
 async def test_compressed_answers_are_refused() -> None:
-    """A compressed answer, which was not requested, is refused and not decompressed."""
+    """A compressed answer is refused and not decompressed, because it was not requested."""
 
     async def compressed(call: Call) -> Reply:
         return Reply(200, "x", {"Content-Encoding": "gzip"})
@@ -175,21 +179,23 @@ async def test_compressed_answers_are_refused() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b"null", b"\xff", b"[" * 200_000, b'{"a": ' + b"9" * 9000])
 def test_a_malformed_json_object_is_a_provider_error(body: bytes) -> None:
-    """A body that is not a JSON object, or that would exhaust a parser, is a ProviderError."""
+    """A body that is not a JSON object raises a ProviderError, and so does a body that would exhaust a parser."""
     with pytest.raises(ProviderError):
         json_object(httpx.Response(200, content=body))
 
 
 @pytest.mark.parametrize("part", [b"{}", b"[]"])
 def test_json_of_many_parts_is_refused(part: bytes) -> None:
-    """JSON with too many parts would be decoded in one step on the event loop."""
+    """JSON with too many parts is refused, because it would be decoded in one step on the event loop."""
     with pytest.raises(ProviderError, match="20,000 objects and arrays"):
         json_array(httpx.Response(200, content=b"[" + (part + b",") * 20_000 + b"1]"))
 
 
 def test_values_of_a_json_answer() -> None:
-    """A missing value or one of another type counts as absent. Lone surrogates, which no codec accepts, are
-    replaced."""
+    """A value that is missing or has the wrong type counts as absent.
+
+    Lone surrogates are replaced, because no codec accepts them.
+    """
     document = json_object(httpx.Response(200, content=b'{"a": {"b": "x", "c": 7, "d": "\\ud800"}}'))
     assert text_at(document, "a", "b") == "x"
     assert text_at(document, "a", "c") == text_at(document, "a", "b", "c") == text_at(None, "a") == ""
@@ -204,9 +210,9 @@ def test_values_of_a_json_answer() -> None:
 
 
 async def test_wrong_certificates_are_refused(tmp_path: Path) -> None:
-    """An untrusted certificate, or one for another name, is refused before a request is sent.
+    """An untrusted certificate is refused before a request is sent, and so is a certificate for another name.
 
-    A trusted one for the host's name is accepted.
+    A trusted certificate for the host name is accepted.
     """
     context, chain = self_signed(tmp_path, "localhost")
     foreign, foreign_chain = self_signed(tmp_path, "other.example")
@@ -240,7 +246,10 @@ async def test_wrong_certificates_are_refused(tmp_path: Path) -> None:
 async def test_the_message_for_a_refused_certificate(
     tmp_path: Path, made: dict[str, Any], trusted: bool, reason: str
 ) -> None:
-    """The message has the issuer, the end date or the names of the certificate, and the remedy. No request is sent."""
+    """The message contains the remedy and either the issuer, the end date or the names of the certificate.
+
+    No request is sent.
+    """
     context, chain = self_signed(tmp_path, **{"host": "localhost", **made})
     verify = ssl.create_default_context(cafile=str(chain)) if trusted else None
     async with serving(echo, tls=context) as server:
@@ -260,7 +269,7 @@ async def test_https_to_a_plain_http_port_is_a_provider_error() -> None:
 
 
 async def test_forbidden_addresses_are_not_connected_to() -> None:
-    """An address outside the networks is refused without a connection."""
+    """An address outside the allowed networks is refused without a connection."""
     async with serving(echo) as server:
         with pytest.raises(ProviderError, match="address not allowed"):
             await ask(server, http=HttpFactory(egress=[ip_network("192.0.2.0/24")]))
@@ -271,7 +280,7 @@ async def test_forbidden_addresses_are_not_connected_to() -> None:
 
 
 async def test_the_checked_address_is_the_one_connected_to() -> None:
-    """One look-up gives the addresses, and the forbidden ones are left out."""
+    """The addresses come from one look-up, and the forbidden ones are not used."""
     resolver = NamedHosts(["169.254.169.254", "127.0.0.1"], ["169.254.169.254"], [])
     http = HttpFactory(egress=[ip_network("127.0.0.0/8")], look_up=resolver.look_up)
     async with serving(echo) as server:
@@ -288,7 +297,7 @@ async def test_the_checked_address_is_the_one_connected_to() -> None:
 
 
 async def test_the_next_address_is_tried() -> None:
-    """A host with an unreachable address and a reachable one is reached."""
+    """If one address of a host cannot be reached, another address of the host is used."""
     http = HttpFactory(egress=ANYWHERE, look_up=NamedHosts(["127.0.0.2", "127.0.0.1"]).look_up)
     async with serving(echo) as server, http(f"http://two.example:{server.port}") as client:
         assert (await exchange(client, "GET", "/")).status_code == 200

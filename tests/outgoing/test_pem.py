@@ -1,4 +1,4 @@
-"""Keys and certificates that a tenant supplies."""
+"""Tests of the keys and certificates that a tenant supplies."""
 
 import json
 
@@ -51,13 +51,13 @@ def test_rsa_and_ec_keys_are_read(key: str, kind: type) -> None:
     ],
 )
 def test_an_unsuitable_key_is_refused(key: str, message: str) -> None:
-    """Encrypted, long and broken keys are refused. The message names the accepted keys."""
+    """Encrypted, long and broken keys are refused. The message names the kinds of keys that are accepted."""
     with pytest.raises(PemError, match=message):
         pem.private_key(key)
 
 
 def test_a_key_is_encoded_again() -> None:
-    """Text around a key does not reach OpenSSL."""
+    """Text before and after a key is not passed to OpenSSL."""
     text = f"Bag Attributes\n{costly.pem(costly.RSA)}trailing\n"
     assert pem.key_pem(text) == costly.pem(costly.RSA)
 
@@ -76,19 +76,19 @@ def test_a_key_is_encoded_again() -> None:
     ],
 )
 def test_unsuitable_certificates_are_refused(text: str, message: str) -> None:
-    """Too many certificates, and those with long or other keys, are refused."""
+    """Too many certificates are refused, and so are certificates with long keys or other kinds of keys."""
     with pytest.raises(PemError, match=message):
         pem.certificates(text)
 
 
 def test_certificates_are_encoded_again() -> None:
-    """Text around certificates does not reach OpenSSL."""
+    """Text before and after certificates is not passed to OpenSSL."""
     one = costly.certificate(costly.EC.public_key())
     assert pem.certificates_pem(f"subject=x\n{one}\nissuer=y\n{one}") == one * 2
 
 
 def test_a_field_refuses_an_encrypted_key() -> None:
-    """The message of a field does not repeat the key."""
+    """The error message of a field does not contain the key."""
     with pytest.raises(ValidationError) as refused:
         TypeAdapter(KeyText).validate_python(costly.ENCRYPTED["PKCS#8"])
     assert "without a passphrase" in refused.value.errors()[0]["msg"]

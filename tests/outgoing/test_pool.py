@@ -1,4 +1,4 @@
-"""Connections of HTTP clients: reused if that is safe, otherwise closed."""
+"""Tests of the connections of HTTP clients: a connection is reused if that is safe, and otherwise closed."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -25,7 +25,10 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 @dataclass
 class Peer:
-    """A server that gives each request the same octets. ended: an event for each connection, set at its end."""
+    """A server that answers each request with the same octets.
+
+    ended: an event for each connection, which is set when the connection ends.
+    """
 
     octets: bytes
     port: int = 0
@@ -60,7 +63,7 @@ async def answering(octets: bytes) -> AsyncIterator[Peer]:
 
 @asynccontextmanager
 async def pooled(trust: ssl.SSLContext | None = None, *, most: int = 100) -> AsyncIterator[Pool]:
-    """Return a pool that is closed at the end."""
+    """Yield a pool that is closed at the end of the block."""
     async with Pool(Egress(ANYWHERE), trust or ssl.create_default_context(), most=most) as pool:
         yield pool
 
@@ -76,7 +79,7 @@ async def ok(call: Call) -> Reply:
 
 
 async def test_tls_connections_are_reused(tmp_path: Path) -> None:
-    """The second request needs no handshake."""
+    """Later requests use the same connection and need no handshake."""
     context, chain = self_signed(tmp_path, "localhost")
     trust = ssl.create_default_context(cafile=str(chain))
     async with serving(ok, tls=context) as server, pooled(trust) as pool:
@@ -93,7 +96,7 @@ async def test_a_connection_is_used_for_one_origin() -> None:
 
 
 async def test_old_connections_are_closed(mock_clock: MockClock) -> None:
-    """A connection that was idle for a while is closed at the next request, which opens a new one."""
+    """If a connection was idle for too long, the next request closes it and opens a new one."""
     async with answering(OK) as peer, pooled() as pool:
         await pool.fetch(request(peer.port))
         mock_clock.jump(KEPT_S)
@@ -104,7 +107,7 @@ async def test_old_connections_are_closed(mock_clock: MockClock) -> None:
 
 
 async def test_closed_connections_are_not_reused() -> None:
-    """A connection that the server closed meanwhile is replaced by a new one without an error."""
+    """A connection that the server has closed is replaced by a new one without an error."""
     async with pooled() as pool:
         async with answering(OK) as peer:
             await pool.fetch(request(peer.port))
@@ -125,7 +128,7 @@ async def test_closed_connections_are_not_reused() -> None:
     ],
 )
 async def test_unexpected_octets_end_a_connection(octets: bytes) -> None:
-    """Octets after a response are not read as the next response, and `Connection: close` is respected."""
+    """Octets after a response are not read as the next response. `Connection: close` is obeyed."""
     async with answering(octets) as peer, pooled() as pool:
         for _ in range(2):
             assert (await pool.fetch(request(peer.port))).body == b"ok"
@@ -135,7 +138,7 @@ async def test_unexpected_octets_end_a_connection(octets: bytes) -> None:
 
 
 async def test_interim_responses() -> None:
-    """Early hints (RFC 8297) are skipped. Switching Protocols, which was not requested, is an error."""
+    """Early hints (RFC 8297) are skipped. Switching Protocols is an error, because it was not requested."""
     async with answering(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + OK) as peer, pooled() as pool:
         assert (await pool.fetch(request(peer.port))).body == b"ok"
     switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
@@ -145,7 +148,7 @@ async def test_interim_responses() -> None:
 
 
 async def test_the_number_of_connections_is_limited() -> None:
-    """Requests above the limit of connections wait, and each is answered."""
+    """Requests above the limit of connections wait, and all of them are answered."""
     async with serving(ok) as server, pooled(most=2) as pool, trio.open_nursery() as nursery:
         for _ in range(10):
             nursery.start_soon(pool.fetch, request(server.port))
@@ -154,7 +157,10 @@ async def test_the_number_of_connections_is_limited() -> None:
 
 
 async def test_closing_the_pool() -> None:
-    """Closing the pool closes idle connections at once. One in use gets its answer and is then closed."""
+    """Closing the pool closes idle connections at once.
+
+    A connection in use still receives its response and is then closed.
+    """
     asked, go_on = trio.Event(), trio.Event()
 
     async def later(call: Call) -> Reply:
@@ -175,7 +181,7 @@ async def test_closing_the_pool() -> None:
 
 
 async def test_a_cancelled_request_closes_its_connection() -> None:
-    """A response may still arrive on it."""
+    """A cancelled request closes its connection, because a response may still arrive on it."""
     async with serving(ok) as server, pooled() as pool:
         server.behave(Behaviour.SILENT)
         with trio.CancelScope() as scope:
@@ -190,7 +196,7 @@ async def test_a_cancelled_request_closes_its_connection() -> None:
 
 
 async def test_a_client_of_httpx() -> None:
-    """The client is a plain httpx client with the same limits, so that another project's provider can use it."""
+    """The client is a plain httpx client with the same limits, so that providers from other projects can use it."""
     async with serving(ok) as server, HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{server.port}") as client:
         assert (await client.get("/")).json() == {}
         server.behave(Behaviour.HUGE)

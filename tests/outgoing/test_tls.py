@@ -1,4 +1,4 @@
-"""TLS to servers that a tenant configures."""
+"""Tests of TLS to servers that a tenant configures."""
 
 import ssl
 from pathlib import Path
@@ -12,19 +12,19 @@ from tests.mfa.certificates import self_signed
 
 
 def test_no_finite_field_diffie_hellman() -> None:
-    """A server cannot choose a Diffie-Hellman prime: with 9,900 bits a handshake took 2.4 s."""
+    """A server cannot choose a Diffie-Hellman prime, because a handshake with a prime of 9,900 bits took 2.4 s."""
     names = [each["name"] for each in client_context().get_ciphers()]
     assert names
     assert not [name for name in names if name.startswith(("DHE", "ADH"))]
 
 
 def test_no_renegotiation() -> None:
-    """A server cannot start another handshake, which would run on the event loop."""
+    """A server cannot start another handshake, because it would run on the event loop."""
     assert client_context().options & ssl.OP_NO_RENEGOTIATION
 
 
 async def test_a_handshake_runs_in_a_thread(tmp_path: Path) -> None:
-    """The computation of a handshake waits for one of the tenant's threads, while the event loop continues."""
+    """The computation of a handshake waits for one of the tenant's threads. The event loop continues meanwhile."""
     server, chain = self_signed(tmp_path, "localhost")
     trusting, threads = client_context(chain.read_text()), trio.CapacityLimiter(1)
     ours, theirs = await _sockets()
@@ -50,7 +50,7 @@ async def test_a_handshake_runs_in_a_thread(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["nothing", "plain text"])
 async def test_a_server_without_tls_breaks_the_stream(answer: bytes) -> None:
-    """A server that closes the connection or answers in plain text breaks the stream."""
+    """If a server closes the connection or answers in plain text, the stream is broken."""
     ours, theirs = await _sockets()
     async with trio.open_nursery() as nursery:
 
@@ -68,7 +68,7 @@ async def test_a_server_without_tls_breaks_the_stream(answer: bytes) -> None:
 
 
 async def test_a_context_is_created_once() -> None:
-    """Tasks that need the context at the same time share it."""
+    """Tasks that need the same TLS context at the same time share it."""
     made: list[ssl.SSLContext] = []
 
     def make() -> ssl.SSLContext:

@@ -4,7 +4,7 @@ from sallyport.store.model import Tx
 
 
 class Machines:
-    """The machines of a tenant, from the table `machines`."""
+    """The machines of a tenant, read from the table `machines`."""
 
     def exists(self, tx: Tx, tenant_id: int, instance_id: int) -> bool:
         sql = "select 1 from machines where id = :id and tenant_id = :tenant"
@@ -12,5 +12,5 @@ class Machines:
 
 
 def make_table(tx: Tx) -> None:
-    """Create the table without rows."""
+    """Create the empty table."""
     tx.execute("create table machines (id integer primary key, tenant_id integer not null)")

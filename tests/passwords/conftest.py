@@ -18,7 +18,10 @@ EVERYTHING = Page(0, 1000)
 
 @dataclass
 class Setup:
-    """The policies, two tenants and their machines: 1 to 3 belong to the first tenant, 7 to the other."""
+    """The policies, and two tenants with machines.
+
+    The machines 1 to 3 belong to the first tenant, and machine 7 to the other.
+    """
 
     areas: Areas
     policies: PasswordPolicies
@@ -26,7 +29,7 @@ class Setup:
     theirs: int
 
     async def add(self, name: str = "p", tenant: int = 0, **fields: object) -> int:
-        """Add a policy of the first tenant, or of `tenant`."""
+        """Add a policy for `tenant`. The default is the first tenant."""
         given = change(policyName=name, **fields)
         return await self.policies.add(tenant or self.ours, given)
 
@@ -38,13 +41,13 @@ class Setup:
         )
 
     async def all(self, tenant: int = 0) -> list[Policy]:
-        """Return all policies of the first tenant, or of `tenant`."""
+        """Return all policies of `tenant`. The default is the first tenant."""
         found, total = await self.policies.page(tenant or self.ours, EVERYTHING)
         assert len(found) == total
         return found
 
     async def trail(self) -> list[tuple[str, int, str, str]]:
-        """Return the audit entries about policies, in order: action, tenant, target, changes."""
+        """Return the audit entries about policies in order, each with its action, tenant, target and changes."""
         sql = "select action, tenant_id, target, changes from audit_trail where action like 'policy.%' order by id"
         return await self.areas.store.read(lambda tx: tx.all(_entry, sql))
 
@@ -54,7 +57,7 @@ def _entry(*, action: str, tenant_id: int, target: str, changes: str) -> tuple[s
 
 
 def change(**fields: object) -> dict[str, str]:
-    """Return the fields that a request gives, as they are stored."""
+    """Return the given fields in the form in which they are stored."""
     return PolicyFields.model_validate(fields).given()
 
 

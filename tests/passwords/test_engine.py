@@ -1,4 +1,4 @@
-"""Passwords are checked against rules. The tests in tests/peers compare with libpwquality itself."""
+"""Tests of the check of a password against rules. The tests in tests/peers compare it with libpwquality itself."""
 
 import sys
 from dataclasses import replace
@@ -60,13 +60,16 @@ def of_quality(password: str, user_name: str = "", **parameters: object) -> list
     ],
 )
 def test_each_field_is_a_rule(rules: Rules, good: str, bad: str, rule: str) -> None:
-    """A rule counts characters in any script: one password meets it, the other fails this rule alone."""
+    """A rule counts characters of any script.
+
+    One password meets the rule, and the other password fails only this rule.
+    """
     assert failed(rules, good) == []
     assert failed(rules, bad) == [rule]
 
 
 def test_every_failed_rule_is_listed_in_order() -> None:
-    """Each failed rule has its own line, libpwquality's after the interface's."""
+    """Each failed rule is a line of its own. The rules of the interface come first, then those of libpwquality."""
     quality = Quality(
         minlen=12,
         credits=(-1, -1, -9, -1),
@@ -100,7 +103,7 @@ def test_every_failed_rule_is_listed_in_order() -> None:
     [("Abcdef1x", []), ("Abcdefgh", ["minclass"]), ("Ab1.", ["minlen"]), ("abc", ["minlen", "minclass"])],
 )
 def test_the_default_guidance(password: str, rules: list[str]) -> None:
-    """The guidance is eight characters of three of the four classes."""
+    """The guidance demands eight characters from three of the four classes."""
     assert failed(GUIDANCE, password) == rules
 
 
@@ -110,8 +113,10 @@ def test_an_empty_password_fails_one_rule() -> None:
 
 
 def test_rules_of_libpwquality_count_octets() -> None:
-    """For minlen and a credit, two octets of UTF-8 are two characters of the class `other`. For minLen the same
-    password has three characters."""
+    """For minlen and credits, a two-octet UTF-8 character counts as two characters of the class `other`.
+
+    For minLen it counts as one character.
+    """
     assert of_quality("éöü", minlen=6) == []
     assert of_quality("éöü", minlen=8, credits=(0, 0, 0, 2)) == []
     assert of_quality("éöü", credits=(-1, -1, -1, -6)) == ["dcredit", "ucredit", "lcredit"]
@@ -120,20 +125,20 @@ def test_rules_of_libpwquality_count_octets() -> None:
 
 
 def test_a_credit_without_a_length_has_no_effect() -> None:
-    """A negative credit is a minimum."""
+    """A negative credit is a minimum number of characters."""
     assert of_quality("a", credits=(2, 2, -2, 2)) == ["lcredit", "palindrome"]
 
 
 @pytest.mark.parametrize("password", ["xxANN.Kxx", "k.nna77", "aannn..kk", "K.NA"])
 def test_a_password_with_the_user_name_is_refused(password: str) -> None:
-    """The user name is found in any case, backwards and with repeated characters."""
+    """The user name is found in upper or lower case, backwards, and with repeated characters."""
     assert of_quality(password, "ann.k", usercheck=True) == ["usercheck"]
     assert of_quality(password, "ann.k") == of_quality(password, "nnk", usercheck=True) == []
 
 
 @given(RULES, PASSWORDS, PASSWORDS, st.text(max_size=8))
 def test_messages_do_not_depend_on_the_password(rules: Rules, one: str, other: str, user_name: str) -> None:
-    """A rule's text is the same for every password and user name, and listed once."""
+    """The text of a rule is the same for every password and user name, and is listed once."""
     first, second = failures(rules, one, user_name), failures(rules, other, "")
     words = {each.rule: each.message for each in first}
     assert len(words) == len(first)
@@ -149,7 +154,7 @@ def test_removing_a_rule_removes_only_its_failure(rules: Rules, password: str) -
 
 @given(QUALITIES, PASSWORDS)
 def test_a_longer_password_is_not_too_short(quality: Quality, password: str) -> None:
-    """A password that meets a minimum meets it with more characters appended."""
+    """If a password meets a minimum, it still meets it after more characters are appended."""
     lengths = {"dcredit", "ucredit", "lcredit", "ocredit", "minlen", "minclass"}
     rules = Rules(quality=quality)
     before = {each.rule for each in failures(rules, password + "x")} & lengths
@@ -158,7 +163,7 @@ def test_a_longer_password_is_not_too_short(quality: Quality, password: str) -> 
 
 @given(st.lists(RULES, min_size=1, max_size=8), PASSWORDS, st.text("ab", max_size=6))
 def test_merged_rules_imply_each_policy(many: list[Rules], password: str, user_name: str) -> None:
-    """A password that meets the merged rules meets each given policy. A single policy stays unchanged."""
+    """A password that meets the merged rules meets each of the policies. A single policy is not changed."""
     few = strictest(many)
     assert len(few) <= len(First)
     if not any(failures(rules, password, user_name) for rules in few):
@@ -166,7 +171,7 @@ def test_merged_rules_imply_each_policy(many: list[Rules], password: str, user_n
 
 
 def test_merged_rules_can_be_met() -> None:
-    """If a password meets several policies together, their merged rules can be met too."""
+    """If there is a password that meets several policies, there is also one that meets their merged rules."""
     many = [
         Rules(min_length=8),
         Rules(max_length=40, first=First.LOWERCASE),
@@ -178,7 +183,7 @@ def test_merged_rules_can_be_met() -> None:
 
 @given(st.lists(RULES, max_size=8), PASSWORDS, st.text("ab", max_size=6))
 def test_failures_of_several_policies_are_listed_once(many: list[Rules], password: str, user_name: str) -> None:
-    """Failures are listed in the order of the rules. Without rules there are none."""
+    """Failures are listed in the order of the rules. If there are no rules, there are no failures."""
     each = dict.fromkeys(failure for rules in many for failure in failures(rules, password, user_name))
     assert all_failures(many, password, user_name) == list(each)
 

@@ -1,4 +1,4 @@
-"""The fields of a policy: accepted values, stored values, the rules of the engine, and contradictions."""
+"""Tests of the fields of a policy: accepted values, stored values, the rules of the engine, and contradictions."""
 
 from dataclasses import fields
 
@@ -38,20 +38,20 @@ ASCII = st.text(st.characters(max_codepoint=127), max_size=24) | st.text("abAB12
     ],
 )
 def test_accepted_values(field: str, value: object, text: str) -> None:
-    """Numbers may be strings and strings numbers; an empty text removes a value."""
+    """A number may be sent as a string, and a flag as a number or a boolean. An empty text removes the value."""
     assert change(**{field: value}) == {field: text}
 
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_null_and_absent_fields(field: str) -> None:
-    """Null and an absent field leave the value."""
+    """Null leaves the value unchanged, and so does an absent field."""
     assert change(**{field: None}) == change() == {}
 
 
 @pytest.mark.parametrize("field", [each for each in FIELDS if not each.endswith("Name")])
 @pytest.mark.parametrize("value", ["hunter2", "1.5", "\u0661", "9" * 5000, "-1025", "1025", [1], {}, 1.5, "1\x00"])
 def test_a_value_is_refused(field: str, value: object) -> None:
-    """Another text, a number out of range and another type are refused, without the value."""
+    """Other texts, numbers out of range and other types are refused. The message does not contain the value."""
     with pytest.raises(ValidationError) as error:
         change(**{field: value})
     (detail,) = error.value.errors(include_input=False, include_url=False)
@@ -60,14 +60,14 @@ def test_a_value_is_refused(field: str, value: object) -> None:
 
 
 def test_a_policy_without_values_demands_nothing() -> None:
-    """A policy without values demands nothing of the interface or of libpwquality."""
+    """A policy without values has no rules of the interface and no rules of libpwquality."""
     assert rules_of(complete({"policyName": "p"})) == Rules()
     everything = {"allowUpperLower": "yes", "allowSpecial": "true", "allowNumeric": "1"}
     assert rules_of(complete(everything)) == Rules()
 
 
 def test_every_field_reaches_the_engine() -> None:
-    """Each field has its own rule; flags have their meaning."""
+    """Each field has its own rule, and each flag has its meaning."""
     numbers = {name: str(number) for number, name in enumerate(("minLen", "maxLen", *PARAMETERS[:-1]), 3)}
     flags = {"allowUpperLower": "No", "allowSpecial": "false", "allowNumeric": "0", "usercheck": "1"}
     assert rules_of(complete({"firstChar": "digit", **flags, **numbers})) == Rules(
@@ -78,14 +78,15 @@ def test_every_field_reaches_the_engine() -> None:
 
 @pytest.mark.parametrize("field", PARAMETERS)
 def test_any_parameter_of_libpwquality_adds_its_fixed_checks(field: str) -> None:
-    """The fixed checks of libpwquality apply if one of its parameters has a value, also 0."""
+    """The fixed checks of libpwquality apply if one of its parameters has a value, even if the value is 0."""
     rules = rules_of(complete({field: "0"}))
     assert rules.quality is not None
     assert "palindrome" in {each.rule for each in engine.failures(rules, "abccba")}
 
 
 def test_the_parameters_are_those_of_the_engine() -> None:
-    """The parameters have the engine's names, except the four credits, which are one value there."""
+    """The parameters have the same names as in the engine, except the four credits, which the engine has as
+    one value."""
     named = {name for name in PARAMETERS if not name.endswith("credit")}
     assert named == {field.name for field in fields(Quality)} - {"credits"}
 
@@ -130,6 +131,6 @@ def test_rules_that_can_be_met_are_no_contradiction(rules: Rules) -> None:
 
 @given(RULES, ASCII)
 def test_rules_that_a_password_meets_are_no_contradiction(rules: Rules, password: str) -> None:
-    """Rules that an ASCII password meets are never reported as a contradiction."""
+    """If an ASCII password meets the rules, they are never reported as a contradiction."""
     if not engine.failures(rules, password):
         assert contradictions(rules) == []

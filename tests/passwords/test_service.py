@@ -1,4 +1,4 @@
-"""The service of password policies."""
+"""Tests of the service of password policies."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,10 @@ async def failed(setup: Setup, machine: int, password: str, user: str = "") -> l
 
 
 async def test_policies_are_listed(setup: Setup) -> None:
-    """Policies are ordered by id, paged, with the total, of one tenant alone."""
+    """Policies are ordered by id and divided into pages.
+
+    The list has the total, and contains only the policies of one tenant.
+    """
     ids = [await setup.add(f"p{number}") for number in range(5)]
     await setup.add("theirs", setup.theirs)
     assert [each.id for each in await setup.all()] == ids
@@ -33,7 +36,7 @@ async def test_policies_are_listed(setup: Setup) -> None:
 
 
 async def test_the_policies_of_machines_are_listed(setup: Setup) -> None:
-    """The list of several machines has each policy once, with the total. Another tenant's machine is NotFound."""
+    """A list for several machines has each policy once, with the total. Another tenant's machine raises NotFound."""
     one, two, three = [await setup.add(name) for name in ("one", "two", "three")]
     await setup.assign(two, 1, 2)
     await setup.assign(one, 2)
@@ -51,7 +54,10 @@ async def test_the_policies_of_machines_are_listed(setup: Setup) -> None:
 
 
 async def test_names_are_unique_in_a_tenant(setup: Setup) -> None:
-    """A name is unique in a tenant, in any case. A policy may keep its own name or take a deleted one's."""
+    """A name is unique in a tenant, regardless of case.
+
+    A policy may keep its own name, or get the name of a deleted policy.
+    """
     one = await setup.add("Strong", minLen="8")
     await setup.add("strong", setup.theirs)
     other = await setup.add("other")
@@ -73,7 +79,10 @@ async def test_an_empty_name_keeps_the_name(setup: Setup) -> None:
 
 
 async def test_an_update_keeps_and_clears(setup: Setup) -> None:
-    """An absent field stays and an empty text clears. An update of several is all or none."""
+    """An absent field leaves the value unchanged, and an empty text removes it.
+
+    An update of several policies changes all of them or none.
+    """
     one = await setup.add("one", minLen="8", maxLen="12", dcredit="-1", templateName="t")
     two = await setup.add("two", minLen="8")
     await setup.policies.update(setup.ours, [(one, change(minLen="", maxrepeat=2)), (two, change(minLen=9))])
@@ -91,7 +100,7 @@ async def test_an_update_keeps_and_clears(setup: Setup) -> None:
 
 
 async def test_lengths_that_exclude_each_other(setup: Setup) -> None:
-    """Lengths that no password can meet are Invalid, and nothing is stored."""
+    """If no password can meet the lengths, the policy is Invalid and nothing is stored."""
     with pytest.raises(Invalid, match="invalid maxLen"):
         await setup.add(minLen="9", maxLen="8")
     assert await setup.all() == []
@@ -99,9 +108,9 @@ async def test_lengths_that_exclude_each_other(setup: Setup) -> None:
 
 
 async def test_policies_are_deleted(setup: Setup) -> None:
-    """The answer has the deleted policies, each once, in the requested order.
+    """The answer has each deleted policy once, in the requested order.
 
-    A deletion is all or none and ends assignments.
+    A deletion removes all of them or none, and ends their assignments.
     """
     one, two = await setup.add("one", minLen="4"), await setup.add("two", minLen="5")
     theirs = await setup.add("theirs", setup.theirs)
@@ -118,7 +127,7 @@ async def test_policies_are_deleted(setup: Setup) -> None:
 
 
 async def test_observers_of_a_deletion(setup: Setup) -> None:
-    """Observers run before the deletion: an error of theirs keeps the policies."""
+    """Observers run before the deletion. If an observer raises an error, the policies are kept."""
     deletions: list[int] = []
 
     def deleted(tx: Tx, policy_ids: Sequence[int]) -> int:
@@ -140,7 +149,8 @@ async def test_observers_of_a_deletion(setup: Setup) -> None:
 
 
 async def test_another_tenants_policies_and_machines(setup: Setup) -> None:
-    """Another tenant's policies and machines are NotFound in any position, and such a request changes nothing."""
+    """Another tenant's policies and machines raise NotFound at any position in a request, and the request changes
+    nothing."""
     ours, theirs = await setup.add(), await setup.add("theirs", setup.theirs)
     for policy, machines in ((theirs, [1]), (ours, [1, 7]), (ours, [99]), (99, [1])):
         with pytest.raises(NotFound):
@@ -156,9 +166,9 @@ async def test_another_tenants_policies_and_machines(setup: Setup) -> None:
 
 
 async def test_all_policies_of_a_machine_apply(setup: Setup) -> None:
-    """Each policy of a machine applies; a rule that two of them have is listed once.
+    """Each policy of a machine applies.
 
-    Without a policy the guidance applies.
+    A rule that two policies have is listed once. If the machine has no policy, the guidance applies.
     """
     assert await failed(setup, 1, "abcdefgh") == ["minclass"]
     digits = await setup.add("digits", dcredit="-1", minLen="4")
@@ -175,7 +185,10 @@ async def test_all_policies_of_a_machine_apply(setup: Setup) -> None:
 
 
 async def test_policies_of_a_users_machines(setup: Setup) -> None:
-    """A user has the policies of all its machines; none without a policy, and none of a deleted machine."""
+    """A user has the policies of all its machines.
+
+    A machine without a policy adds none, and neither does a deleted machine.
+    """
     longer = await setup.add("long", minLen="10")
     named = await setup.add("named", usercheck="yes")
     await setup.assign(longer, 1)
@@ -197,7 +210,10 @@ async def test_policies_of_a_users_machines(setup: Setup) -> None:
 
 
 async def test_every_change_is_in_the_trail(setup: Setup) -> None:
-    """Each change has an audit entry with the changed fields. A refused change and one without effect have none."""
+    """Each change has an audit entry with the changed fields.
+
+    A refused change has no entry, and neither has a change without effect.
+    """
     policy = await setup.add("one", minLen="8")
     for _ in range(2):
         await setup.policies.update(setup.ours, [(policy, change(policyName="two", minLen="8"))])
@@ -223,7 +239,7 @@ async def test_every_change_is_in_the_trail(setup: Setup) -> None:
 
 
 async def test_a_tenant_has_a_thousand_policies(setup: Setup) -> None:
-    """A tenant's policy number 1001 is a Conflict; another tenant can still add one."""
+    """The policy with the number 1001 of a tenant raises Conflict. Another tenant can still add a policy."""
     columns = ("tenant_id", "name_key", "fields", "created_at", "updated_at")
     most = DEFAULTS["password_policies"]
     rows = [(setup.ours, str(number), f'{{"policyName": "{number}"}}', 0, 0) for number in range(most)]
@@ -234,7 +250,7 @@ async def test_a_tenant_has_a_thousand_policies(setup: Setup) -> None:
 
 
 async def test_a_request_is_bounded(setup: Setup) -> None:
-    """An empty array changes nothing and is answered. One that is too long is refused before it delays others."""
+    """An empty array changes nothing and is answered. An array that is too long is refused before it delays others."""
     policy = await setup.add()
     for policies in ([], [policy] * (MAX_ENTRIES + 1)):
         with pytest.raises(Invalid):

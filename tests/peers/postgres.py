@@ -73,7 +73,7 @@ class Server:
         for each in (process_id, *children):
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
-        eventually(lambda: not any(_runs(each) for each in (process_id, *children)))
+        eventually(lambda: not any(runs(each) for each in (process_id, *children)))
         file.unlink()
 
     def stop(self, mode: str = "fast") -> None:
@@ -97,7 +97,7 @@ class Server:
         subprocess.run(command, check=True, capture_output=True, cwd=self.directory, **user)  # type: ignore[call-overload]
 
 
-def _runs(process_id: int) -> bool:
+def runs(process_id: int) -> bool:
     """Return whether a process has not ended; a process that is not waited for stays as a zombie."""
     try:
         return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

@@ -132,6 +132,7 @@ CREATE TABLE issued_certificates (
     fingerprint text primary key, name text not null, tenant_id bigint not null references tenants (id)
 );
 CREATE INDEX issued_certificates_name on issued_certificates (name);
+CREATE TABLE certificate_files (name text primary key, content bytea not null, version bigint not null);
 CREATE TABLE device_restarts (
     device_id integer primary key, domain_id bigint not null, at bigint not null, after bigint not null
 );

@@ -4,7 +4,7 @@ No other module knows how the areas are connected. `logins` connects the parts o
 """
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from sallyport import __version__
 from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_file
+from sallyport.app import nodes as node_parts
 from sallyport.app.logins import Logins
 from sallyport.audit.service import Audit
 from sallyport.audit.service import Retention as AuditRetention
@@ -22,6 +23,7 @@ from sallyport.base.errors import ConfigError, SecretError
 from sallyport.base.setting_values import Address
 from sallyport.base.wire import JSON
 from sallyport.certs.credentials import Certificates, Credentials
+from sallyport.certs.directory import Directory
 from sallyport.did.area import DidArea
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import checks, readers
@@ -56,6 +58,7 @@ from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.inventory.sessions.service import Sessions
 from sallyport.listen.senders import Senders
+from sallyport.listen.siblings import Siblings
 from sallyport.login.first.fields import Fields as FirstFactorFields
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
@@ -80,10 +83,9 @@ from sallyport.metrics import (
 )
 from sallyport.mfa.circuit import Attached
 from sallyport.mfa.host import ConfiguredProvider
-from sallyport.nodes.follower import Follower
-from sallyport.nodes.notices import NoNotices, Notices, SharedNotices
+from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles, check_key
 from sallyport.nodes.periodic import store_of_leader
-from sallyport.nodes.service import Alone, Cluster, Nodes
+from sallyport.nodes.service import Cluster
 from sallyport.nodes.watch import Watch
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
@@ -94,14 +96,12 @@ from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.retransmission import RFC_5080, Timers
 from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import Copies
-from sallyport.store.directory import installation_id
-from sallyport.store.foreign import CONFIGURATION, KEYS, PRINCIPALS, TOKENS, USERS
 from sallyport.store.model import Engine, Tx
 from sallyport.store.rotation import Rotation
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 from sallyport.tenancy import repo as tokens_repo
-from sallyport.tenancy.authentication import BURST, Authentication, Guesses
+from sallyport.tenancy.authentication import BURST, Authentication
 from sallyport.tenancy.keys import repo as keys_repo
 from sallyport.tenancy.keys.key import Agent, KeyRecord
 from sallyport.tenancy.keys.service import Keys
@@ -147,6 +147,7 @@ class App:
         self.settings = settings
         self.vault = vault
         self.http_address: Address | None = None  # address of the HTTP listener, once it is bound
+        self.siblings = Siblings({})
         self.tls: Tls | None = None
         if settings.tls_certificate and settings.tls_key:
             self.tls = Tls(settings.tls_certificate, settings.tls_key)
@@ -159,9 +160,9 @@ class App:
         self.radius_metrics = RadiusMetrics(registry)
         self.login_metrics = LoginMetrics(registry)
 
-        self.cluster = self._cluster()
+        self.cluster = overrides.cluster or node_parts.cluster_of(self)
         self.nodes = Watch(self.cluster, store, NodeMetrics(registry))
-        self.notices: Notices = SharedNotices(store, lambda: self.cluster.id) if store.is_shared else NoNotices()
+        self.notices = node_parts.notices_of(self)
         self.configuration = Configuration(store)
         self.tenancy = Tenancy(store, clock)
         self.domains = Domains(
@@ -203,7 +204,7 @@ class App:
             limit=settings.event_limit_mib << 20,
             clock=clock,
         )
-        self.login_log = LoginLog(store, self._domain_name, self._node_id)
+        self.login_log = LoginLog(store, self._domain_name, lambda: self.cluster.id)
         self.outlets = Outlets(
             leader_store,
             targets_of(settings),
@@ -219,113 +220,29 @@ class App:
             settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
         )
         self.audit_retention = AuditRetention(leader_store, days=settings.audit_days, clock=clock)
+        kept = SharedFiles if store.is_shared else OwnFiles
+        self.certificate_files: CertificateFiles = kept(store, vault, Directory(settings.data_dir.absolute()))
         self.senders = Senders()
         self._wire_logins()
-        self.rotation = Rotation(store, vault, clock, without=self._nodes_without_key)
+        self._wire_store()
+
+    def _wire_store(self) -> None:
+        """Wire what works on the store as a whole, and drops what is outdated in memory."""
+        store, vault, clock, settings = self.store, self.vault, self.clock, self.settings
+        self.rotation = Rotation(store, vault, clock, without=partial(node_parts.nodes_without_key, self))
         self.copies = Copies(
             store,
             settings.database_path,
             check=self._check_key,
             void=self._void,
-            replaced=self._restored,
+            replaced=self.restored,
             backed_up=lambda at: self.process_metrics.backed_up.set(at / SECOND),
             clock=clock,
         )
-        self.follower = Follower(
-            store,
-            {
-                CONFIGURATION: lambda _domain_id: self.configuration.look(),
-                USERS: self._users_changed,
-                TOKENS: lambda _domain_id: self.tenancy.forget(),
-                KEYS: lambda _domain_id: self.keys.forget(),
-                PRINCIPALS: self.directory.principals.changed_elsewhere,
-            },
-            self._restored,
-        )
+        self.follower = node_parts.follower_of(self)
         self.configuration.on_foreign_change(self._forget)
         for forget in (self.devices.sightings.forget_all, self.logins.second.forget, self.revocations.forget):
             self.configuration.on_replaced(forget)
-
-    def _cluster(self) -> Cluster:
-        if self._overrides.cluster is not None:
-            return self._overrides.cluster
-        if not self.store.is_shared:
-            return Alone(self.settings.node, self.version, self._own_address, self.clock)
-        return Nodes(
-            self.store,
-            self.settings.node,
-            installation_id(self.settings.data_dir),
-            self.version,
-            lambda: self.vault.keys,
-            self._own_address,
-        )
-
-    async def _nodes_without_key(self, version: int) -> list[str]:
-        return [
-            each.name
-            for each in await self.cluster.everyone()
-            if each.is_alive and each.id != self.cluster.id and each.key_version < version
-        ]
-
-    def _own_address(self) -> str:
-        return self.settings.link_base(self.http_address)
-
-    def _guesses(self, kind: str, *, burst: int) -> Guesses:
-        """Return the limit of wrong keys, which counts over all nodes."""
-        notice = f"wrong_{kind}"
-        guesses = Guesses(burst=burst, tell=partial(self.notices.send, notice))
-        self.notices.receive(notice, lambda values, age_us: guesses.count(str(values[0]), self.clock() - age_us))
-        return guesses
-
-    def _node_id(self) -> int:
-        return self.cluster.id
-
-    @property
-    def own(self) -> tuple[Callable[[], Awaitable[object]], ...]:
-        """Return the tasks that each node runs for itself."""
-        return (
-            self.cluster.run,
-            self.follower.run,
-            self.devices.run,
-            self.clients.run,
-            self.configuration.watch,
-            self.sessions.run,
-            self.reverts.run,
-            self.logins.providers.run,
-            self.logins.ntlm_auth.run,
-            self.logins.lockouts.run,
-            self.directory.jobs.run,
-            self.agents.states.run,
-            self.agents.presence.run,
-        )
-
-    @property
-    def periodic(self) -> tuple[Callable[[], Awaitable[object]], ...]:
-        """Return the tasks that one node runs for all."""
-        return (
-            self.retention.run,
-            self.audit_retention.run,
-            self.outlets.run,
-            self.sessions.end,
-            self.removal.run,
-            self.revocations.run,
-            self.directory.schedules.run,
-            self.directory.handover.run,
-            self.agents.presence.watch,
-            self.agents.orders.run,
-            self.agents.rotations.run,
-            self.journal.purge,
-        )
-
-    def _users_changed(self, domain_id: int) -> None:
-        """Drop what another node has changed."""
-        if domain_id:
-            self.users.forget_domain(domain_id)
-            self._user_changed(domain_id, None)
-        else:
-            self.users.forget()
-            for domain in self.domains.table.by_id:
-                self._user_changed(domain, None)
 
     def _wire_endpoints(self, vault: Vault) -> None:
         self.did = DidArea(
@@ -334,7 +251,7 @@ class App:
             self.revocations,
             self.tenancy,
             AccessTargets(),
-            self._guesses("wallet", burst=WRONG_WALLET_KEYS),
+            node_parts.guesses_of(self, "wallet", burst=WRONG_WALLET_KEYS),
             CredentialMetrics(self.registry),
             PresentationMetrics(self.registry),
             lambda: self.settings.did_base(self.http_address),
@@ -354,7 +271,10 @@ class App:
         forget = (keys_repo.forget_instance, forget_machine, self._forget_found, forget_instance)
         self.instances = Instances(self.store, self.clock, deleted=forget)
         self.keys = Keys(
-            self.store, self._guesses("key", burst=BURST), self.clock, has_instance=self.instances.in_domain
+            self.store,
+            node_parts.guesses_of(self, "key", burst=BURST),
+            self.clock,
+            has_instance=self.instances.in_domain,
         )
         self.policies = PasswordPolicies(self.store, self.instances, self.clock, deleted=forget_policies)
         self.groups = Groups(self.store, self.users, self.policies, self.clock)
@@ -446,12 +366,13 @@ class App:
             tokens_repo.revoke_all(tx, at=now)
             keys_repo.revoke_enrolments(tx, now)
 
-    async def _restored(self) -> None:
+    async def restored(self) -> None:
         """Reload all data that are held in memory, since the store was replaced. Raises StoreError, SecretError."""
         await self.configuration.restored()
         await self.agents.prepare()
         await self.logins.lockouts.load()
         await self.directory.restored()
+        await self.certificate_files.load()
 
     def domain_ids(self, tenant_id: int) -> set[int]:
         """Return the ids of a tenant's domains."""
@@ -487,6 +408,7 @@ class App:
         self.did.dids.check_key(tx)
         self.directory.directories.check_key(tx)
         self.agents.check_key(tx)
+        check_key(tx, self.vault)
 
     def apply(self, settings: Settings) -> None:
         """Apply the settings that may change while the service runs: the log level, and whether the log has names of
@@ -511,3 +433,4 @@ class App:
         await self.directory.principals.load()
         await self.logins.lockouts.load()
         await self.agents.prepare()
+        await self.certificate_files.load()

@@ -76,6 +76,7 @@ class Logins:
             second=self.second,
             credentials=overrides.credentials or app.certificates.server,
             certificate_tenant=app.clients.certificate_tenant,
+            node=lambda: app.cluster.id,
         )
 
         self.enrolled = SecondFactors(self.providers, self.second.enrolments)

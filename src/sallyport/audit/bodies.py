@@ -24,7 +24,8 @@ class ListAudit(ScopedIfGiven, Paged):
 
     domainId: Whole | None = Field(default=None, description="Id of a domain; absent: all entries of the tenant.")
     search: AddressOrText = Field(
-        default="", description="Text that action, actor, target or changes must contain (case-insensitive)."
+        default="",
+        description="Show only entries with this text in `action`, `actor`, `target` or `changes` (case-insensitive).",
     )
     action: Text = Field(default="", description="Action, such as `domain.add`.")
     actor: Text = Field(default="", description="Actor: the name of a token, of an API key or of a local user.")

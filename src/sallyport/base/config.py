@@ -14,7 +14,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, get_args
-from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
@@ -42,6 +41,7 @@ from sallyport.base.setting_types import (
     OneAddress,
     PathIfGiven,
     Words,
+    base_url,
 )
 from sallyport.base.setting_values import EGRESS_DEFAULT, MASTER_KEY, PREFIX, Address, environment_name
 from sallyport.base.text import nearest
@@ -192,6 +192,12 @@ class Settings(BaseModel):
         description="name of this node among those of the PostgreSQL database",
         json_schema_extra=unset("the host's name"),
     )
+    workers: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="processes (1 to 64) that share the work of this machine; several need a PostgreSQL database",
+    )
     disk_reserve_mib: int = Field(32, ge=0, description="MiB kept in reserve beside the database")
     disk_warning_mib: int = Field(
         1024,
@@ -300,6 +306,12 @@ class Settings(BaseModel):
         return self.node_name or socket.gethostname()
 
     @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names of all processes of this service; that of a worker ends with its number."""
+        whole = self.node.partition("/")[0]
+        return (whole,) if self.workers == 1 else tuple([f"{whole}/{each}" for each in range(1, self.workers + 1)])
+
+    @property
     def database_path(self) -> Path:
         """The path of the embedded database. With a PostgreSQL database, no file exists there."""
         is_file = self.database and not self.database_url
@@ -315,19 +327,6 @@ PATHS: Final = frozenset(
     name for name, field in Settings.model_fields.items() if Path in (field.annotation, *get_args(field.annotation))
 ) | {"database"}
 """The settings that are paths."""
-
-
-def base_url(value: str) -> str:
-    """Return a base URL without a slash at its end. ValueError: the text is not a base URL."""
-    if value and not (re.fullmatch(r"https?://[!-~]+", value) and _is_base(value)):
-        raise unfit("http:// or https://, a host, and a path where there is one")
-    return value.rstrip("/")
-
-
-def _is_base(url: str) -> bool:
-    """Return whether a path can be appended to a URL, and the URL contains no password. ValueError: it is not a URL."""
-    parts = urlsplit(url)
-    return bool(parts.hostname) and parts.port != 0 and not any(mark in url for mark in "@?#")
 
 
 def load(file: Path | None, environ: Mapping[str, str]) -> Settings:

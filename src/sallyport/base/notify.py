@@ -54,5 +54,19 @@ class Notifier:
             sock.sendto("\n".join(lines).encode(errors="replace"), address)
 
 
+class ToParent(Notifier):
+    """The process that has started this one and several others, in place of the service manager. socket: of the type
+    SOCK_SEQPACKET, whose other end it reads; watchdog_s: see `Notifier`."""
+
+    def __init__(self, socket: socket.socket, watchdog_s: float | None) -> None:
+        self.socket = socket
+        self.watchdog_s = watchdog_s
+        self.alive_s = None if watchdog_s is None else watchdog_s / 2
+
+    def _send(self, *lines: str) -> None:
+        with suppress(OSError):
+            self.socket.send("\n".join(lines).encode(errors="replace"))
+
+
 def _status(text: str) -> str:
     return "STATUS=" + "".join(character if character.isprintable() else "?" for character in text)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field
 
@@ -107,3 +108,16 @@ Hosts = Annotated[tuple[str, ...], BeforeValidator(_hosts)]
 OneAddress = Annotated[Address, BeforeValidator(_address)]
 PathIfGiven = Annotated[Path | None, BeforeValidator(lambda value: value or None)]
 AddressIfGiven = Annotated[Address | None, BeforeValidator(lambda value: _address(value) if value else None)]
+
+
+def base_url(value: str) -> str:
+    """Return the base of a service's URLs without a slash at its end. ValueError: it is none."""
+    if value and not (re.fullmatch(r"https?://[!-~]+", value) and _is_base(value)):
+        raise unfit("http:// or https://, a host, and a path where there is one")
+    return value.rstrip("/")
+
+
+def _is_base(url: str) -> bool:
+    """Return whether a path can be added to a URL, and it contains no password. ValueError: no URL."""
+    parts = urlsplit(url)
+    return bool(parts.hostname) and parts.port != 0 and not any(mark in url for mark in "@?#")

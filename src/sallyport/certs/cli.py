@@ -58,8 +58,10 @@ def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
     if ca:
         line.print(directory.ca_pem().removesuffix("\n"))
     else:
+        owners = {
+            str(each["sha256"]): each for each in line.rows("cert.owners")
+        }  # without a service, this opens the store
         issued = directory.issued()
-        owners = {str(each["sha256"]): each for each in line.rows("cert.owners")}
         line.print_rows([_row(each, owners) for each in issued], COLUMNS, form)
 
 

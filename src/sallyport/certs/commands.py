@@ -5,10 +5,8 @@ certificate was made; the certificate then belongs to no tenant, and `cert renew
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
-import trio
 from cryptography import x509
 from pydantic import Field
 
@@ -18,6 +16,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.certs.authority import common_name, fingerprint
 from sallyport.certs.directory import Directory, present, read_certificates
 
+T = TypeVar("T")
 Note: TypeAlias = Callable[[str, str, Mapping[str, JSON]], Awaitable[None]]
 """A function that writes an action, its target and its changes to the audit trail."""
 Gone: TypeAlias = Callable[[Sequence[tuple[str, int | None]]], Awaitable[None]]
@@ -45,6 +44,17 @@ class Owners(Protocol):
 
     async def forget(self, fingerprints: Sequence[str]) -> None:
         """Remove revoked certificates."""
+
+
+class Files(Protocol):
+    """The files of the certificates. directory: where they are on this machine."""
+
+    @property
+    def directory(self) -> Directory:
+        """Return the directory, to read it."""
+
+    async def change(self, work: Callable[[Directory], T]) -> T:
+        """Run a change in a thread; on return it is kept."""
 
 
 class NewAuthority(Arguments):
@@ -81,8 +91,9 @@ class Revoked(Arguments):
     wanted: str
 
 
-def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note, gone: Gone) -> dict[str, Command]:
-    """Return the commands for certificates, by name."""
+def commands(files: Files, owners: Owners, tenants: Tenants, note: Note, gone: Gone) -> dict[str, Command]:
+    """Return the commands of the certificates by name."""
+    directory = files.directory
 
     async def noted(
         action: str, certificates: Sequence[x509.Certificate], tenant: tuple[int, int] | None = None
@@ -104,17 +115,17 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
         return await tenants.tenant_id(wanted.org, wanted.tenant)
 
     async def signed(
-        action: str, name: str, tenant_id: int, numbers: Numbers, sign: Callable[[], x509.Certificate]
+        action: str, name: str, tenant_id: int, numbers: Numbers, sign: Callable[[Directory], x509.Certificate]
     ) -> x509.Certificate:
         """Make a client's certificate and record its tenant. Conflict: the name belongs to another tenant."""
         await owners.check(name, tenant_id)
-        made = await trio.to_thread.run_sync(sign)
+        made = await files.change(sign)
         await owners.record(name, fingerprint(made), tenant_id)
         await noted(action, [made], numbers[tenant_id])
         return made
 
     async def init(wanted: NewAuthority) -> JSON:
-        await trio.to_thread.run_sync(partial(directory.make, wanted.ca_name, wanted.hosts, present()))
+        await files.change(lambda directory: directory.make(wanted.ca_name, wanted.hosts, present()))
         made = [read_certificates(path)[0] for path in (directory.ca, directory.server)]
         await noted("issue", made)
         return str(directory.ca)
@@ -124,17 +135,21 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
         tenant_id = await chosen(wanted, numbers, None)
         if tenant_id is None:
             raise Invalid("there are several tenants: name the certificate's tenant with --org and --tenant")
-        sign = partial(directory.issue, wanted.name, present())
-        made = await signed("issue", wanted.name, tenant_id, numbers, sign)
+        made = await signed(
+            "issue", wanted.name, tenant_id, numbers, lambda directory: directory.issue(wanted.name, present())
+        )
         return {**_shown(made), "path": str(directory.client(wanted.name))}
 
     async def renew(wanted: Renewed) -> JSON:
         """Renew a certificate. Its tenant stays; a certificate without a tenant gets the given one."""
         numbers, name = await tenants.numbers(), wanted.name
-        sign = partial(directory.renew, name, wanted.hosts, present())
+
+        def sign(directory: Directory) -> x509.Certificate:
+            return directory.renew(name, wanted.hosts, present())
+
         tenant_id = None if name is None else await chosen(wanted, numbers, owners.tenant_of(name))
         if name is None or tenant_id is None:
-            made = await trio.to_thread.run_sync(sign)
+            made = await files.change(sign)
             await noted("renew", [made])
         else:
             made = await signed("renew", name, tenant_id, numbers, sign)
@@ -148,7 +163,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
         ]
 
     async def revoke(wanted: Revoked) -> JSON:
-        found = await trio.to_thread.run_sync(partial(directory.revoke, wanted.wanted, present()))
+        found = await files.change(lambda directory: directory.revoke(wanted.wanted, present()))
         names = [(common_name(each), owners.by_fingerprint.get(fingerprint(each))) for each in found]
         await owners.forget([fingerprint(each) for each in found])
         told = await noted("revoke", found)

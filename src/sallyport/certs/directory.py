@@ -14,7 +14,7 @@ with the key of another one. Only a revoked certificate of the server gets a new
 import fcntl
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -62,14 +62,36 @@ class Issued:
 
 
 class Directory:
-    """The authority and its certificates. The methods raise StartError if a file cannot be read, parsed or written."""
+    """The authority and its certificates. The methods raise StartError if a file cannot be read, parsed or written.
 
-    def __init__(self, data_dir: Path) -> None:
+    write: writes a file.
+    """
+
+    def __init__(self, data_dir: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
+        self._write = write
         self.path = data_dir / FOLDER
         self.ca = self.path / "ca.pem"
         self.crl = self.path / "crl.pem"
         self.server = self.path / "server.pem"
         self.server_key = self.path / "server.key"
+
+    def staged(self, write: Callable[[Path, bytes], None]) -> "Directory":
+        """Return the same directory, whose changes go to a function."""
+        return Directory(self.path.parent, write)
+
+    def files(self) -> dict[str, bytes]:
+        """Return all files by their paths below the directory."""
+        found = sorted(path for end in ("pem", "key") for path in self.path.rglob(f"*.{end}"))
+        return {str(path.relative_to(self.path)): _read(path) for path in found}
+
+    def adopt(self, files: Mapping[str, bytes]) -> None:
+        """Write the files that differ, by their paths below the directory: keys first, the authority's certificate
+        last."""
+        with self._locked(make=True):
+            for name in sorted(files, key=lambda name: (name == self.ca.name, name)):
+                path = self.path / name
+                if not path.exists() or _read(path) != files[name]:
+                    self._write(path, files[name])
 
     def client(self, name: str) -> Path:
         """Return the path of a client's certificate. Its key is beside it with the suffix .key. Invalid: the name
@@ -84,11 +106,11 @@ class Directory:
                 raise Conflict(f"{self.ca} exists: cert renew makes a new certificate of the server")
             authority, key = Authority.new(ca_name, now), new_key()
             certificate = authority.server(hosts, key.public_key(), now)
-            disk.write(self.path / "ca.key", _key_pem(authority.key))
+            self._write(self.path / "ca.key", _key_pem(authority.key))
             self._sign_list(authority, (), now)
-            disk.write(self.server_key, _key_pem(key))
+            self._write(self.server_key, _key_pem(key))
             self._keep(self.server, certificate, authority)
-            disk.write(self.ca, _pem(authority.certificate))  # written last: if this file exists, all others do
+            self._write(self.ca, _pem(authority.certificate))  # written last: if this file exists, all others do
 
     def issue(self, name: str, now: datetime) -> x509.Certificate:
         """Make a client's first certificate, and its key. Conflict: the client has a valid certificate."""
@@ -99,7 +121,7 @@ class Directory:
                     raise Conflict(f"{each.name} has a certificate: cert renew '{each.name}'")
             authority, key = self._authority(), new_key()
             certificate = authority.client(name, key.public_key(), now)
-            disk.write(path.with_suffix(".key"), _key_pem(key))
+            self._write(path.with_suffix(".key"), _key_pem(key))
             return self._keep(path, certificate, authority)
 
     def renew(self, name: str | None, hosts: Sequence[str], now: datetime) -> x509.Certificate:
@@ -115,7 +137,7 @@ class Directory:
                 key = _public_key(old, path) if another is None else another.public_key()
                 certificate = authority.server(hosts or host_names(old), key, now)
                 if another is not None:
-                    disk.write(self.server_key, _key_pem(another))
+                    self._write(self.server_key, _key_pem(another))
             elif is_gone:
                 raise Conflict(f"the certificate of {name} was revoked: cert revoke '{name}' for all, then cert issue")
             else:
@@ -178,10 +200,10 @@ class Directory:
         return Authority(read_certificates(self.ca)[0], read_key(self.path / "ca.key"))
 
     def _keep(self, path: Path, certificate: x509.Certificate, authority: Authority) -> x509.Certificate:
-        """Write a certificate, followed by its authority's certificate: on first use, Android trusts only the
-        certificates that the server sends."""
-        disk.write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
-        disk.write(path, _pem(certificate) + _pem(authority.certificate))
+        """Write a certificate with its authority's: on first use, Android trusts only the certificates that the server
+        sends."""
+        self._write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
+        self._write(path, _pem(certificate) + _pem(authority.certificate))
         return certificate
 
     def _all(self, revoked: set[int]) -> list[Issued]:
@@ -201,7 +223,7 @@ class Directory:
         number = 1
         if self.crl.exists():
             number += read_list(self.crl).extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
-        disk.write(self.crl, authority.revocations(revoked, number, now).public_bytes(Encoding.PEM))
+        self._write(self.crl, authority.revocations(revoked, number, now).public_bytes(Encoding.PEM))
 
     @contextmanager
     def _locked(self, *, make: bool = False) -> Iterator[None]:

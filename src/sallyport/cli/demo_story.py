@@ -38,7 +38,7 @@ from sallyport.radius.packet import (
     CODE_NAMES,
     as_text,
 )
-from sallyport.serve import Bound
+from sallyport.sockets import Bound
 
 ORG, TENANT, DOMAIN = 1, 1, "corp"
 DEVICES = ("device_id", "device_type", "ip_address", "client_ip", "nas_device_type", "nas_port_type", "nas_identifier")

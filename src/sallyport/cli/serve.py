@@ -16,8 +16,8 @@ import click
 
 import sallyport
 from sallyport.base import log
-from sallyport.base.config import Settings, unknown_environment
-from sallyport.base.errors import Locked, StartError
+from sallyport.base.config import POSTGRES, Settings, unknown_environment
+from sallyport.base.errors import ConfigError, Locked, StartError
 from sallyport.base.options import Group
 from sallyport.base.owner import as_owner, become_owner, user_name
 from sallyport.base.setting_values import environment_name
@@ -44,6 +44,11 @@ def serve(line: Line) -> None:
     gc.disable()  # saves a twentieth of the start time; the service configures the collector at `ready`
     sys.setswitchinterval(SWITCH_S)
     settings = line.connection.read()
+    if settings.workers > 1 and not settings.database_url:
+        raise ConfigError(
+            f"workers: {settings.workers} need a PostgreSQL database: set {environment_name('database')} to its "
+            f"{POSTGRES} URL, or {environment_name('workers')} to 1"
+        )
     json = {"json": True, "text": False}.get(settings.log_format)
     log.configure(level=settings.log_level, json=json)
     for name in unknown_environment(os.environ):
@@ -53,12 +58,17 @@ def serve(line: Line) -> None:
     lock = hold(
         settings
     )  # before the slow imports, so that a command that starts at the same time waits for the service
+    # This process keeps a copy of the lock, so that no command uses a directory that is being removed.
     with _kept_if_ready(settings, made) as ready:
+        if settings.workers > 1:
+            from sallyport.cli.workers import run_workers
+
+            raise click.exceptions.Exit(run_workers(settings, os.environ, line.connection.read, lock, ready))
+
         import trio
 
         from sallyport.serve import serve_until_signal
 
-        # This process keeps a copy of the lock, so that no command uses a directory that is being removed.
         trio.run(serve_until_signal, settings, os.environ, line.connection.read, os.dup(lock), ready)
 
 

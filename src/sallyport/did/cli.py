@@ -132,7 +132,9 @@ def credential() -> None:
 @click.option(
     "--expires", type=FUTURE, help="Expiry: a span such as 90d, or a time such as 2027-11-23; default: never."
 )
-@click.option("--password", metavar="-", help="Password for the holder alone; - reads it from standard input.")
+@click.option(
+    "--password", metavar="-", help="Password that the holder gets with the credential; - reads it from standard input."
+)
 @click.pass_obj
 def issue(
     line: CommandLine,

@@ -17,7 +17,7 @@ from sallyport.directory.trial import Trials
 from sallyport.metrics import DirectoryMetrics
 from sallyport.nodes.periodic import store_of_leader
 from sallyport.nodes.service import Cluster
-from sallyport.store.model import Store
+from sallyport.store.model import Engine
 from sallyport.store.vault import Vault
 
 
@@ -27,7 +27,7 @@ class DirectoryArea:
 
     def __init__(
         self,
-        store: Store,
+        store: Engine,
         vault: Vault,
         data_dir: Path,
         cluster: Cluster,

@@ -152,15 +152,17 @@ def _declare_configuration(declared: Operations, service: Directories, trials: T
 
     @declared.post("/api/v1/saveDirectoryConfig", roles=OPERATORS)
     async def save(body: list[SaveDirectory], caller: Caller) -> str:
-        """Set the given fields of directories, all or none. A directory that does not exist is created."""
+        """Set the given fields of directories. If an entry fails, nothing is changed. A directory that does not exist
+        is created."""
         _check_size(body)
         await service.save([(each.domainId, _configuration(each)) for each in body])
         return "Directory configuration saved"
 
     @declared.post("/api/v1/deleteDirectoryConfig", roles=OPERATORS)
     async def delete(body: list[DeleteDirectory], caller: Caller) -> str:
-        """Queue the removal of directories, all or none, with their people, groups and settings. People who are in no
-        other directory lose their access. The removal has ended when the directory no longer exists."""
+        """Queue the removal of directories with their people, groups and settings. If an entry fails, nothing is
+        changed. People who are in no other directory lose their access. The removal has ended when the directory no
+        longer exists."""
         _check_size(body)
         jobs = await service.remove([(each.domainId, each.directoryName) for each in body])
         return f"Removal queued: {', '.join(map(str, jobs))}"

@@ -119,7 +119,7 @@ class Invalidations:
             self._pass_on(domain_id)
 
     def flush(self, domain_id: int) -> None:
-        """Pass on a pending change, since the import of the domain has ended or waits."""
+        """Pass on a pending change. Call it when the import of the domain has ended or is waiting."""
         self._due.pop(domain_id, None)
         self._pass_on(domain_id)
 

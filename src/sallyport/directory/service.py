@@ -95,8 +95,8 @@ class Directories:
         return await self._store.read(lambda tx: repo.of_domain(tx, domain_id))
 
     async def save(self, configuration: Sequence[tuple[int, Configuration]]) -> None:
-        """Set the given fields of directories, all or none. A directory that does not exist is created. Invalid: for
-        example, a stored secret would be sent elsewhere, or a private key is not usable."""
+        """Set the given fields of directories. If an entry fails, nothing is changed. A directory that does not exist
+        is created. Invalid: for example, a stored secret would be sent elsewhere, or a private key is not usable."""
         flaws = [await trio.to_thread.run_sync(key_flaw, each.secret or b"") for _, each in configuration]
 
         def work(tx: Tx) -> None:
@@ -163,7 +163,7 @@ class Directories:
         return await self._asked(work)
 
     async def import_users(self, wanted: Sequence[Reading]) -> list[int]:
-        """Queue readings, all or none. Return the ids of the jobs."""
+        """Queue readings. If an entry fails, nothing is changed. Return the ids of the jobs."""
 
         def work(tx: Tx) -> list[int]:
             found = list[int]()
@@ -194,7 +194,8 @@ class Directories:
         return await self._asked(work)
 
     async def remove(self, wanted: Sequence[tuple[int, str]]) -> list[int]:
-        """Queue the removal of directories, all or none, and return the ids of the jobs. wanted: domain ids and names.
+        """Queue the removal of directories, and return the ids of the jobs. If an entry fails, nothing is changed.
+        wanted: domain ids and names.
 
         The secret is deleted at once, people and groups later in the background. Until then, no other job of the
         directory may be queued. If a removal is queued already, its id is returned. Conflict: too many jobs wait.

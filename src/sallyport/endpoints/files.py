@@ -104,7 +104,7 @@ def import_rows(
     """Show the plan of an import, and execute it unless a row is refused.
 
     skip_refused: import the other rows if some are refused. dry_run: only show the plan. Each transaction imports up to
-    BATCH rows, all or none.
+    BATCH rows; a batch is added whole or not at all.
     """
     fresh, steps = _each_once(rows)
     steps += _run(line, command, domain, fresh, apply=False)

@@ -13,7 +13,7 @@ import os
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TypeAlias
@@ -46,9 +46,20 @@ log = structlog.get_logger()
 
 
 async def serve_control(path: Path, run: Run, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Answer requests until cancelled. StartError: the socket cannot be created."""
-    listener = trio.SocketListener(_listen(path))
+    """Make a socket and answer requests until cancelled. StartError: the socket cannot be made."""
+    sock = listen(path)
     try:
+        await serve_socket(sock, run, task_status=task_status)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+async def serve_socket(
+    sock: socket.socket, run: Run, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Answer requests at a listening socket until cancelled, and close it."""
+    with closing(sock):
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
         async with trio.open_nursery() as nursery:
             task_status.started()
 
@@ -56,12 +67,11 @@ async def serve_control(path: Path, run: Run, *, task_status: trio.TaskStatus[No
                 await _converse(stream, run)
 
             await trio.serve_listeners(answer, [listener], handler_nursery=nursery)
-    finally:
-        path.unlink(missing_ok=True)
 
 
-def _listen(path: Path) -> trio.socket.SocketType:
-    sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+def listen(path: Path) -> socket.socket:
+    """Return a listening, non-blocking Unix socket with mode 0600. StartError: it cannot be made."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     mask = os.umask(0o177)
     try:
         path.unlink(
@@ -80,15 +90,13 @@ def _listen(path: Path) -> trio.socket.SocketType:
     return sock
 
 
-def _bind(sock: trio.socket.SocketType, path: Path) -> None:
-    """Bind the socket, even if the path is longer than the 107 octets of a socket address."""
-    raw = socket.socket(fileno=os.dup(sock.fileno()))
+def _bind(sock: socket.socket, path: Path) -> None:
+    """Bind the socket, even to a path longer than the 107 octets of a socket address."""
     directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
-        raw.bind(f"/proc/self/fd/{directory}/{path.name}" if len(os.fsencode(path)) > 100 else str(path))
+        sock.bind(f"/proc/self/fd/{directory}/{path.name}" if len(os.fsencode(path)) > 100 else str(path))
     finally:
         os.close(directory)
-        raw.close()
 
 
 async def _converse(stream: trio.SocketStream, run: Run) -> None:

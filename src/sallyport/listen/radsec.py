@@ -27,8 +27,6 @@ import trio
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StartError
-from sallyport.base.listening import cannot_listen
-from sallyport.base.setting_values import Address
 from sallyport.base.tls import TlsStream
 from sallyport.certs.authority import Peer, read_peer
 from sallyport.certs.credentials import Credentials
@@ -43,10 +41,9 @@ from sallyport.radius.duplicates import Source
 from sallyport.radius.packet import ACCOUNTING_REQUEST, MAX_LENGTH, MIN_LENGTH, Request, SharedSecret, decode
 
 LABEL: Final = "radsec"
-BACKLOG = 256
 CHUNK = 8192
-AT_ONCE = 64  # maximum packets of one connection before other connections have their turn
-WATCH_S = 2.0
+AT_ONCE = 64  # packets of one connection before the next connection has its turn
+WATCH_S = 0.5
 
 log = structlog.get_logger()
 
@@ -359,19 +356,3 @@ def decode_proven(packet: bytes, secret: SharedSecret) -> Request:
     request = decode(packet, secret)
     request.signed = True
     return request
-
-
-def bind(address: Address) -> socket.socket:
-    """Return a listening TCP socket. StartError names the address."""
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        sock.bind(tuple(address))
-        sock.listen(BACKLOG)
-    except OSError as error:
-        sock.close()
-        raise cannot_listen("radsec_bind", address, socket.SOCK_STREAM, error) from error
-    return sock

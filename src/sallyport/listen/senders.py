@@ -5,7 +5,7 @@ than an entry in the table. The attributes of the datagram are not authentic: th
 but no decision uses them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,7 @@ import structlog
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import PacketError
-from sallyport.base.wire import Row
+from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients.client import Client
 from sallyport.listen.causes import UNKNOWN, UNPROVEN, Cause, cause_of
 from sallyport.radius.attributes import NAS_IDENTIFIER
@@ -138,6 +138,18 @@ def listed(senders: Senders, find_client: Callable[[str], Client | None]) -> lis
         if each.reason == UNKNOWN and find_client(each.host) is not None:
             senders.forget(each.host)
     return [_row(each, find_client(each.host)) for each in senders.all()]
+
+
+def merged(rows: Iterable[Row]) -> list[Row]:
+    """Return the senders that several workers have listed, the latest first. An address with several ports may be in
+    the lists of several workers."""
+    found: dict[JSON, Row] = {}
+    for row in sorted(rows, key=lambda row: str(row["last"]), reverse=True):
+        latest = found.setdefault(row["address"], row)
+        if latest is not row:
+            latest["packets"] = int(str(latest["packets"])) + int(str(row["packets"]))
+            latest["first"] = min(str(latest["first"]), str(row["first"]))
+    return list(found.values())
 
 
 def cause(sender: Sender, client: Client | None) -> Cause:

@@ -46,8 +46,9 @@ Datagram = tuple[bytes, Source, int, float]
 seconds of the monotonic clock."""
 
 
-def bind(address: Address, setting: str) -> socket.socket:
-    """Return a non-blocking UDP socket on an address. StartError names the address and its setting."""
+def bind(address: Address, setting: str, *, shared: bool = False) -> socket.socket:
+    """Return a non-blocking UDP socket on an address. shared: other sockets of this user may have the address too.
+    StartError names the address and its setting."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
@@ -59,6 +60,7 @@ def bind(address: Address, setting: str) -> socket.socket:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
         with suppress(OSError):  # exceeds the system's limit, if the process has the privilege
             sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_RCVBUFFORCE", 33), RECEIVE_BUFFER)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, shared)
         sock.bind(tuple(address))
     except OSError as error:
         sock.close()

@@ -52,9 +52,8 @@ _CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
 class Pipeline:
     """The decision on logins, step by step.
 
-    domains: the present table of domains. credentials: returns the present server certificate for EAP.
-    certificate_tenant: returns the tenant for which a client certificate was issued, by the certificate's SHA-256 in
-    hex.
+    domains: the current table. credentials: the current server certificate for EAP. certificate_tenant: the tenant that
+    a client certificate was issued for, by its SHA-256 in hex. node: the number of this node.
     """
 
     domains: Snapshot[DomainTable]
@@ -68,6 +67,7 @@ class Pipeline:
     second: SecondFactor
     credentials: Callable[[], Credentials | None]
     certificate_tenant: Callable[[str], int | None]
+    node: Callable[[], int]
     rounds: Rounds = field(init=False)
 
     def __post_init__(self) -> None:

@@ -142,7 +142,7 @@ def show(line: CommandLine, *, domain: str, as_json: bool) -> None:
 def check(ctx: click.Context, *, domain: str, as_json: bool) -> None:
     """Ask the MFA provider of a domain whether it answers and accepts the keys. No prompt is sent.
 
-    Exit status 1: it does not work, with the cause.
+    If the provider does not work, the command prints the cause and ends with exit status 1.
     """
     line: CommandLine = ctx.obj
     told = line.run("/ad/CheckMFAProvider", domain=domain)

@@ -59,7 +59,7 @@ class Wallet:
         return Enrolment.ENROLLED if holds else Enrolment.NOT_ENROLLED
 
     async def check(self) -> str:
-        """Return a text, since there is no server to check."""
+        """Return a text that says that no server is asked."""
         return "wallets ask this service; no server is asked"
 
     async def start(self, question: Question) -> Answer:

@@ -6,6 +6,7 @@ service    `Nodes`: joins, sends heartbeats, holds the lease of the periodic wor
 periodic   runs the periodic work on the node with the lease
 follower   adopts the changes of other nodes
 watch      metrics of the nodes and of the database's replication
+certificates  the certificates of `sallyport cert` on every node
 notices    what each node counts in memory, and must count over all nodes
 
 A node sends a heartbeat each second. A node without one for DEAD_US is dead: its name is free, and other nodes take

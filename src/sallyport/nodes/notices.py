@@ -33,7 +33,9 @@ log = structlog.get_logger()
 
 
 class Notices(Protocol):
-    """The notices of this node to the others, and of the others to this node."""
+    """The notices of this node to the others, and of the others to this node. is_shared: whether others may exist."""
+
+    is_shared: bool
 
     def send(self, kind: str, *values: JSON) -> None:
         """Tell the other nodes, soon. May be called in any thread."""
@@ -48,6 +50,8 @@ class Notices(Protocol):
 class NoNotices:
     """The notices of the only node: there is no other one to tell."""
 
+    is_shared = False
+
     def send(self, kind: str, *values: JSON) -> None:
         """Do nothing."""
 
@@ -61,6 +65,8 @@ class NoNotices:
 
 class SharedNotices:
     """Notices in the table `notices` of PostgreSQL. node_id: returns the id of this node, once it has joined."""
+
+    is_shared = True
 
     def __init__(self, store: Engine, node_id: Callable[[], int]) -> None:
         self._store = store

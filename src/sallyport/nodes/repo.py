@@ -65,6 +65,16 @@ def join(tx: Tx, name: str, session: str, installation: str, version: str, schem
     return found
 
 
+def forget_former(tx: Tx, installation: str, names: Sequence[str]) -> None:
+    """Delete the dead nodes of an installation with other names than these: it had another name or more workers."""
+    tx.execute(
+        "delete from nodes where installation = :installation "
+        f"and seen_at < now_us() - {DEAD_US} and name not in (select value from json_each(:names))",
+        installation=installation,
+        names=json.dumps(names),
+    )
+
+
 def beat(tx: Tx, node_id: int, session: str, address: str) -> bool:
     """Write a heartbeat. False: another process has joined under the name."""
     sql = "update nodes set seen_at = now_us(), address = :address where id = :id and session = :session"

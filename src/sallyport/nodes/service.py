@@ -1,7 +1,7 @@
 """The node among the others: it joins, sends heartbeats, and holds the lease of the periodic work."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from secrets import token_hex
@@ -107,8 +107,8 @@ class _Held:
 class Nodes:
     """This node and the others. Call `join` before the first login.
 
-    name: the setting `node_name`. installation: the id of the data directory. keys: returns the master keys by version.
-    address: returns the URL of HTTP, for people.
+    name: of this process. names: of all processes with this data directory. installation: the id of that directory.
+    keys: returns the master keys by version. address: returns the URL of HTTP, for people.
     """
 
     is_shared = True
@@ -122,6 +122,7 @@ class Nodes:
         keys: Callable[[], Mapping[int, Secret]],
         address: Callable[[], str],
         *,
+        names: Sequence[str] = (),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.id = 0
@@ -131,6 +132,7 @@ class Nodes:
         self._version = version
         self._keys = keys
         self._address = address
+        self._names = names or (name,)
         self._monotonic = monotonic
         self._session = token_hex(8)
         self._held: _Held | None = None
@@ -178,6 +180,7 @@ class Nodes:
                 f"a node named {self.name} runs already (last heartbeat {before.silent_us / SECOND:.1f} s ago): set "
                 "node_name to another name, or stop that node"
             )
+        repo.forget_former(tx, self._installation, self._names)
         return repo.join(
             tx,
             self.name,

@@ -119,7 +119,7 @@ def list_(line: CommandLine, *, org: int, tenant: int, form: Form | None) -> Non
 @_of_tenant
 @click.pass_obj
 def remove(line: CommandLine, *, policy_ids: tuple[int, ...], org: int, tenant: int) -> None:
-    """Remove policies and their assignments, all or none."""
+    """Remove policies and their assignments. If an entry fails, nothing is changed."""
     body = [{**_scope(org, tenant), "policyId": each} for each in policy_ids]
     line.run("/api/v1/instances/deletePasswordPolicy", body)
     line.note(f"{counted(len(set(policy_ids)), 'policy', 'policies')} removed")

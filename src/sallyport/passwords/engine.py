@@ -55,7 +55,7 @@ _FIRSTS: Final[Mapping[First, tuple[str, Callable[[str], bool]]]] = {
 
 
 GUIDANCE: Final = Rules(quality=Quality(minlen=8, minclass=3))
-"""The rules for a machine without a policy: eight characters, three of the four classes."""
+"""The rules for a machine without a policy: at least eight characters, of at least three classes."""
 
 
 @dataclass(frozen=True, slots=True)

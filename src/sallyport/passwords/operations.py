@@ -47,28 +47,30 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
     @policies.post("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     @policies.put("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     async def update_password_policy(body: list[UpdatePasswordPolicy], caller: Caller) -> list[str]:
-        """Change password policies, all or none. An absent field keeps its value. An empty field clears the value,
-        except that an empty policyName keeps the name."""
+        """Change password policies. If an entry fails, nothing is changed. An absent field keeps its value. An empty
+        field clears the value, except that an empty policyName keeps the name."""
         await service.update(caller.tenant_id, [(each.policyId, each.given()) for each in body])
         return ["password policy updated"]
 
     @policies.delete("/api/v1/instances/deletePasswordPolicy", roles=OPERATORS)
     async def delete_password_policy(body: list[DeletePasswordPolicy], caller: Caller) -> list[PasswordPolicy]:
-        """Delete password policies and their assignments, all or none. Return the deleted policies."""
+        """Delete password policies and their assignments. If an entry fails, nothing is changed. Return the deleted
+        policies."""
         deleted = await service.delete(caller.tenant_id, [each.policyId for each in body])
         return [PasswordPolicy.model_validate(each) for each in deleted]
 
     @policies.post("/api/v1/instances/assignPolicyToMachine", roles=OPERATORS)
     async def assign_policy_to_machine(body: list[AssignPolicy], caller: Caller) -> PolicyDone:
-        """Assign policies to instances, or remove assignments, all or none. If an instance has several policies, all of
-        them apply."""
+        """Assign policies to instances, or remove assignments. If an entry fails, nothing is changed. If an instance
+        has several policies, all of them apply."""
         await service.assign(caller.tenant_id, [each.assignment for each in body])
         return PolicyDone(message="policy assignments updated")
 
     @policies.post("/api/v1/instances/validatePolicy", "/api/v1/instances/validatePassword", roles=READERS)
     async def validate_policy(body: ValidatePolicy, caller: Caller) -> list[str]:
         """Check a password against the policies of an instance. If the instance has no policy, the password must have
-        eight characters of three of the four classes.
+        at least eight characters, of at least three of these classes: digits, uppercase letters, lowercase letters,
+        others.
 
         The status is 400 if the password fails a rule. `errors` has each failed rule under the name of its field.
         """

@@ -83,8 +83,8 @@ class PasswordPolicies:
         return await self._store.write(work)
 
     async def update(self, tenant_id: int, changes: Sequence[tuple[int, Fields]]) -> None:
-        """Change the given fields of policies, all or none. changes: pairs of policy id and fields. Raises NotFound,
-        Invalid, Conflict."""
+        """Change the given fields of policies. If an entry fails, nothing is changed. changes: pairs of policy id and
+        fields. Raises NotFound, Invalid, Conflict."""
         _check_number(changes)
 
         def work(tx: Tx) -> None:
@@ -118,8 +118,8 @@ class PasswordPolicies:
         return await in_slices(self._store, find, slices, end)
 
     async def assign(self, tenant_id: int, assignments: Sequence[Assignment]) -> None:
-        """Assign policies to machines, or remove assignments, all or none. A repeated assignment or removal is not an
-        error. Raises NotFound."""
+        """Assign policies to machines, or remove assignments. If an entry fails, nothing is changed. A repeated
+        assignment or removal is not an error. Raises NotFound."""
         _check_number(assignments)
 
         def work(tx: Tx) -> None:

@@ -14,6 +14,7 @@ USERS: Final = "users"
 PRINCIPALS: Final = "principals"
 TOKENS: Final = "tokens"
 KEYS: Final = "keys"
+CERTIFICATES: Final = "certificates"
 NOTICES: Final = "notices"
 """Notices of another node (`nodes.notices`)."""
 

@@ -55,6 +55,7 @@ SEALED_COLUMNS: Final = (
     Sealed("agent_passwords", "password", ("id",), "agent_passwords/{}/password"),
     Sealed("agent_passwords", "hash", ("id",), "agent_passwords/{}/hash"),
     Sealed("did_keys", "sealed", ("id",), "did_keys/{}/sealed"),
+    Sealed("certificate_files", "content", ("name",), "certificate_files/{}"),
     Sealed("credentials", "password", ("id",), "credentials/{}/password"),
 )
 

@@ -179,6 +179,6 @@ def _open_writable(path: Path, reserve: Reserve) -> sqlite3.Connection:
     except StoreError:
         if not reserve.release():
             raise
-    # On a full disk, even an empty log and its index take space.
+    # On a full disk the database cannot be opened: even an empty write-ahead log takes space.
     log.error("disk_reserve_released")
     return open_connection(path)

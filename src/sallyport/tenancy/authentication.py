@@ -36,8 +36,8 @@ RecordT = TypeVar("RecordT", bound=Owned)
 
 
 class RecordCache(Generic[RecordT]):
-    """A cache of records in the store by hash. find: function that reads the record with a hash. size: maximum number
-    of records; each tenant has a share.
+    """A cache of stored records; the key is a hash. find: function that reads the record of a hash from the store.
+    size: maximum number of records; each tenant has a share.
 
     Unknown hashes are not cached, since guesses would fill the cache.
     """

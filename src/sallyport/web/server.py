@@ -12,11 +12,11 @@ If the peer is a proxy in `trusted_proxies`, the client's address comes from X-F
 """
 
 import errno
+import socket
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from socket import SOCK_STREAM
 
 import structlog
 import trio
@@ -68,7 +68,7 @@ class Listener:
     """An app on an address, with or without TLS. trusted_proxies: networks of the proxies whose X-Forwarded-For is
     used.
 
-    setting: name of the setting with the address, for messages.
+    setting: name of the setting with the address, for messages. bound: a socket that listens there already.
     """
 
     app: ASGIApp
@@ -76,6 +76,7 @@ class Listener:
     tls: Tls | None = None
     trusted_proxies: Sequence[Network] = ()
     setting: str = "http_bind"
+    bound: socket.socket | None = None
 
 
 async def serve_http(
@@ -122,10 +123,12 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 async def _open(listener: Listener, limits: Limits) -> "_Acceptor":
     context = tls_context(listener.tls) if listener.tls else None
+    if listener.bound is not None:
+        return _Acceptor(listener, trio.socket.from_stdlib_socket(listener.bound), context, limits)
     try:
         (opened,) = await trio.open_tcp_listeners(listener.bind.port, host=listener.bind.host, backlog=BACKLOG)
     except OSError as error:
-        raise cannot_listen(listener.setting, listener.bind, SOCK_STREAM, error) from error
+        raise cannot_listen(listener.setting, listener.bind, socket.SOCK_STREAM, error) from error
     return _Acceptor(listener, opened.socket, context, limits)
 
 

@@ -1,4 +1,4 @@
-"""Small fakes: a directory that is a list, and the service's part of a run."""
+"""Small fakes: a directory that is held in a list, and the part of the service that receives a run."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,13 +14,15 @@ PREFIX = "/api/v1/agent/directory/"
 
 
 def person(number: int) -> Person:
-    """Return one of many people."""
+    """Return the person with this number."""
     return Person(f"id{number}", f"uid=u{number},dc=x", f"u{number}", (), Status.ACTIVE, (), {})
 
 
 @dataclass
 class ListReader:
-    """A directory that holds a list. asked: (cursor, full) of each read. breaks: the error at the end of a read."""
+    """A directory that is held in a list. asked: the (cursor, full) of each read. breaks: the error that ends each
+    read.
+    """
 
     entries: Sequence[Entry]
     asked: list[tuple[str, bool]] = field(default_factory=list)
@@ -43,10 +45,10 @@ class ListReader:
 
 @dataclass
 class RunService:
-    """The service's part of a run.
+    """The part of the service that receives the runs of an agent.
 
-    takes: whether an entry is accepted. before, after: called around each answer; they may raise. applied: the
-    entries of each finished run, and whether it is complete. applies: if False, imports never end.
+    takes: returns whether an entry is accepted. before, after: are called before and after each answer, and may raise.
+    applied: the entries of each finished run, and whether the run was complete. applies: if False, no import ends.
     """
 
     takes: Callable[[dict[str, Any]], bool] = lambda entry: True

@@ -1,4 +1,4 @@
-"""One run of the directory agent from end to end, and the loop around it."""
+"""Runs of the directory agent from end to end, and its loop."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ base_dn = "dc=x"
 
 @dataclass
 class Setup:
-    """An agent with its directory, its service and its state."""
+    """An agent with its directory, its service and its state file."""
 
     tmp_path: Path
     reader: ListReader
@@ -51,7 +51,7 @@ class Setup:
         self.begin()
 
     def begin(self) -> None:
-        """Start a new process of the agent."""
+        """Start the agent again as a new process."""
         path = self.tmp_path / "agent.toml"
         self.agent = DirectoryAgent(
             settings_of(file.read(path, "directory")),
@@ -70,11 +70,11 @@ def setup(tmp_path: Path) -> Setup:
 
 
 class Enough(Exception):
-    """The signal of a test to end the loop."""
+    """The signal by which a test ends the loop."""
 
 
 def once(raised: Exception, operation: str, sequence: int | None = None) -> Callable[[str, Mapping[str, Any]], None]:
-    """Return a step of the service that fails one time."""
+    """Return a step of the service that fails once."""
     left = [raised]
 
     def step(name: str, body: Mapping[str, Any]) -> None:
@@ -85,7 +85,9 @@ def once(raised: Exception, operation: str, sequence: int | None = None) -> Call
 
 
 async def test_a_run_sends_each_entry_once(setup: Setup) -> None:
-    """Every entry is sent once, in full batches; a complete run is marked as such, and the next run has changes."""
+    """Every entry is sent once, in full batches. A complete run is marked as complete, and the next run reads only
+    changes.
+    """
     reading = await setup.agent.once()
     assert (reading.full, reading.counts, reading.job) == (True, {"person": 1203}, 1)
     ((entries, complete),) = setup.service.applied
@@ -97,8 +99,8 @@ async def test_a_run_sends_each_entry_once(setup: Setup) -> None:
 
 
 async def test_full_runs(setup: Setup) -> None:
-    """A run is full after a day, and at once if the service has no cursor, the state is lost, or the clock was set
-    back.
+    """A run is full if the last full one is a day old, the service has no cursor, the state is lost, or the clock was
+    set back.
     """
 
     async def is_full() -> bool:
@@ -118,9 +120,9 @@ async def test_full_runs(setup: Setup) -> None:
 
 
 async def test_a_slow_service(setup: Setup) -> None:
-    """While the service may still apply a run, no other is sent.
+    """While the service may still apply a run, the agent sends no other run.
 
-    After half an hour the run counts as failed, and the next one is sent.
+    After half an hour the run counts as failed, and the agent sends the next one.
     """
     setup.service.applies = False
     await setup.agent.once(patient=True)
@@ -142,7 +144,7 @@ async def test_a_slow_service(setup: Setup) -> None:
 async def test_a_lost_answer(
     setup: Setup, autojump_clock: trio.testing.MockClock, where: str, operation: str, sequence: int | None
 ) -> None:
-    """A request whose answer is lost is sent again, and no entry arrives twice."""
+    """A request whose answer is lost is sent again, and no entry is stored twice."""
     setattr(setup.service, where, once(ServiceAway("away"), operation, sequence))
     await setup.agent.once()
     entries, complete = setup.service.applied[-1]
@@ -151,7 +153,7 @@ async def test_a_lost_answer(
 
 
 async def test_an_unreachable_service(setup: Setup, autojump_clock: trio.testing.MockClock) -> None:
-    """If the service stays unreachable, the run is abandoned after some minutes and not applied.
+    """If the service stays unreachable for some minutes, the agent abandons the run, and the service does not apply it.
 
     The next run starts again.
     """
@@ -172,7 +174,7 @@ async def test_an_unreachable_service(setup: Setup, autojump_clock: trio.testing
 
 
 async def test_a_service_that_is_busy_with_the_same_batch(setup: Setup, autojump_clock: trio.testing.MockClock) -> None:
-    """A conflict is retried; another refusal ends the run."""
+    """A conflict is retried. Any other refusal ends the run."""
     setup.service.before = once(ServiceRefused("another request of this run is not answered yet", 409), "batch", 2)
     await setup.agent.once()
     setup.service.before = once(ServiceRefused("invalid token", 401), "batch", 2)
@@ -182,7 +184,7 @@ async def test_a_service_that_is_busy_with_the_same_batch(setup: Setup, autojump
 
 
 async def test_a_directory_that_breaks_off(setup: Setup) -> None:
-    """If the directory fails during a read, nothing of the run is applied."""
+    """If the directory fails during a read, the service applies nothing of the run."""
     setup.reader.breaks = ReadError("it closed the connection")
     with pytest.raises(ReadError, match="closed"):
         await setup.agent.once()
@@ -190,7 +192,7 @@ async def test_a_directory_that_breaks_off(setup: Setup) -> None:
 
 
 async def test_a_refused_entry(setup: Setup) -> None:
-    """An entry that the service refuses is sent as one that cannot be used. All others are accepted."""
+    """An entry that the service refuses is sent again as an unusable entry. All other entries are accepted."""
     setup.service.takes = lambda entry: entry["externalId"] != "id777" or entry["kind"] == "problem"
     reading = await setup.agent.once()
     assert reading.counts["refused"] == 1
@@ -203,7 +205,7 @@ async def test_a_refused_entry(setup: Setup) -> None:
 
 
 async def test_a_refused_entry_that_cannot_be_reported(setup: Setup) -> None:
-    """A run with an entry that could not be reported is not complete, so that no entry is removed."""
+    """A run is not complete if one of its entries could not be reported, so the service removes no entry."""
     setup.service.takes = lambda entry: entry["externalId"] != "id777"
     await setup.agent.once()
     ((entries, complete),) = setup.service.applied
@@ -228,7 +230,7 @@ async def test_a_large_refused_group(setup: Setup) -> None:
 async def test_an_answer_of_another_server(
     setup: Setup, autojump_clock: trio.testing.MockClock, answer: dict[str, object]
 ) -> None:
-    """An answer of another server counts as an unreachable service."""
+    """An answer that comes from another server counts as an unreachable service."""
 
     class Rubbish(RunService):
         def post(self, *args: object, **options: object) -> dict[str, object]:
@@ -241,7 +243,7 @@ async def test_an_answer_of_another_server(
 
 
 async def test_a_dry_run(setup: Setup) -> None:
-    """A dry run prints each entry on a line and sends no request."""
+    """A dry run prints one entry on each line and sends no request."""
     lines: list[str] = []
     await setup.agent.dry_run(lines.append)
     assert [json.loads(line)["externalId"] for line in lines] == [f"id{number}" for number in range(1203)]
@@ -253,7 +255,7 @@ async def test_a_dry_run(setup: Setup) -> None:
 
 
 async def test_the_loop(setup: Setup, autojump_clock: trio.testing.MockClock) -> None:
-    """The loop runs again and again, sooner after a failure, and reads an admin's new key."""
+    """The loop repeats the run, sooner after a failure, and reads a key that an admin has changed."""
     times: list[float] = []
     failures: list[Exception] = [ServiceRefused("invalid token", 401), ServiceRefused("no", 403)]
 

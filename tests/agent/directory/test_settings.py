@@ -1,4 +1,4 @@
-"""The `[directory]` table of the agent's file."""
+"""The table `[directory]` of the agent's configuration file."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ GOOD = {
 
 
 def read(tmp_path: Path, **changes: str | None) -> DirectorySettings:
-    """Read a valid table with some keys replaced; None removes one."""
+    """Read a valid table in which some keys are replaced. A value of None removes the key."""
     fields = {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
     lines = "".join(f"{name} = {value}\n" for name, value in fields.items())
     path = tmp_path / "agent.toml"
@@ -32,7 +32,7 @@ def read(tmp_path: Path, **changes: str | None) -> DirectorySettings:
 
 
 def test_valid_settings(tmp_path: Path) -> None:
-    """The settings have the servers in order, the account and the interval."""
+    """The settings contain the servers in order, the account and the interval."""
     found = read(tmp_path, interval_minutes="10", filter='"department=sales"', attributes='["telephoneNumber"]')
     assert (found.domain_id, found.name, found.interval_s, found.full_every_s) == (7, "hq", 600, 86_400)
     assert [str(server) for server in found.source.servers] == ["ldaps://dc1.example", "ldaps://dc2.example:3269"]
@@ -42,7 +42,7 @@ def test_valid_settings(tmp_path: Path) -> None:
 
 
 def test_certificates(tmp_path: Path) -> None:
-    """Certificates are in the file itself or in a file that it names."""
+    """Certificates are given in the configuration file itself or in a file that it names."""
     pem = Authority("The directory's CA").pem
     (tmp_path / "ca.pem").write_text(pem)
     for value in (f"'''{pem}'''", f'"{tmp_path}/ca.pem"'):
@@ -55,7 +55,7 @@ def test_certificates(tmp_path: Path) -> None:
     ids=["no certificate", "no file", "damaged", "NUL"],
 )
 def test_no_certificates(tmp_path: Path, value: str) -> None:
-    """Other text than certificates in PEM, or the name of such a file, is refused."""
+    """A value is refused if it is not PEM certificates or the name of a file with PEM certificates."""
     (tmp_path / "none.pem").write_text("no certificate")
     with pytest.raises(ConfigError, match="ca_certificate"):
         read(tmp_path, ca_certificate=value.replace("{}", str(tmp_path)))
@@ -73,21 +73,21 @@ def test_no_certificates(tmp_path: Path, value: str) -> None:
     ],
 )  # fmt: skip
 def test_invalid_settings(tmp_path: Path, name: str, value: str | None) -> None:
-    """An error names the key, without its value."""
+    """An error names the key but not its value."""
     with pytest.raises(ConfigError, match=rf"\[directory\]: .*{re.escape(name)}") as caught:
         read(tmp_path, **{name: value})
     assert "hunter2" not in str(caught.value)
 
 
 def test_start_tls_makes_an_ldap_url_good(tmp_path: Path) -> None:
-    """An ldap:// URL is valid with StartTLS or with a loopback address."""
+    """An ldap:// URL is valid only with StartTLS or with a loopback address."""
     assert read(tmp_path, servers='["ldap://dc1.example"]', start_tls="true").source.servers[0].start_tls
     assert read(tmp_path, servers='["ldap://127.0.0.1:389"]').source.servers
 
 
 @pytest.mark.parametrize("text", ['a"b', "a\\b", "ü", "a\x7fb", "#", "'''"])
 def test_the_template_holds_any_name(tmp_path: Path, text: str) -> None:
-    """Any name that an admin chose is read back unchanged from the template."""
+    """A name with any characters is read back unchanged from the template."""
     pem = Authority("The directory's CA").pem
     known = {"servers": ["ldaps://dc1.example"], "baseDN": "dc=x", "bindDN": f"cn={text}", "caCertificate": pem}
     place = DirectoryPlace.of(known, {"directoryName": text}, "corp")
@@ -101,7 +101,9 @@ def test_the_template_holds_any_name(tmp_path: Path, text: str) -> None:
 
 
 def test_values_of_the_request_override_the_domains() -> None:
-    """A value of the request overrides the domain's. With other servers the domain's authority is dropped."""
+    """A value of the request overrides the value of the domain. If the request names other servers, the authority of
+    the domain is not used.
+    """
     known = {"servers": ["ldaps://a"], "baseDN": "dc=a", "bindDN": "cn=a", "startTls": True, "caCertificate": "pem"}
     assert DirectoryPlace.of(known, {}, "corp") == DirectoryPlace("corp", ("ldaps://a",), "dc=a", "cn=a", True, "pem")
     requested = DirectoryPlace.of(known, {"servers": ["ldaps://b"], "baseDN": "dc=b", "directoryName": "hq"}, "corp")

@@ -1,4 +1,4 @@
-"""Fixtures: a machine below a prefix, and its agent's service."""
+"""Fixtures: a machine in a directory, and the service of its agent."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.agent.endpoint.host import Host, Service, bare_host
 
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
-    """Return a machine with the accounts of a new system alone."""
+    """Return a machine that has only the accounts of a new system."""
     return bare_host(tmp_path)
 
 

@@ -1,7 +1,7 @@
-"""A small host for the endpoint agent: a directory with etc/{passwd,shadow,group,gshadow}, on which the real programs
-of shadow work by `--prefix`. The service of this process signs states and stores the candidates of rotations.
-Example: `host = bare_host(tmp_path); service = Service(); service.want(DesiredUser("ann")); agent(host,
-service).pass_(); assert "ann" in host.users()`.
+"""A small host for the endpoint agent: a directory with etc/{passwd,shadow,group,gshadow}, which the real programs of
+the package shadow change with `--prefix`. The service is a fake in this process: it signs states and stores the
+candidates of rotations. Example: `host = bare_host(tmp_path); service = Service(); service.want(DesiredUser("ann"));
+agent(host, service).pass_(); assert "ann" in host.users()`.
 """
 
 import os
@@ -44,12 +44,14 @@ needs_shadow = pytest.mark.skipif(
 
 
 class Crash(BaseException):
-    """The end of the process."""
+    """The crash of the process."""
 
 
 @dataclass
 class Fault:
-    """A counter of the places where something is changed. It ends the process after `at` of them; None: never."""
+    """A counter of the changes that the process makes. It crashes the process after `at` of them; if `at` is None, it
+    never does.
+    """
 
     at: int | None = None
     passed: int = 0
@@ -61,7 +63,7 @@ class Fault:
 
 
 class FaultyFiles(Files):
-    """Files whose changes may crash the process, before or after the change."""
+    """Files that may crash the process before or after each change."""
 
     fault: Fault = Fault()
 
@@ -81,7 +83,7 @@ class FaultyFiles(Files):
 
 
 class FaultyTools(Tools):
-    """Programs whose runs may crash the process."""
+    """Programs that may crash the process before or after each run."""
 
     fault: Fault = Fault()
 
@@ -96,13 +98,13 @@ class FaultyTools(Tools):
         self.fault()
 
     def check_sudoers(self, content: bytes) -> None:
-        assert content.endswith(b"\n")  # the test host may have no visudo; test_isolated has it
+        assert content.endswith(b"\n")  # the test host may have no visudo; test_isolated runs it
 
 
 class Service:
-    """A fake of the service: it signs one state, and stores the candidates of rotations and the password in force.
-    away: it is unreachable. loses_of: users whose acknowledged candidates it refuses to confirm. garbled: an
-    answer in place of states.
+    """A fake of the service, which signs one state and stores the candidates of rotations and the password in force.
+    away: whether the service is unreachable. loses_of: the users whose acknowledged candidates it refuses to confirm.
+    garbled: an answer that it sends instead of a state.
     """
 
     def __init__(self) -> None:
@@ -120,7 +122,7 @@ class Service:
         self.fault = Fault()
 
     def want(self, *users: DesiredUser, **changes: object) -> None:
-        """Set the users of the next state. changes: its other fields."""
+        """Set the users of the next state. changes: the other fields of that state."""
         version = self.state_now.version + 1
         self.state_now = replace(self.state_now, version=version, users=users, **changes)  # type: ignore[arg-type]
 
@@ -132,11 +134,11 @@ class Service:
 
     @property
     def public(self) -> str:
-        """Return the public key of the states, in base64."""
+        """Return the public key that verifies the states, in base64."""
         return b64encode(self.key.public_key().public_bytes_raw()).decode()
 
     def rotate_key(self) -> None:
-        """Sign by another key, which a state signed by the old key announces."""
+        """Sign with another key from now on. A state that is signed with the old key announces the new one."""
         self.former, self.key = self.key, Ed25519PrivateKey.generate()
         self.want(*self.state_now.users, key=self.public)
 
@@ -187,7 +189,7 @@ class Service:
 
 @dataclass
 class Host:
-    """A host in a directory. wall: its clock, in microseconds."""
+    """A host in a directory. wall: the wall clock of the host, in microseconds."""
 
     prefix: Path
     state_dir: Path
@@ -213,14 +215,14 @@ class Host:
         return self.prefix / path.lstrip("/")
 
     def write(self, path: Path, octets: bytes) -> None:
-        """Write a file of the agent's own."""
+        """Write one of the agent's own files."""
         self.fault()
         disk.write(path, octets)
         self.fault()
 
 
 class Agent:
-    """An agent right after its start: it reads everything from disk."""
+    """An agent that has just started and has read everything from disk."""
 
     def __init__(
         self,
@@ -253,7 +255,7 @@ class Agent:
         self.signs_of_life += 1
 
     def pass_(self, *, look: bool = False) -> Report:
-        """Poll if the service is reachable, apply the state and report."""
+        """Poll the service if it is reachable, apply the state, and report."""
         if not self.service.away:
             self.endpoint.poll(0)
         reported = self.endpoint.run(look=look)
@@ -264,7 +266,7 @@ class Agent:
         return reported[0]
 
     def left(self) -> list[str]:
-        """Return the steps that are still needed, one line each."""
+        """Return the steps that are still needed, each as one line."""
         assert self.endpoint.state is not None
         steps = plan(self.endpoint.state, read(self.executor.files), self.executor, self.endpoint.now()).steps
         return [f"{step.sign} {step.kind} {step.name} {step.detail}" for step in steps]

@@ -47,7 +47,7 @@ def remove_ann(service: Service) -> None:
 
 @pytest.mark.parametrize("change", [add_ann, change_ann, expire_ann, remove_ann])
 def test_a_crash_at_every_step_of_a_sync(tmp_path: Path, change: Callable[[Service], None]) -> None:
-    """After a crash before or after each write and program, the next run reaches the state of an
+    """The process crashes before or after each write and each program. The next run reaches the state of an
     uninterrupted run.
     """
     unhurt = _run(tmp_path / "unhurt", change, None)
@@ -57,13 +57,13 @@ def test_a_crash_at_every_step_of_a_sync(tmp_path: Path, change: Callable[[Servi
         assert result[0] == unhurt[0], f"after {at} steps"
         if not result[1]:
             break
-        # each change has a place before and one after it; steps of three reach all kinds in a third of the time
+        # a crash is possible before and after each change; every third place covers all kinds in a third of the time
         at += 3
     assert at > 3
 
 
 def _run(directory: Path, change: Callable[[Service], None], at: int | None) -> tuple[object, bool]:
-    """Return the host's state after a crash at that step and one more run, and whether there was a crash."""
+    """Return the host's state after a crash at this step and one more run, and whether the crash happened."""
     host, service = bare_host(directory), Service()
     if change is not add_ann:
         add_ann(service)
@@ -86,7 +86,7 @@ def _run(directory: Path, change: Callable[[Service], None], at: int | None) -> 
 
 
 def _access(host: Host) -> object:
-    """Return the accounts, the groups and the files that decide about access."""
+    """Return the accounts, the groups and the files that grant access."""
     accounts = {
         name: (account.uid, account.shell, account.locked, account.password, account.expires, account.groups)
         for name, account in host.users().items()
@@ -101,14 +101,16 @@ def _access(host: Host) -> object:
 
 
 class FullDisk(FaultyFiles):
-    """Files of a host without free space."""
+    """The files of a host that has no free disk space."""
 
     def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
         raise HostError(f"{name}: {OSError(errno.ENOSPC, 'No space left on device').strerror}")
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """A failed write is reported and leaves no partial file. With space again the next pass completes it."""
+    """A failed write is reported and leaves no partial file. When there is space again, the next pass completes the
+    write.
+    """
     host, service = bare_host(tmp_path), Service()
     host.files_type = FullDisk
     add_ann(service)
@@ -123,7 +125,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_for_the_memory(tmp_path: Path) -> None:
-    """An account is not made if the agent's memory cannot be written: the agent would not recognize it later."""
+    """The agent creates no account if it cannot write its memory, because it would not recognize the account later."""
     host, service = bare_host(tmp_path), Service()
     add_ann(service)
     agent = Agent(host, service)

@@ -1,6 +1,4 @@
-"""The agent's loop: polls, changes and reports; an unreachable service, refusals and malformed answers; the end by a
-signal.
-"""
+"""The agent's loop: polls, changes, reports, failures of the service, and the end by a signal."""
 
 import itertools
 import os
@@ -28,9 +26,9 @@ pytestmark = needs_shadow
 
 @dataclass
 class World:
-    """An agent's loop with a clock that its waits advance.
+    """The loop of an agent, and a clock that each wait advances.
 
-    waits: its waits between requests, in seconds. polls: its requests.
+    waits: the waits of the loop between requests, in seconds. polls: the requests of the loop.
     """
 
     host: Host
@@ -57,7 +55,7 @@ class World:
 
 
 class Recording(Service):
-    """A service that records the polls. A poll without news lasts as long as it may."""
+    """A service that records the polls. A poll for which there is no news lasts as long as it may."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +79,7 @@ def world(tmp_path: Path) -> World:
 
 
 def test_a_poll_a_change_and_a_report(world: World) -> None:
-    """The first poll does not wait. A new state is applied and reported at once; then the loop waits for the next."""
+    """The first poll does not wait. The loop applies and reports a new state at once, then waits for the next one."""
     world.service.want(DesiredUser("ann"))
     world.daemon.turn()
     assert "ann" in world.host.users()
@@ -97,7 +95,7 @@ def test_a_poll_a_change_and_a_report(world: World) -> None:
 
 
 def test_regular_checks(world: World) -> None:
-    """Without a new state the host is checked at the configured interval, and a file removed by hand is written
+    """Without a new state the host is checked at the configured interval. A file that was removed by hand is written
     again.
     """
     world.service.want(DesiredUser("ann"), settings=Settings(privilege_s=60))
@@ -114,7 +112,7 @@ def test_regular_checks(world: World) -> None:
 
 
 def test_an_unreachable_service(world: World) -> None:
-    """An unreachable service is asked less and less often, and gets the reports once it is reachable.
+    """The agent polls an unreachable service at growing intervals, and sends the reports when it is reachable again.
 
     Meanwhile an account expires on time.
     """
@@ -138,7 +136,7 @@ def test_an_unreachable_service(world: World) -> None:
 
 @pytest.mark.parametrize("answer", [[], "", {"payload": "x"}, {"payload": "e30=", "signature": "e30="}, None])
 def test_malformed_answers(world: World, answer: object) -> None:
-    """A malformed answer counts as none: the last state holds, and the loop continues."""
+    """A malformed answer is ignored: the last state stays in force, and the loop continues."""
     world.service.want(DesiredUser("ann"))
     world.daemon.turn()
     shadow = world.host.path("/etc/shadow").read_bytes()
@@ -153,7 +151,7 @@ def test_malformed_answers(world: World, answer: object) -> None:
 
 
 def test_a_refused_key(world: World) -> None:
-    """A revoked key is logged and tried again only after a while. The host stays unchanged."""
+    """If its key is revoked, the agent logs this and waits before it tries the key again. The host stays unchanged."""
     world.service.want(DesiredUser("ann"))
     world.daemon.turn()
     world.service.refuses = True
@@ -165,7 +163,7 @@ def test_a_refused_key(world: World) -> None:
 
 
 def test_a_rotation_without_escrow_is_retried(world: World) -> None:
-    """A rotation that could not be escrowed is tried again soon, without a new state."""
+    """A rotation whose password could not be escrowed is soon tried again, without a new state."""
     world.service.want(DesiredUser("ann"))
     world.daemon.turn()
     world.service.order(TriggerKind.ROTATE, "ann")
@@ -186,7 +184,7 @@ def test_a_rotation_without_escrow_is_retried(world: World) -> None:
 def test_once(world: World) -> None:
     """The exit status of `--once` is 0 if every step succeeded, else 1.
 
-    Without the service the last state is applied.
+    If the service is unreachable, the last state is applied.
     """
     world.service.want(DesiredUser("ann"))
     assert world.daemon.once() == 0
@@ -201,7 +199,7 @@ def test_once(world: World) -> None:
 
 
 def test_a_signal_ends_the_loop(world: World) -> None:
-    """A signal ends a wait at once. A change of the host is completed first."""
+    """A signal ends a wait at once. A change of the host in progress is completed first."""
     world.stop.listen()
     try:
         with pytest.raises(Stopped), world.stop.waiting():
@@ -224,7 +222,7 @@ def test_a_signal_between_two_waits_is_not_lost() -> None:
 
 
 def test_messages_to_systemd(tmp_path: Path) -> None:
-    """systemd gets READY at the start, WATCHDOG during waits, STATUS with numbers and STOPPING at the end."""
+    """systemd receives READY at the start, WATCHDOG during waits, STATUS with numbers, and STOPPING at the end."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind(str(tmp_path / "notify"))
         sock.setblocking(False)
@@ -252,7 +250,7 @@ def _received(sock: socket.socket) -> list[bytes]:
 
 
 def test_enrolment_waits_for_the_service(tmp_path: Path) -> None:
-    """The daemon waits until the service answers its enrolment; `--once` does not. A signal ends the wait."""
+    """The daemon waits until the service answers its enrolment, and `--once` does not wait. A signal ends the wait."""
     answers: list[Identity | Exception] = [ServiceAway("away"), Identity(tmp_path, Known(7, "A" * 43 + "="))]
     waits: list[float] = []
     stop = Stop()
@@ -276,7 +274,7 @@ def test_enrolment_waits_for_the_service(tmp_path: Path) -> None:
 
 
 def test_reports_stay_within_the_limits(world: World) -> None:
-    """A report stays within the service's limits, however many users fail with however long reasons."""
+    """A report stays within the service's limits, even if many users fail with long reasons."""
     long = tuple(f"{'g' * 28}{number:03}" for number in range(64))
     users = [DesiredUser(f"user{number}", home="/etc/x", groups=long) for number in range(1000)]
     world.service.want(*users)
@@ -294,9 +292,8 @@ def test_reports_stay_within_the_limits(world: World) -> None:
 
 
 def test_an_unconfirmed_rotation(world: World) -> None:
-    """If the service does not confirm the password in force, the agent makes another one, each time later.
-
-    Reports have the reason, and the confirmation ends the order.
+    """If the service does not confirm the password in force, the agent makes another one, after a longer wait each
+    time. The reports contain the reason. A confirmation completes the order.
     """
     world.service.want(DesiredUser("ann", password_hash=HASH))
     world.daemon.turn()
@@ -321,7 +318,7 @@ def test_an_unconfirmed_rotation(world: World) -> None:
 
 
 def test_an_unconfirmed_rotation_stops_no_other(world: World) -> None:
-    """An unconfirmed rotation does not stop the order for another user."""
+    """If the rotation of one user is not confirmed, the order continues for the other users."""
     world.service.want(DesiredUser("ann", password_hash=HASH), DesiredUser("ben", password_hash=HASH))
     world.daemon.turn()
     world.service.loses_of = {"ann"}

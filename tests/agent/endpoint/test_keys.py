@@ -1,4 +1,4 @@
-"""SSH keys: the agent's block in authorized_keys, the files of the key command, and obstacles that users make."""
+"""SSH keys: the agent's block in authorized_keys, the files of the key command, and obstacles that users create."""
 
 import os
 from collections.abc import Callable
@@ -19,7 +19,9 @@ AUTHORIZED = "/home/ann/.ssh/authorized_keys"
 
 @given(st.lists(st.sampled_from([KEY, OTHER_KEY, BEGIN, END, "# mine", "", "rubbish"]), max_size=8))
 def test_lines_outside_the_block_stay(lines: list[str]) -> None:
-    """In any file, the block has the agent's keys afterwards. No line outside it is lost or moved into it."""
+    """The block contains the agent's keys afterwards, whatever the file contained. No line outside the block is lost or
+    moved into it.
+    """
     before = parse("\n".join(lines).encode())
     after = parse(before.with_keys([KEY], alone=False))
     assert after.managed == (KEY,)
@@ -29,7 +31,7 @@ def test_lines_outside_the_block_stay(lines: list[str]) -> None:
 
 
 def test_fingerprints() -> None:
-    """A key is shown with the fingerprint that ssh-keygen shows; a malformed line has none."""
+    """A key is shown with the fingerprint that ssh-keygen shows. A malformed line has no fingerprint."""
     key = found('from="10.0.0.0/8",no-pty ' + KEY, managed=False)
     assert (key.type, key.comment) == ("ssh-ed25519", "ann@laptop")
     assert key.fingerprint.startswith("SHA256:")
@@ -41,7 +43,7 @@ def test_fingerprints() -> None:
 def test_a_comment_that_an_older_service_takes() -> None:
     """Characters newer than the service's Unicode version are replaced, so that its Python accepts the report.
 
-    Others stay.
+    Other characters stay.
     """
     comment = found(f"{KEY} Ünal \u65e5\u672c \U0001f98a", managed=False).comment
     assert comment == "ann@laptop Ünal \u65e5\u672c \ufffd"
@@ -49,7 +51,7 @@ def test_a_comment_that_an_older_service_takes() -> None:
 
 
 def test_the_commands_file_ends_with_the_account() -> None:
-    """Keys of the command's file are valid until the account expires, also without the agent."""
+    """The keys in the file of the key command are valid until the account expires, even if the agent does not run."""
     octets = for_command([KEY, OTHER_KEY], NOW)
     assert authorized(octets, NOW - 1) == (KEY, OTHER_KEY)
     assert authorized(octets, NOW) == ()
@@ -61,7 +63,7 @@ def test_the_commands_file_ends_with_the_account() -> None:
 @needs_shadow
 @pytest.mark.parametrize("remove", [False, True])
 def test_unknown_keys(tmp_path: Path, service: Service, remove: bool) -> None:
-    """Keys that the service does not know are reported. They are removed only if the setting says this."""
+    """Keys that the service does not know are reported. They are removed only if the setting requires it."""
     host = bare_host(tmp_path)
     service.want(DesiredUser("ann", ssh_keys=(KEY,)), settings=Settings(remove_unknown_keys=remove))
     agent = Agent(host, service)
@@ -81,9 +83,9 @@ def test_unknown_keys(tmp_path: Path, service: Service, remove: bool) -> None:
 @needs_shadow
 @pytest.mark.parametrize("remove", [False, True])
 def test_unknown_keys_in_the_second_file(tmp_path: Path, service: Service, remove: bool) -> None:
-    """Keys in authorized_keys2, which sshd reads too, are reported, also between the agent's marker lines.
+    """Keys in authorized_keys2, which sshd also reads, are reported, even if they are between the agent's marker lines.
 
-    The file is emptied if the setting says this.
+    The file is emptied if the setting requires it.
     """
     host = bare_host(tmp_path)
     service.want(DesiredUser("ann", ssh_keys=(KEY,)), settings=Settings(remove_unknown_keys=remove))
@@ -101,7 +103,9 @@ def test_unknown_keys_in_the_second_file(tmp_path: Path, service: Service, remov
 
 @needs_shadow
 def test_keys_by_command(tmp_path: Path, service: Service) -> None:
-    """Keys are in a directory of root's, and the home stays unchanged. They are removed with the account."""
+    """The keys are in a directory that root owns, and the home stays unchanged. The keys are removed with the
+    account.
+    """
     host = bare_host(tmp_path, keys="command")
     service.want(DesiredUser("ann", ssh_keys=(KEY,), expires=NOW + 10**9))
     agent = Agent(host, service)
@@ -118,7 +122,7 @@ def test_keys_by_command(tmp_path: Path, service: Service) -> None:
 
 @needs_shadow
 def test_keys_that_are_not_managed(tmp_path: Path, service: Service) -> None:
-    """With keys = off the agent reads no home."""
+    """With keys = off the agent does not read any home."""
     host = bare_host(tmp_path, keys="off")
     service.want(DesiredUser("ann", ssh_keys=(KEY,)))
     assert errors(Agent(host, service).pass_().actions) == []
@@ -183,7 +187,7 @@ def _ssh(host: Host) -> Path:
     ],
 )
 def test_obstacles_that_a_user_makes(tmp_path: Path, service: Service, trap: object) -> None:
-    """Links, pipes and files of other users are refused by name.
+    """A link, a pipe or a file of another user is refused, and the error names it.
 
     The rest of the pass runs, and no file outside the home is read or changed.
     """
@@ -233,7 +237,7 @@ def second_file_is_long(host: Host) -> None:
 
 
 def _long(path: Path, size: int) -> None:
-    """Write a file with a comment of this size and a key behind it."""
+    """Write a file that has a comment of this size before a key."""
     with path.open("wb") as file:
         file.write(b"# mine\n#")
         file.seek(size)
@@ -257,9 +261,9 @@ def _long(path: Path, size: int) -> None:
 def test_unknown_keys_where_the_agent_cannot_read_them(
     tmp_path: Path, service: Service, trap: Callable[[Host], None], keys: Keys
 ) -> None:
-    """sshd reads a key behind a link or after a million octets.
+    """sshd reads a key that comes after a link or after a million octets.
 
-    One pass replaces the file by one with the keys of the state; the target of a link stays unchanged.
+    One pass replaces the file with one that contains the keys of the state. The target of a link stays unchanged.
     """
     host = bare_host(tmp_path, keys=keys)
     service.want(DesiredUser("ann", uid=2000), settings=Settings(remove_unknown_keys=True))
@@ -279,9 +283,9 @@ def test_unknown_keys_where_the_agent_cannot_read_them(
 @needs_shadow
 @pytest.mark.parametrize("is_taken", [False, True])
 def test_a_long_file_of_a_user_stays(tmp_path: Path, service: Service, is_taken: bool) -> None:
-    """If unknown keys may stay, the agent's keys are added to a file of any length, whose first lines stay.
+    """If unknown keys may stay, the agent adds its keys to a file of any length, and the first lines of the file stay.
 
-    The old file stays beside it, unless its name is taken, and the next pass has nothing to do.
+    The old file is kept beside it, unless its name is taken. The next pass has nothing to do.
     """
     host = bare_host(tmp_path)
     service.want(DesiredUser("ann", uid=2000))
@@ -301,7 +305,7 @@ def test_a_long_file_of_a_user_stays(tmp_path: Path, service: Service, is_taken:
 
 
 def test_thousands_of_blocks() -> None:
-    """A file full of the agent's markers gets one block, and the pass succeeds."""
+    """A file that is full of the agent's markers gets one block, and the pass succeeds."""
     hostile = f"{BEGIN}\nmine\n{END}\n{BEGIN}\n" * 8000 + f"{KEY}\n"
     there = parse(hostile.encode())
     assert there.unknown == (KEY,)

@@ -1,4 +1,4 @@
-"""Small parts of the agent: generated passwords, rights in sudoers, discovery, the clock, files and its memory."""
+"""Small parts of the agent: generated passwords, sudo rights, discovery, the clock, files and the memory file."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ from tests.agent.endpoint.host import KEY, NOW, Agent, Service, bare_host, needs
     ],
 )
 def test_a_generated_password_meets_the_policies(policies: tuple[Rules, ...]) -> None:
-    """A password is generated for each policy that can be met, and no two are alike."""
+    """A password is generated for each policy that can be met, and no two passwords are equal."""
     made = {generate(policies, "ann") for _ in range(20)}
     assert len(made) == 20
     for password in made:
@@ -52,7 +52,7 @@ def test_a_generated_password_meets_the_policies(policies: tuple[Rules, ...]) ->
 
 
 def test_policies_that_contradict_each_other() -> None:
-    """Policies that contradict each other get no password."""
+    """No password is generated for policies that contradict each other."""
     with pytest.raises(HostError, match="no password meets"):
         generate((Rules(digits=False), Rules(quality=Quality(credits=(-1, 0, 0, 0)))), "ann")
 
@@ -62,7 +62,7 @@ def test_policies_that_contradict_each_other() -> None:
 
 @needs_shadow
 def test_rights_in_all_forms_of_sudoers(tmp_path: Path) -> None:
-    """Users, groups, numbers, aliases, joined lines and includes give rights.
+    """Users, groups, numbers, aliases, joined lines and includes grant rights.
 
     Comments, Defaults and skipped files do not.
     """
@@ -93,7 +93,7 @@ def test_visudo_checks_the_rendered_file() -> None:
 
 
 def test_a_hash_that_would_change_another_line() -> None:
-    """A hash with a line end or a colon is never given to chpasswd."""
+    """A hash that contains a line end or a colon is never passed to chpasswd."""
     for name, hashed in (("ann\nroot", "*"), ("ann", "*\nroot:*"), ("ann:x", "*")):
         with pytest.raises(HostError, match="another line"):
             Tools().set_password(name, hashed)
@@ -104,12 +104,14 @@ def test_a_hash_that_would_change_another_line() -> None:
 
 @needs_shadow
 def test_discovery(tmp_path: Path) -> None:
-    """Discovery finds accounts with rights, keys and last logins, and groups with members. It marks managed ones."""
+    """Discovery finds accounts with their rights, keys and last logins, and groups with their members. It marks the
+    managed ones.
+    """
     host, service = bare_host(tmp_path), Service()
     lastlog = bytearray(292 * 1502)
     struct.pack_into("<i", lastlog, 292 * 1500, NOW // SECOND)
     host.path("/var/log/lastlog").write_bytes(lastlog)
-    os.truncate(host.path("/var/log/lastlog"), 8 << 30)  # a uid of 30 million makes such a sparse file
+    os.truncate(host.path("/var/log/lastlog"), 8 << 30)  # an account with a uid of 30 million causes such a sparse file
     ssh = host.path("/home/bob/.ssh")
     ssh.mkdir()
     (ssh / "authorized_keys").write_text(KEY + "\n")
@@ -132,7 +134,7 @@ def test_discovery(tmp_path: Path) -> None:
 
 @needs_shadow
 def test_last_logins_of_wtmp(tmp_path: Path) -> None:
-    """Without lastlog the last logins come from wtmp."""
+    """Without lastlog the last logins are read from wtmp."""
     host = bare_host(tmp_path)
     record = struct.pack(
         "<hh i 32s 4s 32s 256s hh i i i 16s 20s", 7, 0, 1, b"", b"", b"bob", b"", 0, 0, 1, 99, 0, b"", b""
@@ -147,7 +149,7 @@ def test_last_logins_of_wtmp(tmp_path: Path) -> None:
 @needs_shadow
 @pytest.mark.torture
 def test_discovery_of_a_strange_host(tmp_path: Path) -> None:
-    """Thousands of accounts and malformed lines fit into a message, which is marked as incomplete."""
+    """Thousands of accounts and malformed lines are cut to the size of a message, which is marked as incomplete."""
     host = bare_host(tmp_path)
     with host.path("/etc/passwd").open("ab") as file:
         file.write(
@@ -165,7 +167,9 @@ def test_discovery_of_a_strange_host(tmp_path: Path) -> None:
 
 
 def test_the_time_of_the_service() -> None:
-    """After a state, the agent's time is the service's plus the time since boot, whatever the wall clock shows."""
+    """After a state, the agent's time is the service's time plus the time since boot. The wall clock does not
+    matter.
+    """
     wall, ticks = [50 * SECOND], [0]
     clock = ServiceClock(lambda: wall[0], lambda: ticks[0], "a boot")
     assert clock.now(None) == wall[0]
@@ -176,7 +180,7 @@ def test_the_time_of_the_service() -> None:
 
 
 def test_after_another_boot() -> None:
-    """After a reboot the wall clock counts, but not before the service's last time."""
+    """After a reboot the agent uses the wall clock, but never a time before the last time of the service."""
     wall = [NOW + 5]
     anchor = ServiceClock(lambda: 0, lambda: 10**12, "a boot").anchor(NOW)
     clock = ServiceClock(lambda: wall[0], lambda: 3, "another")
@@ -186,7 +190,9 @@ def test_after_another_boot() -> None:
 
 
 def test_the_hosts_own_clocks() -> None:
-    """Without a time of the service the wall clock counts. With one, time passes."""
+    """Without a time from the service the agent uses the wall clock. With such a time, the agent's time advances from
+    it.
+    """
     clock = ServiceClock()
     anchor = clock.anchor(NOW)
     assert clock.now(anchor) >= NOW
@@ -197,7 +203,7 @@ def test_the_hosts_own_clocks() -> None:
 
 
 def test_a_failed_write_changes_nothing(tmp_path: Path) -> None:
-    """A failed write leaves the old file and nothing beside it."""
+    """A failed write keeps the old file and leaves no other file beside it."""
     (tmp_path / "etc").mkdir(mode=0o755)
     files = Files(tmp_path, owner=os.geteuid())
     files.replace("/etc/file", b"old", Mode(0o640, os.geteuid(), os.getegid()))
@@ -216,7 +222,7 @@ def test_a_failed_write_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_paths_through_links_or_others_directories(tmp_path: Path) -> None:
-    """A path through a link, or through a directory that others may write, is refused."""
+    """A path is refused if it leads through a link or through a directory that others may write."""
     (tmp_path / "real").mkdir(mode=0o755)
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "open").mkdir()
@@ -232,7 +238,7 @@ def test_paths_through_links_or_others_directories(tmp_path: Path) -> None:
 
 
 def test_a_malformed_memory_stops_the_agent(tmp_path: Path) -> None:
-    """A malformed memory file stops the agent: with an empty memory, the agent would not know its accounts."""
+    """A malformed memory file stops the agent, because with an empty memory the agent would not know its accounts."""
     path = tmp_path / "memory.json"
     memory = MemoryFile(path)
     memory.keep(Kept("ann", 2000))
@@ -251,7 +257,7 @@ def test_a_malformed_memory_stops_the_agent(tmp_path: Path) -> None:
     ],
 )
 def test_the_memory_is_bounded(tmp_path: Path, memory: Memory) -> None:
-    """A memory above the limit of a read is not written; the old one stays."""
+    """A memory that exceeds the read limit is not written, and the old file stays."""
     file = MemoryFile(tmp_path / "memory.json")
     file.keep(Kept("ann", 2000, granted=tuple(f"g{n}" for n in range(100))))
     before = file.now
@@ -262,7 +268,7 @@ def test_the_memory_is_bounded(tmp_path: Path, memory: Memory) -> None:
 
 @given(st.lists(st.text(max_size=60), max_size=10))
 def test_any_passwd_is_read(lines: list[str]) -> None:
-    """Any content of the files gives accounts or a HostError."""
+    """Files with any content yield accounts or raise HostError."""
     with_files = _Memory({"/etc/passwd": "\n".join(lines).encode("utf-8", "surrogatepass")})
     assert all(account.uid >= 0 for account in read(with_files).users.values())
 

@@ -1,4 +1,4 @@
-"""Groups and rights: root rights, their report and their reversal."""
+"""Groups and rights: root rights, how they are reported, and how they are removed."""
 
 from sallyport.agent.endpoint.accounts import MANAGED_GROUP
 from sallyport.base.agentwire.report import DriftKind
@@ -17,8 +17,8 @@ PUT_BACK = Settings(put_back_privileges=True)
 
 
 def test_groups_by_hand_and_privileges(host: Host, service: Service) -> None:
-    """A group that an admin added by hand stays, unless it gives rights: then it is reported, and removed if the
-    setting says this.
+    """A group membership that an admin added by hand stays, unless it grants rights. Then it is reported, and removed
+    if the setting requires it.
     """
     service.want(DesiredUser("ann", groups=("dev",)))
     agent = Agent(host, service)
@@ -38,7 +38,7 @@ def test_groups_by_hand_and_privileges(host: Host, service: Service) -> None:
 
 
 def test_privilege_status(host: Host, service: Service) -> None:
-    """Each account with root rights is reported with the reason. A right that was added later by hand is drift."""
+    """Each account with root rights is reported with the reason. A right that was added by hand later is drift."""
     service.want(DesiredUser("ann", privileged=True))
     agent = Agent(host, service)
     agent.pass_()
@@ -54,7 +54,7 @@ def test_privilege_status(host: Host, service: Service) -> None:
 
 
 def test_the_agents_sudoers_file_is_its_own(host: Host, service: Service) -> None:
-    """A line that an admin adds to the agent's file is reported and removed."""
+    """A line that an admin adds to the agent's sudoers file is reported and removed."""
     service.want(DesiredUser("ann", privileged=True))
     agent = Agent(host, service)
     agent.pass_()
@@ -67,7 +67,7 @@ def test_the_agents_sudoers_file_is_its_own(host: Host, service: Service) -> Non
 
 
 def test_system_groups_are_for_privileged_users(host: Host, service: Service) -> None:
-    """Only privileged users get a system group. The rest of the user is applied."""
+    """Only privileged users are added to a system group. The other values of an unprivileged user are applied."""
     service.want(DesiredUser("ann", groups=("staff", "dev")), DesiredUser("ben", groups=("staff",), privileged=True))
     report = Agent(host, service).pass_()
     assert errors(report.actions) == ["refuse ann: a system group"]
@@ -77,9 +77,9 @@ def test_system_groups_are_for_privileged_users(host: Host, service: Service) ->
 
 @needs_shadow
 def test_users_named_like_groups_with_rights(host: Host, service: Service) -> None:
-    """A user named docker gets no root rights, whether the group exists, with any number, or not yet.
+    """A user named docker gets no root rights, whether the group docker exists with any number or does not exist yet.
 
-    No user gets a group with other members as the primary group.
+    No user gets a primary group that has other members.
     """
     group = host.path("/etc/group")
     group.write_text(group.read_text() + "docker:x:1700:\ndba:x:1701:bob\nann:x:1702:\n")

@@ -1,4 +1,4 @@
-"""Processes of an account, also hidden and stubborn ones: real processes of uids without an account."""
+"""The end of an account's processes, tested with real processes that hide or respawn. Their uids have no account."""
 
 import ctypes
 import os
@@ -25,21 +25,23 @@ FORKING = [
     *("prlimit", "--nproc=40", "setpriv", f"--reuid={UID}", "--clear-groups"),
     *("perl", "-e", '$SIG{TERM} = $SIG{CHLD} = "IGNORE"; $| = 1; print "up\\n"; while (1) { fork }'),
 ]
-"""Forty processes that replace those of them that end."""
+"""Forty processes; each one that ends is replaced by another."""
 
 
 def as_user(code: str, uids: tuple[int, int, int] = (UID, UID, UID)) -> list[str]:
-    """Return the command line of a program that takes real, effective and saved uid, prints `up`, and runs code."""
+    """Return the command line of a program that sets its real, effective and saved uid, prints `up`, and runs the
+    code.
+    """
     start = f"import ctypes, os, signal, threading, time\nlibc = ctypes.CDLL(None)\nos.setresuid{uids}\n"
     return [sys.executable, "-I", "-c", f"{start}{code}"]
 
 
 @contextmanager
 def running(command: list[str], user: int | None = None, *, uid: int = UID) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a program that has printed `up`.
+    """Run a program and wait until it has printed `up`.
 
-    At the end kill it and all processes of a uid. uid: each test file has its own, since another file may run at the
-    same time.
+    At the end kill the program and all processes of the uid. uid: each test file has a uid of its own, because another
+    file may run at the same time.
     """
     with subprocess.Popen(command, user=user, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
@@ -55,7 +57,7 @@ def running(command: list[str], user: int | None = None, *, uid: int = UID) -> I
 
 UP = "print('up', flush=True)\n"
 EXIT = ctypes.c_long({"x86_64": 60}.get(os.uname().machine, 93)).value
-"""Number of exit(2), which ends one thread."""
+"""Number of the system call exit(2), which ends one thread."""
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ EXIT = ctypes.c_long({"x86_64": 60}.get(os.uname().machine, 93)).value
     ],
 )
 def test_a_process_of_the_account_ends(command: list[str]) -> None:
-    """A process is found by each of its uids, whatever it does to hide, and ends."""
+    """A process is found by each of its uids, however it hides, and is ended."""
     with running(command) as process:
         processes = Processes()
         assert process.pid in {each.id for each in processes.of(IDS)}
@@ -81,7 +83,7 @@ def test_a_process_of_the_account_ends(command: list[str]) -> None:
 
 
 def test_processes_that_fork_away() -> None:
-    """Processes that replace each other faster than /proc is read are all killed."""
+    """Processes that replace each other faster than /proc can be read are all killed."""
     with running(FORKING):
         processes = Processes()
         processes.end(IDS)
@@ -89,7 +91,7 @@ def test_processes_that_fork_away() -> None:
 
 
 def test_a_container_of_the_account_ends() -> None:
-    """A process with another root directory, in a user namespace that the account has made, is found and ends."""
+    """A process with another root directory, in a user namespace that the account has created, is found and ended."""
     hidden = ["unshare", "--user", "--map-root-user", "--root=/usr", "/bin/sh", "-c", "echo up; exec sleep 99"]
     with running(hidden, user=UID) as process:
         processes = Processes()
@@ -102,7 +104,7 @@ def test_a_container_of_the_account_ends() -> None:
     "uid", [pytest.param(UID + 1, id="another uid"), pytest.param(SUBORDINATE[-1] + 1, id="beyond the range")]
 )
 def test_processes_of_others_live_on(uid: int) -> None:
-    """A process without an id of the account keeps running, and so does root's."""
+    """A process that has no id of the account keeps running, and so does a process of root."""
     with running(as_user(UP + SLEEP, (uid,) * 3)) as process:
         processes = Processes()
         found = {each.id for each in processes.all()}
@@ -113,7 +115,9 @@ def test_processes_of_others_live_on(uid: int) -> None:
 
 
 def test_a_container_of_roots_lives_on() -> None:
-    """A process of the same uid in a process namespace of root keeps running, although forking ones are stopped."""
+    """A process of the same uid keeps running if it is in a process namespace of root, even while forking processes are
+    stopped.
+    """
     inside = as_user(f"{UP}\nwhile True:\n    time.sleep(0.01)\n    print('.' * 4095, flush=True)")
     with running(["unshare", "--pid", "--fork", "--kill-child", *inside]) as outside, running(FORKING):
         children = Path(f"/proc/{outside.pid}/task/{outside.pid}/children").read_text().split()
@@ -123,7 +127,7 @@ def test_a_container_of_roots_lives_on() -> None:
         assert contained.is_contained
         assert processes.of(IDS) == []
         assert outside.stdout is not None
-        assert [outside.stdout.readline() for _ in range(50)]  # more than a pipe holds, so that it still writes
+        assert [outside.stdout.readline() for _ in range(50)]  # more than a pipe can hold, so it still writes
 
 
 @pytest.mark.parametrize(
@@ -138,7 +142,9 @@ def test_a_container_of_roots_lives_on() -> None:
     ],
 )
 def test_subordinate_uids(tmp_path: Path, subuid: str, expected: tuple[range, ...]) -> None:
-    """The ranges of an account in /etc/subuid count, unless another account has ids in them."""
+    """A process with an id from the account's ranges in /etc/subuid is ended, unless the range contains ids of another
+    account.
+    """
     host = bare_host(tmp_path)
     host.path("/etc/subuid").write_text(subuid)
     accounts = read(host.files)

@@ -1,4 +1,4 @@
-"""The removal of a user while steps fail and sessions continue."""
+"""The removal of a user when steps fail and sessions continue."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ WAIT = "print('up', flush=True)\ntime.sleep(99)"
 
 
 class FailingFiles(FaultyFiles):
-    """Files of a home that root cannot change: immutable ones, or those of a file server."""
+    """The files of a home that root cannot change, for example immutable files or files of a file server."""
 
     def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
         if mode.uid:
@@ -50,13 +50,13 @@ class FailingFiles(FaultyFiles):
 
 @pytest.fixture
 def session() -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a process of ann."""
+    """Run a process of the user ann."""
     with running(as_user(WAIT, (UID,) * 3), uid=UID) as process:
         yield process
 
 
 def remove_ann(host: Host, service: Service, settings: Settings = DEFAULTS) -> list[str]:
-    """Remove ann, whose home root cannot write, and return the errors of the pass."""
+    """Remove ann, whose home root cannot change, and return the errors of the pass."""
     service.want(settings=settings)
     host.files_type = FailingFiles
     return errors(Agent(host, service, processes=Processes()).pass_().actions)
@@ -65,7 +65,7 @@ def remove_ann(host: Host, service: Service, settings: Settings = DEFAULTS) -> l
 def test_sessions_end_although_the_keys_cannot_be_removed(
     host: Host, service: Service, session: "subprocess.Popen[bytes]"
 ) -> None:
-    """A failed step does not keep a removed user logged in: sessions end, and the account is deleted."""
+    """A failed step does not keep a removed user logged in: the sessions are ended and the account is deleted."""
     service.want(ANN)
     Agent(host, service).pass_()
     assert {each.partition(":")[0] for each in remove_ann(host, service)} == {"keys ann", "home ann"}
@@ -74,7 +74,7 @@ def test_sessions_end_although_the_keys_cannot_be_removed(
 
 
 def test_processes_of_subordinate_uids_end(host: Host, service: Service) -> None:
-    """A process with an id of the user's range in /etc/subuid ends with the user."""
+    """A process is ended with the user if its id is in the user's range in /etc/subuid."""
     service.want(ANN)
     Agent(host, service).pass_()
     host.path("/etc/subuid").write_text("ann:2200000000:65536\n")
@@ -85,7 +85,9 @@ def test_processes_of_subordinate_uids_end(host: Host, service: Service) -> None
 
 
 def test_every_account_is_locked_before_a_session_ends(host: Host, service: Service) -> None:
-    """A user with stubborn processes does not delay the lock of another; each user's sessions end before the keys."""
+    """If the processes of one user cannot be ended, the lock of another user is not delayed. The sessions of each user
+    are ended before the keys are removed.
+    """
     service.want(ANN, DesiredUser("ben", ssh_keys=(KEY,)))
     agent = Agent(host, service)
     agent.pass_()
@@ -101,7 +103,9 @@ def test_every_account_is_locked_before_a_session_ends(host: Host, service: Serv
 def test_an_account_with_processes_is_not_deleted(
     host: Host, service: Service, session: "subprocess.Popen[bytes]"
 ) -> None:
-    """An account with remaining processes stays, locked, until they have ended: no later pass would look for them."""
+    """An account with remaining processes stays locked until they have ended, because no later pass would look for
+    them.
+    """
     service.want(ANN)
     Agent(host, service).pass_()
     service.want(settings=Settings(end_sessions=False))
@@ -117,7 +121,9 @@ def test_an_account_with_processes_is_not_deleted(
 
 
 def test_sessions_of_a_shared_uid_are_left(host: Host, service: Service, session: "subprocess.Popen[bytes]") -> None:
-    """Processes of a uid that another account has too are not ended: they may be the other account's."""
+    """If another account has the same uid, the processes of that uid are not ended, because they may belong to the
+    other account.
+    """
     service.want(ANN)
     Agent(host, service).pass_()
     with host.path("/etc/passwd").open("a") as file:
@@ -130,7 +136,7 @@ def test_sessions_of_a_shared_uid_are_left(host: Host, service: Service, session
 
 
 def test_a_home_that_its_user_opened_to_all(host: Host, service: Service) -> None:
-    """A home is handed to root whatever its mode."""
+    """A home is handed over to root, whatever its mode is."""
     service.want(ANN)
     agent = Agent(host, service)
     agent.pass_()
@@ -143,7 +149,7 @@ def test_a_home_that_its_user_opened_to_all(host: Host, service: Service) -> Non
 
 
 def test_the_uid_of_a_deleted_user_is_not_given_again(host: Host, service: Service) -> None:
-    """A new user gets none of the uids of deleted users, whose files and jobs may still be on the host."""
+    """A new user gets no uid of a deleted user, because files and jobs of the deleted user may still be on the host."""
     agent = Agent(host, service)
     service.want(DesiredUser("ann"), DesiredUser("ben"))
     agent.pass_()
@@ -161,7 +167,7 @@ def test_the_uid_of_a_deleted_user_is_not_given_again(host: Host, service: Servi
 def test_a_user_that_returns_before_the_deletion_gets_the_home_back(
     host: Host, service: Service, session: "subprocess.Popen[bytes]"
 ) -> None:
-    """A user that returns before the deletion gets back the home that was handed to root."""
+    """A user that returns before the home is deleted gets back the home that was handed over to root."""
     service.want(ANN)
     Agent(host, service).pass_()
     service.want(settings=Settings(end_sessions=False))
@@ -175,7 +181,7 @@ def test_a_user_that_returns_before_the_deletion_gets_the_home_back(
 
 
 def test_a_returning_user_gets_no_other_directory_of_root(host: Host, service: Service) -> None:
-    """A returning user gets back only the home that was taken, not another directory that the state names."""
+    """A returning user gets back only the home that was handed over, not another directory that the state names."""
     agent = Agent(host, service)
     service.want(ANN)
     agent.pass_()
@@ -188,7 +194,7 @@ def test_a_returning_user_gets_no_other_directory_of_root(host: Host, service: S
 
 
 class BusyName(FaultyTools):
-    """useradd on a host whose directory service has the name."""
+    """A fake useradd on a host whose directory service already has the name."""
 
     def account(self, program: str, *arguments: str) -> None:
         if program == "useradd":
@@ -197,7 +203,9 @@ class BusyName(FaultyTools):
 
 
 def test_a_name_that_useradd_finds_in_a_directory(tmp_path: Path, service: Service) -> None:
-    """An account that useradd refuses since the name is in use is not taken for the agent's when it appears."""
+    """useradd refuses an account because its name is in use. When the account appears, the agent does not treat it as
+    its own.
+    """
     host = bare_host(tmp_path)
     service.want(DesiredUser("ann"))
     agent = Agent(host, service, tools=BusyName(host.prefix))

@@ -27,7 +27,7 @@ ANN = DesiredUser("ann", password_hash=HASH)
 
 @pytest.mark.parametrize("method", ["YESCRYPT", "SHA512", "DES"])
 def test_hashes_as_the_host_has_them(method: str) -> None:
-    """A hash is yescrypt if the host uses it, else SHA-512. Both verify, and no two are alike."""
+    """A hash is yescrypt if the host uses it, else SHA-512. Both verify, and no two hashes are equal."""
     hashed = hash_password("a password", method)
     assert hashed.startswith("$y$" if method == "YESCRYPT" else "$6$")
     assert matches("a password", hashed)
@@ -46,9 +46,9 @@ def known(service: Service) -> set[str]:
 
 @needs_shadow
 def test_a_rotation_sets_a_new_password(host: Host, service: Service) -> None:
-    """The new password is in force, meets the policies, and is the service's.
+    """The new password is in force and meets the policies, and the service knows it.
 
-    The state with its hash changes nothing, and neither does an older state.
+    A state with the hash of the new password changes nothing, and neither does an older state.
     """
     service.want(ANN, policies=(Rules(min_length=30, quality=Quality(credits=(0, 0, 0, -2))),))
     agent = Agent(host, service)
@@ -76,7 +76,7 @@ def test_a_rotation_sets_a_new_password(host: Host, service: Service) -> None:
 
 @needs_shadow
 def test_a_trigger_is_done_once(host: Host, service: Service) -> None:
-    """A trigger runs once, however often the state lists it and the agent restarts."""
+    """A trigger runs once, even if the state lists it repeatedly and the agent restarts."""
     service.want(ANN)
     service.order(TriggerKind.ROTATE, "ann")
     Agent(host, service).pass_()
@@ -91,7 +91,9 @@ def test_a_trigger_is_done_once(host: Host, service: Service) -> None:
 
 @needs_shadow
 def test_users_that_cannot_be_rotated(host: Host, service: Service) -> None:
-    """Unmanaged users, locked accounts and contradicting policies give an outcome with the reason, and no change."""
+    """For an unmanaged user, a locked account and contradicting policies, the outcome has the reason, and nothing is
+    changed.
+    """
     service.want(ANN, policies=(Rules(min_length=10), Rules(max_length=5)))
     agent = Agent(host, service)
     agent.pass_()
@@ -106,7 +108,9 @@ def test_users_that_cannot_be_rotated(host: Host, service: Service) -> None:
 
 @needs_shadow
 def test_an_unreachable_service(host: Host, service: Service) -> None:
-    """Without an acknowledged escrow nothing changes. Once the service is reachable, the order runs."""
+    """If the service has not acknowledged the escrow, nothing changes. When the service is reachable again, the order
+    runs.
+    """
     service.want(ANN)
     service.order(TriggerKind.ROTATE, "ann")
     agent = Agent(host, service)
@@ -136,9 +140,9 @@ def test_a_service_that_declines(host: Host, service: Service) -> None:
 @needs_shadow
 @pytest.mark.torture
 def test_a_crash_at_every_step_of_a_rotation(tmp_path: Path) -> None:
-    """After a crash before or after each write, program and message the service knows the password in force.
+    """The process crashes before or after each write, program and message.
 
-    The next run completes the rotation or starts it again.
+    The service knows the password in force each time, and the next run completes the rotation or starts it again.
     """
     at, crashed = 0, True
     while crashed:
@@ -222,7 +226,9 @@ def test_a_service_that_lost_the_candidate(host: Host) -> None:
 
 @needs_shadow
 def test_a_password_that_the_user_changes_is_drift(host: Host, service: Service) -> None:
-    """A password changed by the user is reported until a rotation or a new password of the service replaces it."""
+    """A password that the user has changed is reported until a rotation or a new password of the service replaces
+    it.
+    """
     service.want(ANN)
     agent = Agent(host, service)
     agent.pass_()
@@ -236,9 +242,9 @@ def test_a_password_that_the_user_changes_is_drift(host: Host, service: Service)
 
 @needs_shadow
 def test_a_journal_that_cannot_be_read(host: Host, service: Service) -> None:
-    """With an unreadable journal no password changes until an admin repairs it.
+    """If the journal is unreadable, no password changes until an admin repairs it.
 
-    The rest of the pass runs, and the report has the error.
+    The rest of the pass runs, and the report contains the error.
     """
     service.want(ANN)
     agent = Agent(host, service)
@@ -254,7 +260,7 @@ def test_a_journal_that_cannot_be_read(host: Host, service: Service) -> None:
 
 
 class Slow(FaultyTools):
-    """chpasswd(8) that changes ann's password and then times out."""
+    """A fake chpasswd(8) that changes ann's password and then times out."""
 
     def set_password(self, name: str, password_hash: str) -> None:
         super().set_password(name, password_hash)
@@ -264,7 +270,9 @@ class Slow(FaultyTools):
 
 @needs_shadow
 def test_an_uncertain_change_delays_the_next(host: Host, service: Service) -> None:
-    """In an order for two users, the second waits until the first user's password in force is certain."""
+    """In an order for two users, the second user waits until it is certain which password of the first user is in
+    force.
+    """
     service.want(ANN, DesiredUser("cara", password_hash=HASH))
     Agent(host, service).pass_()
     service.order(TriggerKind.ROTATE, "ann", "cara")
@@ -282,7 +290,7 @@ def test_an_uncertain_change_delays_the_next(host: Host, service: Service) -> No
 
 @needs_shadow
 def test_an_order_without_users(host: Host, service: Service) -> None:
-    """An order without users is not reported as done."""
+    """An order for no users is not reported as done."""
     service.want(ANN)
     service.order(TriggerKind.ROTATE)
     assert [each.error for each in Agent(host, service).pass_().outcomes] == ["it names nobody"]
@@ -290,7 +298,9 @@ def test_an_order_without_users(host: Host, service: Service) -> None:
 
 @needs_shadow
 def test_each_rotation_is_a_sign_of_life(host: Host, service: Service) -> None:
-    """Each rotation is a sign of life for systemd, which would else restart an agent that rotates many passwords."""
+    """Each rotation reports to systemd that the agent is alive. Otherwise systemd would restart an agent that rotates
+    many passwords.
+    """
     names = ("ann", "ben", "cid")
     service.want(*(DesiredUser(name, password_hash=HASH) for name in names))
     agent = Agent(host, service)

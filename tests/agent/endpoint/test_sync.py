@@ -1,4 +1,4 @@
-"""Accounts and their expiry, by the programs of shadow below a prefix."""
+"""Accounts and their expiry, changed by the programs of the package shadow with a prefix."""
 
 import os
 from contextlib import suppress
@@ -35,9 +35,9 @@ PUT_BACK = Settings(put_back_privileges=True)
 
 
 def test_a_user_is_added_and_removed(host: Host, service: Service) -> None:
-    """A user of the state is on the host with all its values, and without a trace once it is removed.
+    """A user of the state is on the host with all its values.
 
-    A second pass has nothing to do.
+    After its removal nothing of it is left. A second pass has nothing to do.
     """
     ann = DesiredUser(
         "ann", 2000, ("dev",), True, "/srv/ann", "/bin/sh", (KEY,), HASH, expires=NOW + 10 * DAY
@@ -66,7 +66,7 @@ def test_a_user_is_added_and_removed(host: Host, service: Service) -> None:
 
 
 def test_a_user_comes_back(host: Host, service: Service) -> None:
-    """A user that returns gets its former uid and home."""
+    """A user that returns gets its former uid and its former home."""
     agent = Agent(host, service)
     service.want(DesiredUser("ann"), DesiredUser("ben"))
     agent.pass_()
@@ -82,10 +82,7 @@ def test_a_user_comes_back(host: Host, service: Service) -> None:
 
 
 def test_existing_accounts_stay(host: Host, service: Service) -> None:
-    """An existing account stays unchanged, whatever the state has for it, unless it may be taken over.
-
-    System accounts are never taken over.
-    """
+    """An existing account stays unchanged unless it may be taken over. A system account is never taken over."""
     before = {each: host.path(f"/etc/{each}").read_text() for each in ("passwd", "shadow")}
     service.want(
         DesiredUser("bob", privileged=True, password_hash=OTHER_HASH),
@@ -100,9 +97,9 @@ def test_existing_accounts_stay(host: Host, service: Service) -> None:
 
 
 def test_taking_over(host: Host, service: Service) -> None:
-    """A taken-over account becomes as the state says.
+    """A taken-over account gets the values of the state.
 
-    Without the user in the state it is locked, not deleted, and keeps its home.
+    If the state no longer has the user, the account is locked and not deleted, and its home stays.
     """
     service.want(DesiredUser("bob", groups=("dev",), ssh_keys=(KEY,), password_hash=OTHER_HASH), takeover=("bob",))
     agent = Agent(host, service)
@@ -123,7 +120,9 @@ def test_taking_over(host: Host, service: Service) -> None:
 
 
 def test_expiry_without_the_service(host: Host, service: Service) -> None:
-    """An account is locked at the end of its time, also without the service. With more time it is unlocked."""
+    """An account is locked when it expires, even if the service is unreachable. If its expiry is postponed, it is
+    unlocked.
+    """
     ann = DesiredUser("ann", privileged=True, ssh_keys=(KEY,), password_hash=HASH, expires=NOW + 3600 * SECOND)
     service.want(ann)
     agent = Agent(host, service)
@@ -134,7 +133,7 @@ def test_expiry_without_the_service(host: Host, service: Service) -> None:
     agent.pass_()
     assert not host.users()["ann"].locked
     host.since_boot = 3600 * SECOND
-    later = Agent(host, service)  # a restart keeps the lock
+    later = Agent(host, service)  # the account stays locked after a restart
     later.pass_()
     assert host.users()["ann"].locked
     assert not host.path(SUDOERS).exists()
@@ -149,7 +148,9 @@ def test_expiry_without_the_service(host: Host, service: Service) -> None:
 
 @pytest.mark.parametrize("hours", [-2, 2])
 def test_a_clock_that_is_wrong(host: Host, service: Service, hours: int) -> None:
-    """On a host whose clock is two hours off, accounts live as long as the service says. The clock is reported."""
+    """On a host whose clock is wrong by two hours, accounts expire at the service's time. The wrong clock is
+    reported.
+    """
     host.wall = NOW + hours * 3600 * SECOND
     service.want(DesiredUser("ann", expires=NOW + 3600 * SECOND), DesiredUser("ben", expires=NOW - SECOND))
     agent = Agent(host, service)
@@ -170,7 +171,7 @@ def test_a_clock_that_is_wrong(host: Host, service: Service, hours: int) -> None
     ],
 )
 def test_harmful_users_are_refused(tmp_path: Path, service: Service, user: DesiredUser, reason: str) -> None:
-    """A user that would get another user's files, or is protected, is not made. The report has the reason."""
+    """A user is not created if it is protected or would get another user's files. The report has the reason."""
     host = bare_host(tmp_path, protected=frozenset({"keep"}))
     service.want(user)
     assert errors(Agent(host, service).pass_().actions) == [f"refuse {user.name}: {reason}"]
@@ -178,7 +179,7 @@ def test_harmful_users_are_refused(tmp_path: Path, service: Service, user: Desir
 
 
 def test_a_lost_memory(host: Host, service: Service) -> None:
-    """An agent without its memory finds its accounts by their group. It locks them and deletes none."""
+    """An agent that has lost its memory finds its accounts by their group. It locks them and deletes none."""
     service.want(DesiredUser("ann", ssh_keys=(KEY,)))
     Agent(host, service).pass_()
     (host.state_dir / "memory.json").unlink()
@@ -190,7 +191,9 @@ def test_a_lost_memory(host: Host, service: Service) -> None:
 
 
 def test_an_account_replaced_by_hand(host: Host, service: Service) -> None:
-    """An account of a managed name with another uid is not the agent's: it is reported and stays unchanged."""
+    """An account with a managed name but another uid does not belong to the agent: it is reported and stays
+    unchanged.
+    """
     service.want(DesiredUser("ann", uid=2000))
     agent = Agent(host, service)
     agent.pass_()
@@ -204,7 +207,7 @@ def test_an_account_replaced_by_hand(host: Host, service: Service) -> None:
 
 
 def test_locking_instead_of_deleting(host: Host, service: Service) -> None:
-    """With removal = lock an account that the agent made is locked and stays."""
+    """With removal = lock an account that the agent created is locked and not deleted."""
     service.want(DesiredUser("ann", password_hash=HASH), settings=Settings(removal=Removal.LOCK))
     agent = Agent(host, service)
     agent.pass_()
@@ -215,7 +218,7 @@ def test_locking_instead_of_deleting(host: Host, service: Service) -> None:
 
 
 def test_passwords_are_set_once(host: Host, service: Service) -> None:
-    """A hash is set when the state has another one.
+    """A hash is set when the state has a new one.
 
     A password that the user changed meanwhile is reported as drift and stays.
     """
@@ -248,7 +251,7 @@ def test_a_locked_passwd_file(host: Host, service: Service) -> None:
 
 
 def test_invalid_states(host: Host, service: Service) -> None:
-    """A malformed state, another machine's or an older one is refused, and the last state stays in force."""
+    """A state is refused if it is malformed, older, or meant for another machine. The last state stays in force."""
     service.want(DesiredUser("ann"))
     agent = Agent(host, service)
     agent.pass_()
@@ -274,7 +277,7 @@ def test_invalid_states(host: Host, service: Service) -> None:
 
 
 def test_a_home_that_would_move_into_the_system(host: Host, service: Service) -> None:
-    """An existing account does not get a system directory as its home."""
+    """The home of an existing account is not set to a system directory."""
     service.want(DesiredUser("ann"))
     agent = Agent(host, service)
     agent.pass_()
@@ -284,7 +287,7 @@ def test_a_home_that_would_move_into_the_system(host: Host, service: Service) ->
 
 
 def test_one_agent_at_a_time(host: Host) -> None:
-    """A second agent on a host is refused: it would undo the first one's changes."""
+    """A second agent on a host is refused, because it would undo the changes of the first one."""
     with file.alone(host.state_dir), pytest.raises(Locked), file.alone(host.state_dir):
         raise AssertionError("two at a time")
     with file.alone(host.state_dir):
@@ -293,9 +296,9 @@ def test_one_agent_at_a_time(host: Host) -> None:
 
 @needs_shadow
 def test_a_rotated_state_key(host: Host, service: Service) -> None:
-    """A state signed by the old key announces the new one, and the old key is invalid from then on.
+    """A state that is signed with the old key announces the new one, and from then on the old key is invalid.
 
-    The state on disk stays in force after a restart without the service.
+    After a restart without the service, the state on disk stays in force.
     """
     service.want(DesiredUser("ann"))
     Agent(host, service).pass_()

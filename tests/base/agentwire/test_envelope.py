@@ -49,12 +49,12 @@ def test_a_signed_state_is_read_unchanged() -> None:
 
 
 def test_an_unchanged_answer_is_not_a_state() -> None:
-    """UNCHANGED gives None and no error."""
+    """UNCHANGED is decoded as None without an error."""
     assert open_envelope(UNCHANGED | {"code": 200}) is None
 
 
 def test_another_key_or_payload_is_refused() -> None:
-    """A signature is valid only for its key and its octets."""
+    """A signature is valid only for its own key and its own octets."""
     ours, theirs = sent(WANTED), sent(replace(WANTED, version=6))
     for answer in (sent(WANTED, Ed25519PrivateKey.generate()), ours | {"payload": theirs["payload"]}):
         with pytest.raises(WireError, match="signature: wrong"):
@@ -65,7 +65,7 @@ def test_another_key_or_payload_is_refused() -> None:
     "answer", [[], {}, {"unchanged": False}, {"payload": "!", "signature": ""}, "<html>", {"payload": 1}, None]
 )
 def test_a_malformed_answer_is_refused(answer: object) -> None:
-    """An answer that is neither a state nor UNCHANGED is a WireError."""
+    """An answer that is neither a state nor UNCHANGED raises WireError."""
     with pytest.raises(WireError):
         received(answer)
 
@@ -86,7 +86,9 @@ def test_a_newer_or_equal_state_is_accepted() -> None:
     ],
 )
 def test_an_older_changed_or_foreign_state_is_refused(state: State, reason: str) -> None:
-    """A changed state has the same version and different content; a foreign one is of another instance."""
+    """A state is altered if it has the same version but different content, and foreign if it is for another
+    instance.
+    """
     at = follow(Position(), WANTED, instance=7)
     with pytest.raises(WireError, match=reason):
         follow(at, state, instance=7)
@@ -103,7 +105,7 @@ def test_duplicate_user_names_are_refused() -> None:
 
 
 def test_an_unknown_order_is_skipped() -> None:
-    """The users and the other orders of the state are read."""
+    """The users and the other orders of a state are decoded."""
     payload = loads(dumps(WANTED), most=10_000)
     assert isinstance(payload, dict)
     odd: list[object] = [{"id": 2, "kind": "rotate", "users": ["Alice Smith"]}, {"id": 3, "kind": "dance"}, None, 7]

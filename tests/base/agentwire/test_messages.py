@@ -15,7 +15,7 @@ SHA512 = "$6$saltsaltsalt$" + "a" * 86
     "name", ["", "../x", "0", "1000", "é", "A_b", "a$", "a:b", "a\n", "root x", "-x", "a" * 33, "ann\u202e"]
 )
 def test_unsafe_user_names_are_refused(name: str) -> None:
-    """useradd refuses such a name, or it would change another line of the password file."""
+    """A user name is refused if useradd would refuse it or if it would change another line of the password file."""
     with pytest.raises(WireError, match="name: "):
         decode(DesiredUser, {"name": name})
 
@@ -29,20 +29,20 @@ def test_invalid_homes_are_refused(home: str) -> None:
 
 @pytest.mark.parametrize("key", ["", "x", 'command="sh" ' + KEY, KEY + "\n" + KEY, "ssh-dss " + KEY[12:]])
 def test_invalid_keys_are_refused(key: str) -> None:
-    """A key is one line without options, of a kind that sshd accepts."""
+    """An SSH key is one line without options, of a type that sshd accepts."""
     with pytest.raises(WireError, match=r"sshKeys\[0\]: "):
         decode(DesiredUser, {"name": "ann", "sshKeys": [key]})
 
 
 @pytest.mark.parametrize("text", ["x", "!", "$1$aaaaaaaa$bbbbbbbbbbbb", SHA512 + ":x", SHA512 + "\n", "$6$short"])
 def test_invalid_password_hashes_are_refused(text: str) -> None:
-    """A hash has a safe method of crypt(5) and no character that ends a field."""
+    """A hash uses a safe method of crypt(5) and contains no character that ends a field."""
     with pytest.raises(WireError, match="passwordHash: "):
         decode(DesiredUser, {"name": "ann", "passwordHash": text})
 
 
 def test_a_user_with_every_field_is_accepted() -> None:
-    """The hash is not in the repr."""
+    """The repr of a user does not contain the hash."""
     user = decode(
         DesiredUser,
         {"name": "ann", "uid": 2000, "groups": ["dev"], "home": "/srv/ann", "sshKeys": [KEY], "passwordHash": SHA512},
@@ -60,7 +60,7 @@ def test_policies_have_limits_and_other_formats_are_refused() -> None:
 
 
 def test_only_an_escrow_has_a_password() -> None:
-    """Only an escrow has a password and a hash, and no repr shows them."""
+    """Only an escrow has a password and a hash, and no repr contains them."""
     escrow = Rotation("rotation1", "ann", Phase.ESCROW, password="s3cret pass", password_hash=SHA512)
     assert rotation(dumps(escrow)) == escrow
     assert "s3cret" not in repr(escrow)

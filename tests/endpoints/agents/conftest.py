@@ -1,4 +1,4 @@
-"""Fixtures: the areas over a store in a temporary directory, and a registered machine."""
+"""Fixtures: the areas with a store in a temporary directory, and a registered machine."""
 
 import pytest
 

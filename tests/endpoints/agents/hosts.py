@@ -24,13 +24,13 @@ from tests.areas import Areas
 
 
 async def enrolment(areas: Areas, instance_id: int | None = None, uses: int | None = None) -> Caller:
-    """Return a caller with an enrolment key of the domain, or of one instance of the domain."""
+    """Return a caller with an enrolment key that is valid for the domain, or for one instance of the domain."""
     _, key = await areas.keys.create(NewKey(areas.domain, instance_id=instance_id, uses=uses))
     return await areas.keys.authenticate(key)
 
 
 def machine(name: str = "", **fields: str) -> Machine:
-    """Return a Linux machine as its agent describes it."""
+    """Return the description that the agent of a Linux machine sends."""
     described = Machine(id=f"id-{name or 'x'}", name=name, os_id=1, public_ip="", private_ip="")
     return replace(described, **fields)  # type: ignore[arg-type]
 
@@ -95,7 +95,7 @@ class Host:
         await self.areas.instances.assign_users(self.areas.domain, [self.id], [user.id], action)
 
     async def report(self, number: str = "report-0001", **fields: object) -> bool:
-        """Send a report. Return False if the service had it already."""
+        """Send a report. Return False if the service has already received it."""
         described = Report(number, at=self.areas.clock(), version=self.position.version)
         return await self.areas.agents.reports.take(self.id, replace(described, **fields))  # type: ignore[arg-type]
 
@@ -113,7 +113,7 @@ async def user(areas: Areas, name: str, **fields: object) -> int:
 
 
 class Failing:
-    """Password policies that cannot be read for one machine."""
+    """Password policies that raise StoreError for one machine."""
 
     def __init__(self, policies: PolicyRules) -> None:
         self._policies = policies
@@ -126,7 +126,7 @@ class Failing:
 
 
 async def group(host: Host, name: str, *users: int, **policy: str) -> int:
-    """Add a group of the machine with these users."""
+    """Add a group that has this machine and these users."""
     areas = host.areas
     group_id = await areas.groups.add(areas.domain, NewGroup(name), [host.id])
     await areas.groups.assign_users(areas.domain, group_id, users, Action.ADD)

@@ -1,4 +1,5 @@
-"""Registration: a machine that registers twice with a key keeps its instance; an operator adds one instance."""
+"""Tests of registration: a machine that registers twice with a key keeps its instance, and an operator can add an
+instance."""
 
 from dataclasses import replace
 
@@ -26,7 +27,7 @@ async def names(areas: Areas) -> list[str]:
 async def test_the_same_machine_is_one_instance(areas: Areas) -> None:
     """A machine that registers again under another name keeps its instance and its first name.
 
-    A field that it sends replaces the stored value; an empty field does not.
+    A field that it sends replaces the stored value. An empty field does not.
     """
     caller, register = await enrolment(areas), areas.agents.machines.register
     described = machine("web", private_ip="10.0.0.7", host_name="web.example")
@@ -40,7 +41,8 @@ async def test_the_same_machine_is_one_instance(areas: Areas) -> None:
 
 
 async def test_an_instance_that_an_admin_has_added(areas: Areas) -> None:
-    """A machine takes the instance that an admin added under its name. A second machine of that name is refused."""
+    """A machine that registers gets the instance that an admin added under its name. A second machine of that name is
+    refused."""
     added = await areas.instances.add(areas.domain, NewInstance("web"))
     caller = await enrolment(areas)
     assert (await areas.agents.machines.register(caller, None, machine("web"))).instance_id == added
@@ -49,9 +51,10 @@ async def test_an_instance_that_an_admin_has_added(areas: Areas) -> None:
 
 
 async def test_a_machine_without_a_name(areas: Areas) -> None:
-    """An instance without a name is named for its private address, else its public address, else its host name.
+    """An instance without a name is named after the private address.
 
-    A machine without any of them is refused.
+    If there is none, it is named after the public address, and otherwise after the host name. A machine that has none
+    of these is refused.
     """
     caller = await enrolment(areas)
     for fields in (
@@ -68,7 +71,7 @@ async def test_a_machine_without_a_name(areas: Areas) -> None:
 async def test_uses_of_a_key(areas: Areas) -> None:
     """A key for one machine registers that machine any number of times.
 
-    It registers no second one, and a refused registration leaves no instance.
+    It does not register a second machine, and the refused registration creates no instance.
     """
     caller = await enrolment(areas, uses=1)
     for _ in range(3):
@@ -79,7 +82,7 @@ async def test_uses_of_a_key(areas: Areas) -> None:
 
 
 async def test_a_key_of_a_deleted_instance(areas: Areas) -> None:
-    """Registration with a key of a deleted instance is NotFound."""
+    """Registration with the key of a deleted instance raises NotFound."""
     added = await areas.instances.add(areas.domain, NewInstance("web"))
     caller = await enrolment(areas, added)
     await areas.instances.remove(areas.domain, added)
@@ -88,9 +91,9 @@ async def test_a_key_of_a_deleted_instance(areas: Areas) -> None:
 
 
 async def test_only_an_active_agent_changes_its_addresses(areas: Areas, host: Host) -> None:
-    """A caller with a key of the domain cannot change the addresses of a machine whose agent is active.
+    """A caller with a domain key cannot change the addresses of a machine whose agent is active.
 
-    The agent itself can.
+    The agent itself can change them.
     """
     await areas.agents.presence.seen(host.id)
     await areas.agents.machines.register(await enrolment(areas), None, machine("web", private_ip="10.6.6.6"))
@@ -105,7 +108,7 @@ async def test_only_an_active_agent_changes_its_addresses(areas: Areas, host: Ho
 async def test_an_agent_that_claims_the_id_of_another_machine(areas: Areas, host: Host) -> None:
     """An agent that registers with the id of another machine keeps its own instance.
 
-    The other machine keeps its instance too.
+    The other machine also keeps its instance.
     """
     other = await Host.register(areas, "db")
     own = Caller(9, 1, 1, areas.tenant, Role.AGENT, "web", areas.domain, host.id)
@@ -119,9 +122,9 @@ async def test_an_agent_that_claims_the_id_of_another_machine(areas: Areas, host
 
 
 async def test_concurrent_registrations(areas: Areas) -> None:
-    """Of several operators that add the same name at the same time one succeeds.
+    """If several operators add the same name at the same time, one of them succeeds.
 
-    Agents of one machine that register at the same time get one instance.
+    If several agents of one machine register at the same time, they all get the same instance.
     """
     added, refused = list[int](), list[Conflict]()
     caller = await enrolment(areas)
@@ -147,7 +150,7 @@ async def test_concurrent_registrations(areas: Areas) -> None:
 
 
 async def test_an_operator_registers_no_agent(areas: Areas) -> None:
-    """A machine that an operator adds is an instance without an agent."""
+    """If an operator adds a machine, an instance without an agent is created."""
     made = await areas.agents.machines.register(operator(areas), areas.domain, machine("web"))
     assert made.state_key == b""
     with pytest.raises(NotFound):

@@ -1,4 +1,4 @@
-"""Presence: an agent is Active, and Inactive after three missed heartbeats."""
+"""Tests of presence: an agent is Active, and becomes Inactive after three missed heartbeats."""
 
 from pathlib import Path
 from threading import Event
@@ -19,9 +19,8 @@ async def status(areas: Areas) -> dict[str, str]:
 
 
 async def test_three_missed_heartbeats(areas: Areas, host: Host, clock: SetClock) -> None:
-    """An agent is Active from its first message until three heartbeats are missed, and Active again at its next
-    message.
-    """
+    """An agent is Active from its first message until it misses three heartbeats. Its next message makes it Active
+    again."""
     presence = areas.agents.presence
     assert await status(areas) == {"web": "Inactive"}
     await presence.seen(host.id)
@@ -39,7 +38,7 @@ async def test_three_missed_heartbeats(areas: Areas, host: Host, clock: SetClock
 
 
 async def test_a_message_during_the_sweep(areas: Areas, host: Host, clock: SetClock) -> None:
-    """An agent that sends a message while the sweep marks it Inactive ends as Active."""
+    """If an agent sends a message while the sweep marks it Inactive, it is Active in the end."""
     presence = areas.agents.presence
     await presence.seen(host.id)
     clock.pass_by(MISSES * HEARTBEAT_S + 1)
@@ -55,7 +54,7 @@ async def test_a_message_during_the_sweep(areas: Areas, host: Host, clock: SetCl
 
 
 async def test_heartbeats_missed_during_a_downtime_do_not_count(areas: Areas, host: Host, clock: SetClock) -> None:
-    """An agent that stays silent after the start becomes Inactive."""
+    """An agent that sends nothing after the service has started becomes Inactive."""
     other = await Host.register(areas, "db")
     for each in (host, other):
         await areas.agents.presence.seen(each.id)
@@ -72,7 +71,7 @@ async def test_heartbeats_missed_during_a_downtime_do_not_count(areas: Areas, ho
 
 
 async def test_an_open_poll_is_a_heartbeat(areas: Areas, host: Host, clock: SetClock) -> None:
-    """An open poll counts as a heartbeat for as long as it waits."""
+    """A waiting poll counts as a heartbeat until it ends."""
     await areas.agents.presence.seen(host.id)
     await host.fetch()
     with trio.fail_after(30):
@@ -89,7 +88,8 @@ async def test_an_open_poll_is_a_heartbeat(areas: Areas, host: Host, clock: SetC
 
 
 async def test_the_last_message_is_stored(areas: Areas, host: Host, clock: SetClock, tmp_path: Path) -> None:
-    """The sweep stores the time of an agent's last message. A machine that was deleted since then causes no error."""
+    """The sweep stores the time of each agent's last message. A machine that has been deleted since that message causes
+    no error."""
     await areas.agents.presence.seen(host.id)
     clock.pass_by(5)
     await areas.agents.presence.seen(host.id)

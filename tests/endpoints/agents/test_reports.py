@@ -1,4 +1,5 @@
-"""Reports of agents: each is stored once and within limits; discovered users are removed with their last account."""
+"""Tests of agents' reports: each report is stored once and within limits, and a discovered user is removed with its
+last account."""
 
 import json
 from dataclasses import replace
@@ -30,7 +31,7 @@ def account(name: str, uid: int = 1000) -> FoundAccount:
 
 
 def discovery(*accounts: FoundAccount) -> Discovery:
-    """Return a discovery of these accounts."""
+    """Return a report of these discovered accounts."""
     return Discovery(at=1, accounts=accounts)
 
 
@@ -41,7 +42,7 @@ async def user_sources(areas: Areas) -> dict[str, str]:
 
 
 async def test_a_repeated_report(areas: Areas, host: Host) -> None:
-    """A repeated report is stored once, and does not end an order that was given after the first copy."""
+    """A repeated report is stored once. It does not complete an order that was given after the first copy."""
     (first,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.SYNC)
     assert await host.report(outcomes=(Outcome(first.id),))
     (second,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.SYNC)
@@ -51,7 +52,7 @@ async def test_a_repeated_report(areas: Areas, host: Host) -> None:
 
 
 async def test_a_huge_report(areas: Areas, host: Host) -> None:
-    """A report above the size limit is stored in part: failed actions first."""
+    """If a report exceeds the size limit, only a part of it is stored, and failed actions are stored first."""
     actions = [Done("create", f"user{number}", "x" * 500) for number in range(2000)]
     await host.report(actions=(*actions, Done("delete", "bob", error="busy")))
     (kept,), total = await areas.agents.reports.newest(host.id, 10)
@@ -62,7 +63,7 @@ async def test_a_huge_report(areas: Areas, host: Host) -> None:
 
 
 async def test_an_outcome_of_another_machine(areas: Areas, host: Host) -> None:
-    """A machine's report cannot end an order for another machine."""
+    """A report from one machine cannot complete an order for another machine."""
     other = await Host.register(areas, "db")
     (order,) = await areas.agents.orders.give(areas.domain, [other.id], TriggerKind.SYNC)
     await host.report(outcomes=(Outcome(order.id),))
@@ -72,7 +73,7 @@ async def test_an_outcome_of_another_machine(areas: Areas, host: Host) -> None:
 async def test_drift_is_bounded(areas: Areas, host: Host, clock: SetClock) -> None:
     """A machine has at most MOST_OF_KIND current deviations of each kind.
 
-    A deviation that is reported again is one deviation with a later last time.
+    If a deviation is reported again, only its last time changes.
     """
     for turn in range(3):
         found = tuple(Drift(DriftKind.KEY, "ann", f"{turn} {number}") for number in range(1500))
@@ -92,9 +93,10 @@ async def test_drift_is_bounded(areas: Areas, host: Host, clock: SetClock) -> No
 
 
 async def test_discovered_users(areas: Areas, host: Host) -> None:
-    """Accounts of people become discovered users, once in a domain; accounts of the system do not.
+    """An account of a person becomes a discovered user, and a user is added only once in a domain.
 
-    A discovered user is removed with its last account; a user that existed before stays unchanged.
+    A system account does not become a user. A discovered user is removed with its last account. A user that existed
+    before stays unchanged.
     """
     await user(areas, "ann")
     other = await Host.register(areas, "db")
@@ -108,9 +110,8 @@ async def test_discovered_users(areas: Areas, host: Host) -> None:
 
 
 async def test_privileges_on_one_machine_hold_on_no_other(areas: Areas, host: Host) -> None:
-    """A discovered account with root rights on one machine gives the user no privilege on another machine, also after
-    an admin adds the user.
-    """
+    """If a discovered account has root rights on one machine, its user gets no privilege on another machine. This also
+    holds after an admin adds the user."""
     mighty = replace(account("eve"), sudo=("ALL=(ALL) ALL",))
     await host.report(discovery=discovery(mighty))
     other = await Host.register(areas, "db")
@@ -121,7 +122,7 @@ async def test_privileges_on_one_machine_hold_on_no_other(areas: Areas, host: Ho
 
 
 async def test_a_truncated_list_removes_no_user(areas: Areas, host: Host) -> None:
-    """Only a complete list of accounts removes discovered users that it lacks."""
+    """Only a complete list of accounts removes the discovered users that are not in it."""
     await host.report(discovery=discovery(account("eve"), account("bob")))
     await host.report("report-0002", discovery=replace(discovery(account("bob")), complete=False))
     assert await user_sources(areas) == {"eve": "discovered", "bob": "discovered"}
@@ -130,7 +131,7 @@ async def test_a_truncated_list_removes_no_user(areas: Areas, host: Host) -> Non
 
 
 async def test_truncated_lists_are_bounded(areas: Areas, host: Host) -> None:
-    """Any number of truncated lists makes at most MOST_PEOPLE users, as one complete list does."""
+    """Any number of truncated lists creates at most MOST_PEOPLE users, like one complete list."""
     for turn in range(3):
         found = discovery(*(account(f"u{turn}-{number}") for number in range(reports.MOST_PEOPLE)))
         await host.report(f"report-{turn:04}", discovery=replace(found, complete=False))
@@ -138,7 +139,7 @@ async def test_truncated_lists_are_bounded(areas: Areas, host: Host) -> None:
 
 
 async def test_an_assigned_user_stays(areas: Areas, host: Host) -> None:
-    """A discovered user that an admin assigned to a machine or a group stays when its account disappears."""
+    """A discovered user that an admin has assigned to a machine or a group stays when its account disappears."""
     await host.report(discovery=discovery(account("eve"), account("bob"), account("joe")))
     other = await Host.register(areas, "db")
     await other.assign("eve")
@@ -152,7 +153,7 @@ async def test_an_assigned_user_stays(areas: Areas, host: Host) -> None:
 
 
 async def test_a_changed_user_stays(areas: Areas, host: Host) -> None:
-    """A discovered user stays after an admin sets its password or its seed, or imports it from a file."""
+    """A discovered user stays after an admin has set its password or its seed, or has imported the user from a file."""
     await host.report(discovery=discovery(*map(account, ("eve", "bob", "joe", "ann"))))
     await areas.accounts.update(areas.domain, "eve", UserChange(password=b"a password"))
     (planned,) = await import_users(areas.store, areas.accounts, areas.domain, [{"userName": "bob"}], apply=True)
@@ -164,9 +165,9 @@ async def test_a_changed_user_stays(areas: Areas, host: Host) -> None:
 
 
 async def test_a_deleted_machine(areas: Areas, host: Host) -> None:
-    """Users discovered on a deleted machine alone are removed with it.
+    """Users that were discovered only on the deleted machine are removed with it.
 
-    Users discovered on another machine and local users stay.
+    Users that were also discovered on another machine stay, and so do local users.
     """
     await user(areas, "ann")
     other = await Host.register(areas, "db")
@@ -187,7 +188,7 @@ async def test_a_machine_with_very_many_accounts(areas: Areas, host: Host) -> No
 
 
 async def test_a_login_sees_a_discovered_user(areas: Areas, host: Host) -> None:
-    """A discovered user exists for the next login at once, without a password."""
+    """The next login already finds a discovered user, which has no password."""
     assert await areas.users.load(areas.domain, "eve") is None
     await host.report(discovery=discovery(account("eve")))
     found = await areas.users.load(areas.domain, "eve")
@@ -196,7 +197,7 @@ async def test_a_login_sees_a_discovered_user(areas: Areas, host: Host) -> None:
 
 
 async def test_accounts_of_the_system_are_not_taken_over(areas: Areas, host: Host) -> None:
-    """An order to take over a system account is refused as a whole, even if a user has that name."""
+    """An order to take over a system account is refused completely, even if a user has that name."""
     await user(areas, "root")
     await host.report(discovery=discovery(account("root", 0), account("eve")))
     with pytest.raises(Conflict, match="system"):
@@ -206,9 +207,9 @@ async def test_accounts_of_the_system_are_not_taken_over(areas: Areas, host: Hos
 
 
 async def test_orders_are_bounded(areas: Areas, host: Host, clock: SetClock) -> None:
-    """At most MOST_OPEN orders wait for a machine.
+    """A machine has at most MOST_OPEN waiting orders.
 
-    An order that no agent fetches fails in the end, and only KEPT_ORDERS finished orders are kept.
+    An order that no agent fetches fails after a while. Only KEPT_ORDERS finished orders are kept.
     """
     for number in range(MOST_OPEN):
         await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.ROTATE, [f"u{number}"])
@@ -226,7 +227,7 @@ async def test_orders_are_bounded(areas: Areas, host: Host, clock: SetClock) -> 
 
 
 async def test_orders_are_all_or_none(areas: Areas, host: Host) -> None:
-    """An order that names an unknown machine is given to none of the machines."""
+    """If an order names an unknown machine, no machine gets the order."""
     with pytest.raises(NotFound):
         await areas.agents.orders.give(areas.domain, [host.id, 999], TriggerKind.SYNC)
     assert await areas.agents.orders.newest(host.id, 10) == []

@@ -1,4 +1,4 @@
-"""Password rotation on hosts: the service knows every password that may be in force."""
+"""Tests of password rotation on hosts: the service always knows every password that may be in force."""
 
 import pytest
 
@@ -24,7 +24,7 @@ async def known(areas: Areas, host: Host, name: str = "ann") -> list[tuple[str, 
 
 
 async def rotate_fully(host: Host, password: str, number: str) -> None:
-    """Run a whole rotation: escrow and confirmation."""
+    """Run a complete rotation: escrow the password, then confirm it."""
     await host.rotate(Phase.ESCROW, password, number=number)
     await host.rotate(Phase.CONFIRM, password, number=number)
 
@@ -32,7 +32,7 @@ async def rotate_fully(host: Host, password: str, number: str) -> None:
 async def test_the_password_in_force_is_always_known(areas: Areas, host: Host, clock: SetClock) -> None:
     """The password in force is known at each step of a rotation.
 
-    The state has the new hash from the confirmation on, and not before.
+    The state has the new hash only after the confirmation.
     """
     await user(areas, "ann", password=b"first")
     await host.assign("ann")
@@ -54,7 +54,7 @@ async def test_the_password_in_force_is_always_known(areas: Areas, host: Host, c
 
 
 async def test_an_abandoned_password(areas: Areas, host: Host) -> None:
-    """An abandoned candidate is removed. A repeated message to abandon it succeeds."""
+    """An abandoned candidate is removed. If the message that abandons it is repeated, it succeeds."""
     await host.rotate(Phase.ESCROW, "second")
     for _ in range(2):
         await host.rotate(Phase.ABANDON, "second")
@@ -64,7 +64,7 @@ async def test_an_abandoned_password(areas: Areas, host: Host) -> None:
 async def test_unfinished_candidates(areas: Areas, host: Host) -> None:
     """Unfinished candidates are listed until a later one is confirmed.
 
-    Too many of them prevent no further rotation, and the password in force stays known.
+    Too many of them do not prevent a further rotation, and the password in force remains known.
     """
     await rotate_fully(host, "in force", "rotation-0")
     for number in range(1, MOST_CANDIDATES + 2 * KEPT_FORMER):
@@ -104,7 +104,7 @@ async def test_accounts_of_a_machine_are_bounded(areas: Areas, host: Host) -> No
 
 
 async def test_former_passwords(areas: Areas, host: Host) -> None:
-    """The newest KEPT_FORMER former passwords are kept, for a host that is restored from a snapshot."""
+    """The newest KEPT_FORMER former passwords are kept, because a host may be restored from a snapshot."""
     for number in range(KEPT_FORMER + 3):
         await rotate_fully(host, f"p{number}", f"rotation-{number}")
     found = await known(areas, host)
@@ -113,7 +113,7 @@ async def test_former_passwords(areas: Areas, host: Host) -> None:
 
 
 async def test_each_machine_has_its_own_password(areas: Areas, host: Host) -> None:
-    """A password made on one host is not valid on another host, nor for a RADIUS login."""
+    """A password that was made on one host is valid neither on another host nor for a RADIUS login."""
     await user(areas, "ann", password=b"first")
     other = await Host.register(areas, "db")
     for each in (host, other):
@@ -128,7 +128,7 @@ async def test_each_machine_has_its_own_password(areas: Areas, host: Host) -> No
 
 
 async def test_nothing_is_readable_in_the_store(areas: Areas, host: Host) -> None:
-    """The store has neither a password nor its hash in plain text."""
+    """The store contains neither the password nor its hash in plain text."""
     await rotate_fully(host, "a very long password", "rotation-1")
     rows = await areas.store.read(lambda tx: tx.rows("select * from agent_passwords"))
     assert "a very long password" not in str(rows)
@@ -136,9 +136,9 @@ async def test_nothing_is_readable_in_the_store(areas: Areas, host: Host) -> Non
 
 
 async def test_an_order_to_rotate_all_users(areas: Areas, host: Host, clock: SetClock) -> None:
-    """An order without names lists all users with a password.
+    """An order without names lists all users that have a password.
 
-    If there are none, the order fails at once and no state has it.
+    If there are none, the order fails at once and is in no state.
     """
     (order,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.ROTATE)
     assert (order.outcome, order.error) == ("failed", "nobody there has a password")
@@ -155,16 +155,16 @@ async def test_an_order_to_rotate_all_users(areas: Areas, host: Host, clock: Set
 
 @pytest.mark.parametrize("name", ["Alice Smith", "Ann", "", "x" * 33], ids=["blank", "capital", "empty", "long"])
 async def test_an_order_for_an_invalid_account_name(areas: Areas, host: Host, name: str) -> None:
-    """An order with a name that is no valid account name is refused."""
+    """An order that contains an invalid account name is refused."""
     with pytest.raises(Invalid, match="invalid userNames"):
         await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.ROTATE, ["ann", name])
     assert await areas.agents.orders.newest(host.id, 1) == []
 
 
 async def test_scheduled_rotation(areas: Areas, host: Host, clock: SetClock) -> None:
-    """The schedule orders a rotation for each password older than `rotateDays`.
+    """The schedule orders a rotation for each password that is older than `rotateDays`.
 
-    A failed rotation is repeated after an hour; a successful one is not.
+    A failed rotation is repeated after an hour; a successful one is not repeated.
     """
     for name in ("ann", "bob"):
         await user(areas, name, password=b"first")
@@ -191,9 +191,9 @@ async def test_scheduled_rotation(areas: Areas, host: Host, clock: SetClock) -> 
 
 
 async def test_scheduled_rotation_with_a_broken_machine(areas: Areas, host: Host, clock: SetClock) -> None:
-    """A machine whose state cannot be computed does not prevent the rotations of others.
+    """A machine whose state cannot be computed does not prevent rotations on other machines.
 
-    Without a due rotation nothing is written.
+    If no rotation is due, nothing is written.
     """
     await user(areas, "ann", password=b"first")
     other = await Host.register(areas, "db")
@@ -215,9 +215,9 @@ async def test_scheduled_rotation_with_a_broken_machine(areas: Areas, host: Host
 
 @pytest.mark.parametrize("way", ["deleted", "renamed"])
 async def test_a_new_user_of_a_former_name(areas: Areas, host: Host, way: str) -> None:
-    """A new user gets neither the password nor the takeover of an earlier user of the same name.
+    """A new user gets neither the password nor the takeover of an earlier user with the same name.
 
-    A late confirmation by the agent restores nothing, and other users keep their passwords.
+    A late confirmation by the agent does not restore them, and other users keep their passwords.
     """
     await host.report(discovery=Discovery(at=1, accounts=(FoundAccount("ann", 1000, 1000),)))
     await areas.agents.take_over(areas.domain, host.id, ["ann"], Action.ADD)

@@ -1,4 +1,4 @@
-"""Short transactions: large reports, the presence of many agents and many orders are written in slices."""
+"""Tests of short transactions: large reports, the presence of many agents and many orders are written in slices."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -26,18 +26,18 @@ from tests.endpoints.agents.hosts import Host
 
 T = TypeVar("T")
 MOST = 2000
-"""Most entries of one kind in a report."""
+"""The maximum number of entries of one kind in a report."""
 
 
 def discovery(prefix: str, count: int) -> Discovery:
-    """Return a discovery of `count` accounts and groups whose names begin with a prefix."""
+    """Return a report of `count` discovered accounts and groups whose names begin with a prefix."""
     names = [f"{prefix}{number}" for number in range(count)]
     accounts = tuple(FoundAccount(name, 1000 + number, 100) for number, name in enumerate(names))
     return Discovery(1, accounts, tuple(FoundGroup(name, number) for number, name in enumerate(names)))
 
 
 async def found(areas: Areas, host: Host) -> set[str]:
-    """Return the names of the accounts and groups that the service knows of a machine."""
+    """Return the names of the accounts and groups that the service has stored for a machine."""
     pages = [await areas.agents.reports.discovered(host.id, kind, 10_000) for kind in ("account", "group")]
     return {each.name for rows, _ in pages for each in rows}
 
@@ -49,7 +49,7 @@ async def user_names(areas: Areas) -> set[str]:
 
 
 class Failing:
-    """A store that raises StoreError after a number of writes."""
+    """A store that raises StoreError after a given number of writes."""
 
     def __init__(self, store: Store, writes: int) -> None:
         self._store = store
@@ -63,7 +63,7 @@ class Failing:
         return self._store.changes
 
     async def write(self, work: Work[T]) -> T:
-        """Write, or raise StoreError after the given number of writes."""
+        """Write, or raise StoreError if the given number of writes has been reached."""
         if self._left == 0:
             raise StoreError("enough writes")
         self._left -= 1
@@ -71,7 +71,7 @@ class Failing:
 
 
 class Interrupted(Failing):
-    """A store that runs another task after a number of writes, and then continues."""
+    """A store that lets another task run after a given number of writes, and then continues."""
 
     def __init__(self, store: Store, writes: int, other: Callable[[], Awaitable[object]]) -> None:
         super().__init__(store, writes)
@@ -85,7 +85,7 @@ class Interrupted(Failing):
 
 
 async def test_the_largest_report(areas: Areas, host: Host, clock: SetClock) -> None:
-    """No transaction writes or deletes more than AT_ONCE accounts, groups and deviations of a report."""
+    """Each transaction writes or deletes at most AT_ONCE accounts, groups and deviations of a report."""
     drift = tuple(Drift(kind, f"n{number}") for kind in DriftKind for number in range(MOST // len(DriftKind)))
     for number, (sent, entries) in enumerate(((discovery("a", MOST), 2 * MOST), (discovery("b", 0), 2 * MOST))):
         before = areas.store.changes
@@ -95,9 +95,9 @@ async def test_the_largest_report(areas: Areas, host: Host, clock: SetClock) -> 
 
 
 async def test_an_interrupted_report(areas: Areas, host: Host, clock: SetClock) -> None:
-    """A report that fails after any of its transactions is not stored, and its orders wait.
+    """If any transaction of a report fails, the report is not stored and its orders keep waiting.
 
-    Sent again, the same report completes the rest.
+    If the agent sends the same report again, the rest is stored.
     """
     await host.report(discovery=replace(discovery("old", 30)), drift=(Drift(DriftKind.KEY, "old"),))
     (order,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.SYNC)
@@ -123,7 +123,7 @@ async def test_an_interrupted_report(areas: Areas, host: Host, clock: SetClock) 
 
 
 async def test_reports_of_one_machine_do_not_mix(areas: Areas, host: Host) -> None:
-    """Of two reports that arrive together the service keeps the discovery of one, not a mixture."""
+    """If two reports arrive at the same time, the service keeps the accounts of one report and does not mix them."""
     count = 2 * AT_ONCE
     async with trio.open_nursery() as nursery:
         for prefix in ("a", "b"):
@@ -137,9 +137,8 @@ async def test_reports_of_one_machine_do_not_mix(areas: Areas, host: Host) -> No
 
 @pytest.mark.parametrize("writes", [0, 1, 2, 5])
 async def test_a_machine_that_is_deleted_meanwhile(areas: Areas, host: Host, clock: SetClock, writes: int) -> None:
-    """If the machine is deleted between two transactions, the report ends with NotFound and leaves no account and no
-    user.
-    """
+    """If the machine is deleted between two transactions, the report raises NotFound and leaves no account and no
+    user."""
     store = Interrupted(areas.store, writes, lambda: areas.instances.remove(areas.domain, host.id))
     reports = Reports(store, areas.users, areas.agents.states, clock)
     with pytest.raises(NotFound):
@@ -148,7 +147,7 @@ async def test_a_machine_that_is_deleted_meanwhile(areas: Areas, host: Host, clo
 
 
 async def test_repeated_discoveries_make_no_more_users(areas: Areas, host: Host) -> None:
-    """A machine makes at most MOST_PEOPLE users, however often the same accounts are found."""
+    """A machine creates at most MOST_PEOPLE users, however often the same accounts are reported."""
     for number in range(3):
         await host.report(f"report-{number:04}", discovery=discovery("u", 2 * MOST_PEOPLE + 50))
     assert len(await user_names(areas)) == MOST_PEOPLE
@@ -167,7 +166,7 @@ async def add_agents(areas: Areas, count: int) -> list[int]:
 
 
 async def test_the_presence_of_many_agents(areas: Areas, clock: SetClock) -> None:
-    """No transaction stores the presence of more than AT_ONCE agents."""
+    """Each transaction stores the presence of at most AT_ONCE agents."""
     ids = await add_agents(areas, 2 * AT_ONCE)
     for each in ids:
         await areas.agents.presence.seen(each)
@@ -181,7 +180,7 @@ async def test_the_presence_of_many_agents(areas: Areas, clock: SetClock) -> Non
 
 
 async def test_many_overdue_orders(areas: Areas, clock: SetClock) -> None:
-    """No transaction ends more than AT_ONCE overdue orders."""
+    """Each transaction ends at most AT_ONCE overdue orders."""
     ids = await add_agents(areas, 2 * AT_ONCE)
     await areas.agents.orders.give(areas.domain, ids, TriggerKind.SYNC)
     clock.pass_by(LONGEST_US / SECOND + 1)
@@ -223,9 +222,8 @@ class Watched:
 
 
 async def test_the_state_of_a_machine_with_many_users(areas: Areas, host: Host) -> None:
-    """No transaction that computes a state has more than about AT_ONCE statements, after many users are assigned and
-    after they are removed.
-    """
+    """A transaction that computes a state has at most about AT_ONCE statements, both after many users are assigned and
+    after they are removed."""
     count = 3 * AT_ONCE
     store = Counting(areas.store)
     states = States(store, areas.vault, areas.policies, areas.clock)

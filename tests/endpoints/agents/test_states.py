@@ -1,4 +1,4 @@
-"""The state of a machine: its users, its versions and signatures, and how soon an agent gets a change."""
+"""Tests of the state of a machine: its users, its versions and signatures, and how soon an agent gets a change."""
 
 from base64 import b64decode
 from dataclasses import replace
@@ -26,7 +26,8 @@ HOUR = 3600
 
 
 async def test_an_empty_machine(host: Host) -> None:
-    """The first state of a machine without users has a version and no users. A second poll gets no newer one."""
+    """The first state of a machine without users has a version and an empty list of users. A second poll returns no
+    newer state."""
     state = await host.fetch()
     assert state.version > 0
     assert (state.users, state.groups, state.takeover, state.triggers) == ((), (), (), ())
@@ -34,9 +35,9 @@ async def test_an_empty_machine(host: Host) -> None:
 
 
 async def test_a_directly_assigned_user(areas: Areas, host: Host) -> None:
-    """A directly assigned user has its keys, its password hash and no end time.
+    """A user that is assigned directly has its keys, its password hash and no end time.
 
-    An unassigned user is not in the state.
+    A user that is not assigned is not in the state.
     """
     await user(areas, "ann", password=b"hunter2", ssh_key=ED25519, privileged_user="yes")
     await user(areas, "bob")
@@ -55,7 +56,7 @@ async def test_a_directly_assigned_user(areas: Areas, host: Host) -> None:
 async def test_users_of_groups(areas: Areas, host: Host, clock: SetClock) -> None:
     """An active group of the machine adds its users with the values of its credential policy.
 
-    The time to live starts when the group is given to the user.
+    The time to live starts when the user is added to the group.
     """
     ann, bob = await user(areas, "ann"), await user(areas, "bob")
     group_id = await group(host, "Ops", ann, ttl_user="8h", privileged_user="yes", home_dir="/srv/ann")
@@ -73,7 +74,7 @@ async def test_users_of_groups(areas: Areas, host: Host, clock: SetClock) -> Non
 
 
 async def test_how_a_groups_users_authenticate(areas: Areas, host: Host) -> None:
-    """A group's users authenticate by the methods that both the group's authFlow and the machine allow.
+    """A user of a group may use the methods that both the authFlow of the group and the machine allow.
 
     A second group or a direct assignment adds its own methods.
     """
@@ -97,7 +98,8 @@ async def test_how_a_groups_users_authenticate(areas: Areas, host: Host) -> None
 
 
 async def test_a_direct_assignment_outlasts_a_group(areas: Areas, host: Host, clock: SetClock) -> None:
-    """A directly assigned user stays when the group's time ends. The rights that came from the group end then."""
+    """A user that is also assigned directly stays when the time of the group ends. Only the rights from the group
+    end."""
     ann = await user(areas, "ann")
     await host.assign("ann")
     await group(host, "admins", ann, ttl_user="1h", privileged_user="yes")
@@ -109,9 +111,9 @@ async def test_a_direct_assignment_outlasts_a_group(areas: Areas, host: Host, cl
 
 
 async def test_names_invalid_on_a_host(areas: Areas, host: Host) -> None:
-    """Users whose names are invalid on a host are left out and reported; the other users are in the state.
+    """Users whose names are invalid on a host are reported and are not in the state.
 
-    A group with the name of a system group is left out.
+    The other users are in the state. A group that has the name of a system group is not in the state.
     """
     for name in ("ann", "Ünal", "a b", "x" * 33, "../x", "Carol"):
         await user(areas, name)
@@ -124,7 +126,7 @@ async def test_names_invalid_on_a_host(areas: Areas, host: Host) -> None:
 
 
 async def add_users(areas: Areas, host: Host, count: int, ssh_key: str = "") -> None:
-    """Add `count` users of the machine."""
+    """Add `count` users to the machine."""
 
     def work(tx: Tx) -> None:
         for number in range(count):
@@ -135,7 +137,8 @@ async def add_users(areas: Areas, host: Host, count: int, ssh_key: str = "") -> 
 
 @pytest.mark.parametrize(("count", "ssh_key"), [(MAX_USERS + 2, ""), (230, f"{ED25519} {'c' * 15_000}")])
 async def test_more_than_a_state_holds(areas: Areas, host: Host, count: int, ssh_key: str) -> None:
-    """Users beyond the state's limits are reported; the others are in the state, and the agent can read it."""
+    """Users beyond the limits of the state are reported. The other users are in the state, and the agent can read
+    it."""
     await add_users(areas, host, count, ssh_key)
     answer = await areas.agents.states.poll(areas.tenant, areas.domain, host.id, 0, 0)
     assert len(dumps(answer)) <= MAX_STATE
@@ -148,9 +151,9 @@ async def test_more_than_a_state_holds(areas: Areas, host: Host, count: int, ssh
 
 
 async def test_the_methods_of_a_machine(areas: Areas, host: Host) -> None:
-    """A machine that allows SSH keys alone gets no password hash.
+    """A machine that allows only SSH keys gets no password hash.
 
-    A machine that allows passwords alone gets no key.
+    A machine that allows only passwords gets no SSH key.
     """
     await user(areas, "ann", password=b"hunter2", ssh_key=ED25519)
     await host.assign("ann")
@@ -164,9 +167,9 @@ async def test_the_methods_of_a_machine(areas: Areas, host: Host) -> None:
 
 
 async def test_policies_and_settings_of_a_state(areas: Areas, host: Host) -> None:
-    """The state has the password policies of the machine and of its groups' credential policies.
+    """The state has the password policies of the machine and of the credential policies of its groups.
 
-    A setting of the machine overrides its domain's.
+    A setting of the machine overrides the setting of its domain.
     """
     ann = await user(areas, "ann")
     for name, least in (("of the machine", "12"), ("of the group", "14"), ("of nobody", "16")):
@@ -182,9 +185,10 @@ async def test_policies_and_settings_of_a_state(areas: Areas, host: Host) -> Non
 
 
 async def test_a_version_changes_exactly_when_the_content_does(areas: Areas, host: Host, clock: SetClock) -> None:
-    """Each change of the content raises the version, also one that undoes another and one of a password.
+    """Each change of the content increases the version.
 
-    A repeated change and a change of another machine do not.
+    This includes a change that undoes another one, and a change of a password. A repeated change and a change of
+    another machine do not increase it.
     """
     await user(areas, "ann", password=b"hunter2")
     await host.assign("ann")
@@ -206,7 +210,8 @@ async def test_a_version_changes_exactly_when_the_content_does(areas: Areas, hos
 
 
 async def test_a_new_master_key_changes_no_state(areas: Areas, host: Host) -> None:
-    """A password sealed again under the same or a new key keeps its hash, and the state its version."""
+    """If a password is sealed again under the same key or a new one, its hash and the version of the state do not
+    change."""
     await user(areas, "ann", password=b"hunter2")
     await host.assign("ann")
     before = await host.user("ann")
@@ -217,7 +222,7 @@ async def test_a_new_master_key_changes_no_state(areas: Areas, host: Host) -> No
 
 
 async def test_a_clock_that_was_set_back(areas: Areas, host: Host, clock: SetClock) -> None:
-    """Versions grow also after the clock was set back."""
+    """Versions increase even after the clock was set back."""
     await user(areas, "ann")
     first = (await host.fetch()).version
     clock.pass_by(-10 * HOUR)
@@ -226,10 +231,8 @@ async def test_a_clock_that_was_set_back(areas: Areas, host: Host, clock: SetClo
 
 
 async def test_an_agent_that_is_ahead(areas: Areas, host: Host, clock: SetClock) -> None:
-    """After a restore of the store, an agent with a newer version than the service's gets a still newer one.
-
-    The service does not follow an impossible version.
-    """
+    """If the store was restored and an agent reports a newer version than the service has, the agent gets a state with
+    a still newer version. The service ignores an impossible version."""
     state = await host.fetch()
     clock.pass_by(HOUR)
     host.position = Position(clock() - 1, "what the lost store said")
@@ -242,7 +245,8 @@ async def test_an_agent_that_is_ahead(areas: Areas, host: Host, clock: SetClock)
 
 
 async def test_a_state_is_signed_to_its_machine(areas: Areas, host: Host) -> None:
-    """Another machine of the domain refuses a state, and so does an agent with a newer one."""
+    """An agent refuses a state that was signed for another machine of the domain. It also refuses a state that is older
+    than its own."""
     await user(areas, "ann")
     first = await host.fetch()
     await host.assign("ann")
@@ -256,13 +260,13 @@ async def test_a_state_is_signed_to_its_machine(areas: Areas, host: Host) -> Non
 
 
 async def test_an_unknown_machine(areas: Areas) -> None:
-    """A poll for an unknown machine is NotFound."""
+    """A poll for an unknown machine raises NotFound."""
     with pytest.raises(NotFound):
         await areas.agents.states.poll(areas.tenant, areas.domain, 999, 0, 0)
 
 
 async def test_rotation_of_the_state_key(areas: Areas, host: Host) -> None:
-    """The state signed by the old key carries the next key, and later states are signed by the next key.
+    """The state that the old key signs contains the next key, and later states are signed with the next key.
 
     An agent that missed two keys refuses the state. A rotation of the master key keeps both keys.
     """
@@ -288,7 +292,7 @@ async def test_rotation_of_the_state_key(areas: Areas, host: Host) -> None:
 
 
 async def test_a_domain_without_agents_has_no_key(areas: Areas) -> None:
-    """Rotating the state key of a domain without agents is a Conflict."""
+    """A rotation of the state key in a domain without agents raises Conflict."""
     with pytest.raises(Conflict):
         await areas.agents.rotate_state_key(areas.domain)
 
@@ -305,7 +309,8 @@ async def test_a_rotated_state_key_wakes_the_agent(areas: Areas, host: Host) -> 
 
 
 async def test_more_policies_than_a_state_lists(areas: Areas, host: Host) -> None:
-    """Policies above the limit of a state are merged into fewer that are at least as strict."""
+    """If a machine has more policies than a state can hold, they are merged into fewer policies that are at least as
+    strict."""
     for number in range(105):
         policy = await areas.policies.add(areas.tenant, {"policyName": f"p{number}", "minLen": str(10 + number)})
         await areas.policies.assign(areas.tenant, [Assignment(policy, host.id)])

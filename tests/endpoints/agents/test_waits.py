@@ -1,4 +1,4 @@
-"""Polls of agents that wait for a change of their machine."""
+"""Tests of polls that wait for a change of the machine."""
 
 from contextlib import suppress
 from functools import partial
@@ -17,7 +17,7 @@ HOUR = 3600
 
 
 async def test_an_agent_waits_for_a_change(areas: Areas, host: Host) -> None:
-    """A waiting agent gets a change of its machine at the next look, and no change of another machine."""
+    """A waiting agent gets a change of its machine at the next check, and gets no change of another machine."""
     await user(areas, "ann")
     await host.fetch()
     other = await Host.register(areas, "db")
@@ -42,7 +42,7 @@ async def test_an_agent_waits_for_a_change(areas: Areas, host: Host) -> None:
 
 
 async def test_a_machine_whose_state_cannot_be_computed(areas: Areas, host: Host) -> None:
-    """A machine whose state cannot be computed does not keep other domains' agents from their changes.
+    """A machine whose state cannot be computed does not delay changes for agents of other domains.
 
     Its own agent gets an error.
     """
@@ -75,7 +75,7 @@ async def test_a_machine_whose_state_cannot_be_computed(areas: Areas, host: Host
 
 
 async def test_expired_rights_wake_the_agent(areas: Areas, host: Host, clock: SetClock) -> None:
-    """A waiting agent gets a new state when a group's time to live ends."""
+    """A waiting agent gets a new state when the time to live of a group ends."""
     ann = await user(areas, "ann")
     await host.assign("ann")
     await group(host, "admins", ann, ttl_user="1h", privileged_user="yes")
@@ -96,7 +96,8 @@ async def test_expired_rights_wake_the_agent(areas: Areas, host: Host, clock: Se
 
 
 async def test_the_end_of_a_wait(areas: Areas, host: Host) -> None:
-    """A poll ends unchanged after its time, when the same machine polls again, and when the service stops."""
+    """A poll ends without a change when its time is over, when the same machine polls again, and when the service
+    stops."""
     await host.fetch()
     assert await host.poll(0.01) is None
     poll = partial(areas.agents.states.poll, areas.tenant, areas.domain, host.id, host.position.version, 60)
@@ -113,9 +114,9 @@ async def test_the_end_of_a_wait(areas: Areas, host: Host) -> None:
 
 
 async def test_each_tenant_has_a_share_of_the_waiting_agents(areas: Areas, host: Host) -> None:
-    """A tenant above the limit of waiting agents gets its own agents answered early.
+    """If a tenant has more waiting agents than the limit, some of its polls are answered early.
 
-    Another tenant's agent waits on.
+    The agent of another tenant keeps waiting.
     """
     states = States(areas.store, areas.vault, areas.policies, areas.clock, most_waiting=2)
     others = [await Host.register(areas, f"other{number}") for number in range(4)]
@@ -135,6 +136,6 @@ async def test_each_tenant_has_a_share_of_the_waiting_agents(areas: Areas, host:
                 nursery.start_soon(poll, each, 2)
                 await until(partial(states.waits, each.id))
             await until(lambda: len(answered) == 3)
-            assert set(answered) == {each.id for each in others[:3]}  # in the order in which their reads ended
+            assert set(answered) == {each.id for each in others[:3]}  # the order in which their reads ended
             assert states.waits(host.id)
             nursery.cancel_scope.cancel()

@@ -1,4 +1,5 @@
-"""Events as JSON lines and as syslog messages: complete, standard, and safe from text that users enter."""
+"""Tests of events as JSON lines and as syslog messages: they are complete, conform to the standard, and remain intact
+whatever text users enter."""
 
 import json
 import re
@@ -32,7 +33,7 @@ CHANGE = NumberedRow(
 
 
 def test_a_json_line_has_every_field() -> None:
-    """The names are those of GetAuthLog, and numbers are JSON numbers."""
+    """The names are those of GetAuthLog, and numbers are written as JSON numbers."""
     record = json.loads(as_json(login_fields(EVENT, "corp", None)))
     assert (record["type"], record["eventId"]) == ("login", 7)
     assert (record["user"], record["domain"], record["appliedDecision"], record["wouldHaveBeen"]) == (
@@ -43,8 +44,8 @@ def test_a_json_line_has_every_field() -> None:
 
 
 def test_a_syslog_message_has_the_form_of_rfc_5424() -> None:
-    """A message has the facility authpriv, a severity by the applied decision, structured data and a sentence in
-    UTF-8."""
+    """A message has the facility authpriv, a severity that depends on the applied decision, structured data, and a
+    sentence in UTF-8."""
     message = as_syslog(login_fields(EVENT, "corp", None), "gate")
     found = RFC_5424.fullmatch(message)
     assert found is not None, message
@@ -56,7 +57,10 @@ def test_a_syslog_message_has_the_form_of_rfc_5424() -> None:
 
 
 def test_a_change_has_the_fields_of_the_audit_trail() -> None:
-    """The fields are those of audit/list with the tenant's numbers; the syslog facility differs from that of logins."""
+    """The fields are those of audit/list, and the tenant is given by its numbers.
+
+    The syslog facility differs from that of logins.
+    """
     fields = audit_fields(CHANGE, "corp", None)
     record = json.loads(as_json(fields))
     assert (record["type"], record["auditId"], record["orgId"], record["tenantId"]) == ("audit", 9, 100, 7)
@@ -71,7 +75,7 @@ def test_a_change_has_the_fields_of_the_audit_trail() -> None:
 
 
 def test_a_long_change_is_shortened_in_syslog() -> None:
-    """A syslog message has a limited length; the audit trail has the whole change."""
+    """The length of a syslog message is limited. The audit trail has the whole change."""
     long = json.dumps({"description": ["]" * 100_000, '"' * 100_000]})
     message = as_syslog(audit_fields(replace(CHANGE, changes=long), "corp", None), "gate")
     assert len(message) < 20_000
@@ -80,7 +84,7 @@ def test_a_long_change_is_shortened_in_syslog() -> None:
 
 @given(st.text(max_size=80))
 def test_user_input_cannot_forge_a_message(name: str) -> None:
-    """With any user input, a message remains one message and a line one line."""
+    """With any user input, a message remains one message and a line remains one line."""
     fields = login_fields(replace(EVENT, user_name=name, device_name=name), "corp", None)
     assert RFC_5424.fullmatch(as_syslog(fields, "gate"))
     assert as_json(fields).count(b"\n") == 1
@@ -91,7 +95,7 @@ def test_user_input_cannot_forge_a_message(name: str) -> None:
 
 
 def test_names_can_be_replaced_by_pseudonyms() -> None:
-    """The hash of a name depends on the name and the key only, and the message does not contain the name."""
+    """The hash of a name depends only on the name and the key. The message does not contain the name."""
     one, other = Pseudonyms(b"k" * 32), Pseudonyms(b"l" * 32)
     fields = login_fields(EVENT, "corp", one)
     assert b"ann" not in as_json(fields) + as_syslog(fields, "gate")
@@ -104,7 +108,7 @@ def test_names_can_be_replaced_by_pseudonyms() -> None:
 
 
 def test_a_counted_message_starts_with_its_length() -> None:
-    """RFC 6587 section 3.4.1: the length in octets, a space, the message."""
+    """A frame has the length in octets, a space and the message (RFC 6587 section 3.4.1)."""
     assert counted("grün".encode()) == "5 grün".encode()
 
 

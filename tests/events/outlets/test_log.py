@@ -11,7 +11,7 @@ WAIT_S = 30.0
 
 
 def logins(service: RunningService, count: int) -> list[dict[str, object]]:
-    """Wait until the log has `count` lines of decisions, and return them."""
+    """Wait until the log has `count` lines of decisions. Return these lines."""
     deadline = time.monotonic() + WAIT_S
     while True:
         lines = [json.loads(line) for line in service.log().splitlines() if line.startswith("{")]
@@ -22,7 +22,7 @@ def logins(service: RunningService, count: int) -> list[dict[str, object]]:
 
 
 def log_in(service: RunningService) -> None:
-    """Log ann in from a station, once with the right and once with a wrong password."""
+    """Log ann in from a station twice: first with the right password, then with a wrong one."""
     service.add_client("here", "127.0.0.1", SECRET)
     service.add_user("ann", b"hello")
     with service.radius(SECRET) as client:
@@ -31,7 +31,7 @@ def log_in(service: RunningService) -> None:
 
 
 def test_a_decision_is_logged_with_the_id_of_its_event(tmp_path: Path) -> None:
-    """request_id is the eventId of GetAuthLog; the line has decision and reason, and no password."""
+    """The field request_id is the eventId of GetAuthLog. The line has the decision and the reason, and no password."""
     with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         log_in(service)
         lines = logins(service, 2)
@@ -43,7 +43,7 @@ def test_a_decision_is_logged_with_the_id_of_its_event(tmp_path: Path) -> None:
 
 
 def test_log_lines_of_decisions_can_be_turned_off(tmp_path: Path) -> None:
-    """A setting turns them off, and so does a log level that is changed while the service runs."""
+    """A setting turns the lines off. The log level can also turn them off while the service runs."""
     settings = {"SALLYPORT_LOG_LOGINS": "false", "SALLYPORT_REJECT_DELAY_S": "0"}
     with running_service(tmp_path, settings) as service:
         log_in(service)
@@ -52,7 +52,7 @@ def test_log_lines_of_decisions_can_be_turned_off(tmp_path: Path) -> None:
 
 
 def test_names_can_be_pseudonyms_in_the_log(tmp_path: Path) -> None:
-    """Users and stations are hashes, and the same name has the same hash in every line."""
+    """Users and stations are replaced by hashes. The same name has the same hash in every line."""
     settings = {"SALLYPORT_LOG_IDENTITIES": "hashed", "SALLYPORT_REJECT_DELAY_S": "0"}
     with running_service(tmp_path, settings) as service:
         log_in(service)

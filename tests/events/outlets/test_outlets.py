@@ -1,4 +1,7 @@
-"""Events are sent to each kind of outlet; they wait on disk while the outlet is unavailable, and are sent later."""
+"""Tests of outlets: events are sent to each kind of outlet.
+
+While an outlet is unavailable its events wait on disk, and are sent later.
+"""
 
 import json
 import socket
@@ -37,7 +40,8 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 async def decide(store: SqliteStore, *users: str, backwards: bool = False) -> None:
-    """Write an event of each user in one transaction. backwards: the first written event is the latest."""
+    """Write one event for each user in one transaction. backwards: whether the event that is written first has the
+    latest time."""
     columns = (
         "at", "domain_id", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "method",
         "factor", "decision", "applied_decision", "would_have_been", "reason", "latency_us",
@@ -52,7 +56,7 @@ async def decide(store: SqliteStore, *users: str, backwards: bool = False) -> No
 
 @asynccontextmanager
 async def carried(store: SqliteStore, *targets: Target, in_log: bool = False) -> AsyncIterator[OutletMetrics]:
-    """Run outlets until the block ends; their positions are known before it begins."""
+    """Run outlets until the block ends. Their positions are stored before the block begins."""
     set_level("info")  # a command that ran earlier in this process may have set another one
     metrics = OutletMetrics(CollectorRegistry())
     outlets = Outlets(
@@ -80,18 +84,21 @@ def has_lines(path: Path, count: int) -> bool:
 
 
 async def positions(store: SqliteStore, total: int) -> bool:
-    """Return whether the positions of the outlets add up to a total."""
+    """Return whether the positions of the outlets add up to the given total."""
     return await store.read(lambda tx: tx.value(int, "select sum(last_id) from outlet_places")) == total
 
 
 async def lines_of(path: Path, count: int) -> list[str]:
-    """Wait until a file has `count` JSON lines, and return their users."""
+    """Wait until a file has `count` JSON lines. Return their users."""
     await until(lambda: has_lines(path, count))
     return [json.loads(line)["user"] for line in path.read_text().splitlines()]
 
 
 async def test_a_file_gets_a_line_for_each_event(store: SqliteStore, tmp_path: Path) -> None:
-    """The file has the events since the outlet's start in order, and mode 0600; a rotated file is created again."""
+    """The file has the events since the start of the outlet in order, and has mode 0600.
+
+    A rotated file is created again.
+    """
     await decide(store, "before")
     path = tmp_path / "logins.jsonl"
     async with carried(store, parse_target(f"file://{path}")):
@@ -104,7 +111,10 @@ async def test_a_file_gets_a_line_for_each_event(store: SqliteStore, tmp_path: P
 
 
 async def test_a_batch_is_sent_in_order_of_time(store: SqliteStore, tmp_path: Path) -> None:
-    """The order of writing does not matter; each part of a long queue is sent once and as a whole."""
+    """Events are sent in order of time, whatever order they were written in.
+
+    Each batch of a long queue is sent once and completely.
+    """
     path = tmp_path / "logins.jsonl"
     users = [f"user{number}" for number in range(2 * BATCH)]
     async with carried(store, parse_target(f"file://{path}")):
@@ -113,7 +123,7 @@ async def test_a_batch_is_sent_in_order_of_time(store: SqliteStore, tmp_path: Pa
 
 
 async def test_log_lines_are_in_order_of_time(store: SqliteStore) -> None:
-    """Two decisions of one transaction are logged in order of time, each once."""
+    """Two decisions of one transaction are logged once each, in order of time."""
     with capture_logs() as logged:
         async with carried(store, in_log=True):
             await decide(store, "late", "early", backwards=True)
@@ -124,15 +134,17 @@ async def test_log_lines_are_in_order_of_time(store: SqliteStore) -> None:
 
 
 async def change(store: SqliteStore, *targets: str) -> None:
-    """Write entries of the audit trail for these targets."""
+    """Write one entry of the audit trail for each target."""
     await store.write(
         lambda tx: [audit.record(tx, "user.update", at=1, tenant_id=0, target=target) for target in targets]
     )
 
 
 async def test_the_audit_trail_is_sent(store: SqliteStore, tmp_path: Path) -> None:
-    """Each entry since the outlet's start is sent once, with the logins. The trail has its own position, which survives
-    a restart."""
+    """Each entry since the start of the outlet is sent once, together with the logins.
+
+    The audit trail has its own position, which survives a restart.
+    """
     await change(store, "before")
     path = tmp_path / "siem.jsonl"
     target = parse_target(f"file://{path}")
@@ -153,7 +165,7 @@ async def test_the_audit_trail_is_sent(store: SqliteStore, tmp_path: Path) -> No
 
 
 async def test_events_before_a_restart_are_sent_after_it(store: SqliteStore, tmp_path: Path) -> None:
-    """The position is in the store, so a restart continues after it and repeats no event."""
+    """The position is in the store. After a restart the outlet continues there and repeats no event."""
     path = tmp_path / "logins.jsonl"
     target = parse_target(f"file://{path}")
     async with carried(store, target):
@@ -166,7 +178,7 @@ async def test_events_before_a_restart_are_sent_after_it(store: SqliteStore, tmp
 
 
 async def test_events_wait_while_the_siem_is_unavailable(store: SqliteStore) -> None:
-    """No event is lost while the SIEM refuses connections or after a connection is closed."""
+    """No event is lost if the SIEM refuses connections or closes a connection."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -182,7 +194,10 @@ async def test_events_wait_while_the_siem_is_unavailable(store: SqliteStore) -> 
 
 
 async def test_events_deleted_before_they_were_sent_are_logged(store: SqliteStore, tmp_path: Path) -> None:
-    """The log has the number of events that retention deleted; those of one tenant lie between those of others."""
+    """If retention deletes events before they are sent, the log has the number of these events.
+
+    The deleted events may lie between other events.
+    """
     path = tmp_path / "away" / "logins.jsonl"
     with capture_logs() as logged:
         async with carried(store, parse_target(f"file://{path}")):
@@ -196,7 +211,7 @@ async def test_events_deleted_before_they_were_sent_are_logged(store: SqliteStor
 
 
 async def users_over(listener: trio.SocketListener, count: int) -> list[str]:
-    """Read `count` JSON lines from one connection, and return their users."""
+    """Read `count` JSON lines from one connection. Return their users."""
     with trio.fail_after(WAIT_S):
         async with await listener.accept() as stream:
             octets = b""
@@ -234,7 +249,7 @@ async def test_a_datagram_has_one_message(store: SqliteStore) -> None:
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Iterator[tuple[Path, ssl.SSLContext]]:
-    """The authority of the SIEM's certificate, and the SIEM's TLS context."""
+    """The authority that issued the SIEM's certificate, and the SIEM's TLS context."""
     made = Authority("the SIEM's authority")
     (tmp_path / "ca.pem").write_text(made.pem)
     (tmp_path / "siem.pem").write_bytes(made.key_for("localhost", "127.0.0.1"))
@@ -247,7 +262,7 @@ def authority(tmp_path: Path) -> Iterator[tuple[Path, ssl.SSLContext]]:
 async def test_syslog_over_tls_has_lengths_and_needs_trust(
     store: SqliteStore, authority: tuple[Path, ssl.SSLContext], trusted: bool
 ) -> None:
-    """A message starts with its length (RFC 5425); a server without a trusted certificate receives no octet."""
+    """A message starts with its length (RFC 5425). A server without a trusted certificate receives nothing."""
     ca, context = authority
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
@@ -270,7 +285,7 @@ async def test_syslog_over_tls_has_lengths_and_needs_trust(
 
 
 async def test_a_symbolic_link_is_not_followed(store: SqliteStore, tmp_path: Path) -> None:
-    """If the file is replaced by a symbolic link, the events wait."""
+    """If the file is replaced by a symbolic link, the events wait and are not written."""
     secret = tmp_path / "somebody's file"
     secret.write_text("")
     (tmp_path / "logins.jsonl").symlink_to(secret)

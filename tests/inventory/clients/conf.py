@@ -1,4 +1,4 @@
-"""Files and clients for the tests of the import of clients.conf."""
+"""Helpers for the tests that import clients.conf: they write files and read clients."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ GOOD = "8fT2kQ9zLw4XbN7c"
 
 
 def write(folder: Path, text: str | bytes, name: str = "clients.conf") -> Path:
-    """Write a file with these octets; a text is encoded in Latin-1."""
+    """Write these octets to a file. A text is encoded in Latin-1."""
     path = folder / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode("latin-1"))

@@ -1,4 +1,4 @@
-"""RADIUS clients in memory: the client of a source address, and the settings that a client may learn."""
+"""Tests of RADIUS clients in memory: the client of a source address, and the settings that a client may learn."""
 
 from ipaddress import ip_address, ip_network
 from typing import ClassVar
@@ -31,7 +31,7 @@ def make(
     tls_name: str = "",
     tls_fingerprint: str = "",
 ) -> Client:
-    """Return a client as read from the store."""
+    """Return a client as it is read from the store."""
     return Client(
         id=id,
         tenant_id=tenant_id,
@@ -52,13 +52,16 @@ def make(
 
 
 def found(table: ClientTable, host: str) -> str:
-    """Return the network of the client of an address; empty without one."""
+    """Return the network of the client that has an address, or an empty text if no client has it."""
     client = table.find(host)
     return "" if client is None else str(client.network)
 
 
 def test_the_longest_prefix_wins() -> None:
-    """A single address is found before its network, and a network before a wider one, in IPv4 and IPv6."""
+    """The narrowest match is found first: a single address before its network, and a network before a wider one.
+
+    This holds in IPv4 and IPv6.
+    """
     networks = (
         "10.0.0.0/8",
         "10.1.0.0/16",
@@ -81,20 +84,25 @@ def test_the_longest_prefix_wins() -> None:
 
 
 def test_address_families_are_separate() -> None:
-    """A network of all IPv4 addresses contains no IPv6 address, and an IPv4 address is not the IPv6 address with the
-    same number."""
+    """A network of all IPv4 addresses contains no IPv6 address.
+
+    An IPv4 address does not equal the IPv6 address with the same numeric value.
+    """
     table = ClientTable([make(1, "0.0.0.0/0"), make(2, "::a00:1/128")])
     assert (found(table, "10.0.0.1"), found(table, "::a00:1"), found(table, "::2")) == ("0.0.0.0/0", "::a00:1/128", "")
 
 
 def test_the_zone_of_an_address_is_ignored() -> None:
-    """The address of a link-local sender has a zone, which is not part of the address."""
+    """The address of a link-local sender has a zone, which the look-up ignores."""
     assert found(ClientTable([make(1, "fe80::/10")]), "fe80::1%eth0") == "fe80::/10"
 
 
 @given(networks=st.lists(NETWORKS, max_size=30, unique=True), data=st.data())
 def test_the_table_finds_the_narrowest_network(networks: list[Network], data: st.DataObject) -> None:
-    """For any networks, the table finds the narrowest one that contains an address, also at the second look-up."""
+    """For any networks, the table finds the narrowest network that contains an address.
+
+    The second look-up returns the same result.
+    """
     table = ClientTable(make(number, str(network)) for number, network in enumerate(networks))
     inside = [network[data.draw(st.integers(0, network.num_addresses - 1))] for network in networks[:5]]
     for address in (*inside, ip_address(data.draw(st.integers(0, 2**32 - 1)))):
@@ -105,7 +113,7 @@ def test_the_table_finds_the_narrowest_network(networks: list[Network], data: st
 
 
 def test_the_cache_of_senders_is_bounded() -> None:
-    """A flood from random addresses does not grow the cache past its limit, and every answer stays right."""
+    """A flood from random addresses does not make the cache larger than its limit, and every look-up stays right."""
     table = ClientTable([make(1, "10.0.0.0/8")])
     for number in range(_MEMO + 1000):
         host = str(ip_address((10 << 24) + number if number % 2 else (11 << 24) + number))
@@ -158,7 +166,7 @@ def test_the_overlap_check_agrees_with_comparing_each_pair(networks: list[Networ
 def test_auto_is_learned_by_a_single_address_only(
     signature: str, since: int | None, network: str, required: bool, learns: bool
 ) -> None:
-    """yes and no are settings of the admin. Both settings follow the same rule."""
+    """The values yes and no are set by the admin and are not learned. The rule is the same for both settings."""
     client = make(1, network, signature=signature, signed_since=since)
     assert (client.signature_required, client.learns_signature) == (required, learns)
     client = make(1, network, limit=signature, limited_since=since)
@@ -172,7 +180,7 @@ def test_a_single_address_is_shown_without_its_prefix_length() -> None:
 
 
 def test_the_repr_has_no_secret() -> None:
-    """Neither the repr of a client nor that of its secret contains the secret."""
+    """The repr of a client and the repr of its secret do not contain the secret."""
     assert repr(make(1, "192.0.2.1/32").secret) == "***"
 
 
@@ -190,7 +198,7 @@ def test_the_repr_has_no_secret() -> None:
     ],
 )
 def test_an_address_is_normalized(text: str, network: str) -> None:
-    """Host bits are removed, IPv6 has one notation, and an IPv4-mapped address becomes IPv4."""
+    """Host bits are removed, an IPv6 address has one notation, and an IPv4-mapped address becomes IPv4."""
     assert TypeAdapter(NetworkText).validate_python(text) == network
 
 
@@ -209,12 +217,15 @@ def test_a_malformed_address_is_refused(text: str) -> None:
     [("cisco ISE ", "Cisco ISE"), ("MIKROTIK routeros", "MikroTik RouterOS"), ("Lucent MAX", "Lucent MAX"), (" ", "")],
 )
 def test_a_known_product_is_normalized(text: str, product: str) -> None:
-    """A known product is accepted in any case and stored with its usual spelling; another one is stored unchanged."""
+    """A known product is accepted in upper or lower case, and is stored with its usual spelling.
+
+    Another product is stored unchanged.
+    """
     assert TypeAdapter(Product).validate_python(text) == product
 
 
 def test_a_secret_has_up_to_128_octets() -> None:
-    """The limit counts octets. Text is UTF-8 without control characters; a secret in hex may have any octets."""
+    """The limit counts octets. A text is UTF-8 without control characters. A secret in hex may contain any octets."""
     adapter: TypeAdapter[SecretBytes] = TypeAdapter(ClientSecret)
     assert adapter.validate_python("ü" * 64).get_secret_value() == ("ü" * 64).encode()
     assert adapter.validate_python({"hex": "fc0a"}).get_secret_value() == b"\xfc\n"
@@ -235,7 +246,7 @@ def test_other_secrets_are_refused(value: object) -> None:
     ("value", "meaning"), [(True, "yes"), (False, "no"), ("YES", "yes"), ("Auto", "auto"), ("no", "no")]
 )
 def test_a_signature_setting_is_a_word_or_a_boolean(value: object, meaning: str) -> None:
-    """yes, no and auto are accepted in any case, and so are true and false."""
+    """The values yes, no, auto, true and false are accepted in upper or lower case."""
     assert TypeAdapter(AnySignatures).validate_python(value) == meaning
 
 
@@ -243,8 +254,10 @@ def test_a_signature_setting_is_a_word_or_a_boolean(value: object, meaning: str)
 
 
 def test_a_certificate_identifies_one_client() -> None:
-    """The fingerprint is compared before the names, and the names in the certificate's order; an empty value matches no
-    client."""
+    """The fingerprint is compared before the names.
+
+    The names are compared in the order of the certificate. An empty value matches no client.
+    """
     table = ClientTable(
         [make(1, "10.0.0.1/32", tls_name="a"), make(2, "10.0.0.2/32", tls_fingerprint="f"), make(3, "10.0.0.3/32")]
     )
@@ -259,8 +272,8 @@ def test_a_certificate_identifies_one_client() -> None:
 
 
 def test_a_certificate_of_two_tenants_identifies_no_client() -> None:
-    """If one tenant's client has a name of a certificate and another's its fingerprint or another name, neither
-    receives the logins of the other."""
+    """If a client of one tenant has a name of a certificate, and a client of another tenant has its fingerprint or
+    another of its names, neither tenant receives the other's logins."""
     table = ClientTable(
         [
             make(1, "10.0.0.1/32", tls_name="a", tls_fingerprint="e"),
@@ -294,15 +307,15 @@ def test_a_certificate_of_two_tenants_identifies_no_client() -> None:
 def test_a_peer_is_a_client_of_the_certificates_tenant(
     issued: Issued, fingerprint: str, names: list[str], found: int
 ) -> None:
-    """A certificate that was issued for a tenant identifies no client of another tenant, whatever is registered
-    there."""
+    """A certificate that was issued for one tenant never identifies a client of another tenant, even if that client has
+    its name or fingerprint."""
     clients = [make(1, "10.0.0.1/32", tls_name="a"), make(2, "10.0.0.2/32", tls_name="b", tenant_id=2)]
     client = ClientTable(clients, issued).certified(fingerprint, names)
     assert (client.id if client else 0) == found
 
 
 def test_a_client_over_tls_is_authenticated_by_its_certificate() -> None:
-    """The secret is `radsec` over TLS only, and signature settings are learned over UDP only."""
+    """Over TLS the secret is `radsec`. Signature settings are learned only over UDP."""
     table = ClientTable([make(1, "10.0.0.1/32", tls_name="a")])
     secure, plain = table.certified("", ["a"]), table.find("10.0.0.1")
     assert secure is not None
@@ -327,7 +340,7 @@ def test_a_client_over_tls_is_authenticated_by_its_certificate() -> None:
     ],
 )
 def test_a_certificate_name_is_normalized(kind: object, text: str, meant: str) -> None:
-    """Common notations of names and fingerprints are stored in the form in which they are compared."""
+    """Common notations of names and fingerprints are converted to the form in which they are compared."""
     assert TypeAdapter(kind).validate_python(text) == meant
 
 
@@ -336,7 +349,7 @@ def test_a_certificate_name_is_normalized(kind: object, text: str, meant: str) -
     [(TlsName, "a" * 254), (TlsName, "a\n"), (TlsName, "ä"), (Fingerprint, "ab" * 31), (Fingerprint, "x" * 64)],
 )
 def test_a_malformed_certificate_name_is_refused(kind: object, text: str) -> None:
-    """A malformed name would never match a certificate."""
+    """A malformed name is refused, because it would never match a certificate."""
     with pytest.raises(ValidationError):
         TypeAdapter(kind).validate_python(text)
 
@@ -352,7 +365,7 @@ class Watched(ClientTable):
 
 
 def test_unknown_addresses_do_not_evict_a_client() -> None:
-    """The networks are searched once for a client's address, however many unknown addresses send packets."""
+    """The networks are searched once for the address of a client, however many unknown addresses send packets."""
     table = Watched([make(1, "192.0.2.1/32")])
     assert found(table, "192.0.2.1") == "192.0.2.1/32"
     for number in range(_MEMO + 1):

@@ -1,4 +1,4 @@
-"""The meaning of a client section: names, networks, secrets, products, settings, notes and findings."""
+"""Tests of the meaning of a client section: names, networks, secrets, products, settings, notes and findings."""
 
 from ipaddress import ip_network
 from pathlib import Path
@@ -39,13 +39,13 @@ from .conf import GOOD, client, names, only, write
     ],
 )
 def test_addresses_become_networks(tmp_path: Path, written: str, network: str) -> None:
-    """Single addresses, prefixes, netmasks and `*` become the network that FreeRADIUS serves."""
+    """Single addresses, prefixes, netmasks and `*` are converted to the network that FreeRADIUS serves."""
     assert only(tmp_path, client(address=written)).addresses == ip_network(network)
 
 
 @pytest.mark.parametrize("name", ["192.0.2.0/24", '"192.0.2.0/24"', "192.0.2.9/24", "192.0.2/24"])
 def test_a_section_without_ipaddr_has_its_address_as_name(tmp_path: Path, name: str) -> None:
-    """In the old style, the name of the section is the address and also the name of the client."""
+    """In the old syntax, the name of the section is both the address and the name of the client."""
     entry = only(tmp_path, client(name, address="netmask = 8"))
     assert (entry.name, entry.addresses) == (name.strip('"'), ip_network("192.0.2.0/24"))
     assert "netmask is ignored where the name is the address" in entry.notes
@@ -83,7 +83,7 @@ def test_a_section_without_ipaddr_has_its_address_as_name(tmp_path: Path, name: 
     ],
 )
 def test_a_bad_client_does_not_stop_the_import(tmp_path: Path, text: str, reason: str) -> None:
-    """A client that cannot be imported is reported with its position and the reason; the next one is read."""
+    """A client that cannot be imported is reported with its position and the reason. The next client is still read."""
     entries = read(write(tmp_path, f"\n{text}{client('next', address='ipaddr = 198.51.100.1')}"))
     assert names(entries) == ["next"]
     (bad,) = entries.unusable
@@ -103,7 +103,7 @@ def test_a_bad_client_does_not_stop_the_import(tmp_path: Path, text: str, reason
     ],
 )
 def test_the_name_is_the_label_of_the_section(tmp_path: Path, written: str, name: str) -> None:
-    """The label is in UTF-8 or else Latin-1; a shortname takes precedence."""
+    """The name is decoded as UTF-8, or as Latin-1 if it is not valid UTF-8. A shortname takes precedence."""
     assert only(tmp_path, f"site = north\n{client(written)}").name == name
     assert only(tmp_path, f"site = north\n{client(written, more='shortname = core')}").name == "core"
 
@@ -119,7 +119,7 @@ def test_the_name_is_the_label_of_the_section(tmp_path: Path, written: str, name
     ],
 )
 def test_nas_type_gives_the_product(tmp_path: Path, nas_type: str, product: str | None) -> None:
-    """A nas_type that is not a known product leads to a note."""
+    """A nas_type that is not a known product adds a note."""
     entry = only(tmp_path, client(more=f"nas_type = {nas_type}"))
     assert entry.product == product
     assert entry.notes == (() if product else (f"nas_type '{nas_type}' names no product",))
@@ -131,7 +131,7 @@ def test_nas_type_gives_the_product(tmp_path: Path, nas_type: str, product: str 
 )
 @pytest.mark.parametrize("of_all", [False, True], ids=["client", "security section"])
 def test_signature_settings_are_read(tmp_path: Path, written: str, setting: str, of_all: bool) -> None:
-    """Both settings accept yes, no and auto in all spellings; the section `security` gives the default."""
+    """Both settings accept yes, no and auto in all spellings. The section `security` gives the default."""
     more = f"require_message_authenticator = {written}\nlimit_proxy_state = {written}"
     entry = only(tmp_path, f"security {{\n{more}\n}}\n{client()}" if of_all else client(more=more))
     assert (entry.require_message_authenticator, entry.limit_proxy_state) == (setting, setting)
@@ -143,7 +143,7 @@ def test_signature_settings_are_auto_by_default(tmp_path: Path) -> None:
 
 
 def test_clients_of_lists_and_virtual_servers(tmp_path: Path) -> None:
-    """Clients that FreeRADIUS knows only at some listeners are read, with a note."""
+    """Clients that FreeRADIUS uses only at some listeners are imported with a note."""
     entries = read(
         write(tmp_path, f"clients lan {{\n{client('a')}}}\nserver {{\n{client('b')}}}\nlisten {{\n{client('c')}}}\n")
     )
@@ -181,12 +181,13 @@ def test_ignored_items_are_noted(tmp_path: Path, text: str, note: str) -> None:
 
 
 def test_a_usual_client_has_no_notes(tmp_path: Path) -> None:
-    """proto = * and the limit section of FreeRADIUS's example lead to no note."""
+    """proto = * and the limit section of FreeRADIUS's example add no note."""
     assert only(tmp_path, client(more="proto = *\nlimit {\nlifetime = 0\n}")).notes == ()
 
 
 def test_weaknesses_are_found(tmp_path: Path) -> None:
-    """Weak secrets, equal names and networks, overlaps, ranges that never latch and wide ranges are reported."""
+    """The findings report weak secrets, equal names and networks, overlaps, ranges that never latch, and wide
+    ranges."""
     text = client("a", address="ipaddr = 10.0.0.0/8", secret="testing123")
     text += client("a", address="ipaddr = 10.1.0.0/16", more="require_message_authenticator = yes")
     text += client("b", address="ipaddr = 10.1.2.3") + client("c", address="ipaddr = 10.1.2.3")
@@ -207,7 +208,10 @@ def test_weaknesses_are_found(tmp_path: Path) -> None:
 
 
 def test_findings_are_short(tmp_path: Path) -> None:
-    """A network around thousands of others is one line, found quickly; single addresses are not reported."""
+    """A network that contains thousands of other networks is reported in one line and found quickly.
+
+    Single addresses are not reported.
+    """
     inner = "".join(client(f"n{n}", address=f"ipaddr = 10.0.{n >> 8}.{n & 255}") for n in range(3000))
     found = findings(read(write(tmp_path, client("lan", address="ipaddr = 10.0.0.0/16") + inner)))
     assert len(found) == 2
@@ -229,7 +233,7 @@ def test_the_results_contain_no_secret(tmp_path: Path) -> None:
     ids=["two words", "behind a quote", "open quote", "two values", "operator"],
 )
 def test_an_error_contains_no_secret(tmp_path: Path, wrong: str) -> None:
-    """The message for a malformed secret does not contain a part of it."""
+    """The message for a malformed secret does not contain any part of the secret."""
     with pytest.raises(ClientsFileError) as caught:
         read(write(tmp_path, client(secret=wrong)))
     assert TAIL not in str(caught.value)

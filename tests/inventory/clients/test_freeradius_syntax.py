@@ -1,4 +1,7 @@
-"""Syntax of clients.conf: lines, quotes, comments and braces. The tests in tests/peers compare with FreeRADIUS."""
+"""Tests of the syntax of clients.conf: lines, quotes, comments and braces.
+
+The tests in tests/peers compare with FreeRADIUS.
+"""
 
 import re
 from contextlib import suppress
@@ -57,7 +60,7 @@ TOKENS = [*"{}=,;#'\"`\\ \n\t$/*\xe9", *WORDS.split("|"), *DIRECTIVES.split("|")
     ],
 )
 def test_a_secret_has_the_octets_that_freeradius_reads(tmp_path: Path, written: str, octets: bytes) -> None:
-    """Quotes and their escapes, comments, commas and continuation lines end a secret where they do in FreeRADIUS."""
+    """A secret has the same value as in FreeRADIUS, with quotes, escapes, comments, commas and continuation lines."""
     assert only(tmp_path, client(secret=written)).secret.reveal() == octets
 
 
@@ -106,7 +109,7 @@ def test_a_syntax_error_names_its_line(tmp_path: Path, text: str, line: int, wha
 
 @pytest.mark.parametrize(("octets", "what"), [(b"\xef\xbb\xbfclient", "byte order mark"), (b"a\0b", "a NUL octet")])
 def test_octets_that_hide_sections_are_refused(tmp_path: Path, octets: bytes, what: str) -> None:
-    """FreeRADIUS ignores the text after a NUL or at a byte order mark, so such a file is ambiguous."""
+    """FreeRADIUS ignores the text after a NUL or a byte order mark. Such a file is ambiguous and is refused."""
     with pytest.raises(ClientsFileError, match=what):
         read(write(tmp_path, octets))
 
@@ -127,7 +130,7 @@ def test_octets_that_hide_sections_are_refused(tmp_path: Path, octets: bytes, wh
     ],
 )
 def test_the_layout_does_not_matter(tmp_path: Path, text: str) -> None:
-    """Braces, commas, comments, other sections and line ends may be placed as FreeRADIUS allows."""
+    """Braces, commas, comments, other sections and line ends are accepted wherever FreeRADIUS accepts them."""
     entry = only(tmp_path, text)
     assert (entry.name, str(entry.addresses), entry.secret) == ("a", "::1/128", Secret(b"x"))
 
@@ -136,7 +139,7 @@ def test_the_layout_does_not_matter(tmp_path: Path, text: str) -> None:
     st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(TOKENS)).map(lambda t: "".join(t).encode("latin-1")))
 )
 def test_any_octets_are_read_or_refused(octets: bytes) -> None:
-    """No file raises anything but ClientsFileError."""
+    """Whatever a file contains, the parser raises only ClientsFileError."""
     with TemporaryDirectory() as folder, suppress(ClientsFileError):
         findings(read(write(Path(folder), octets)))
 

@@ -1,4 +1,4 @@
-"""References, templates and included files, and limits against hostile ones."""
+"""Tests of references, templates and included files, and of the limits that protect against hostile files."""
 
 import os
 from pathlib import Path
@@ -33,7 +33,8 @@ from .conf import GOOD, client, names, only, write
     ],
 )
 def test_references_are_resolved(tmp_path: Path, above: str, inside: str, below: str, value: str) -> None:
-    """A reference is searched for where FreeRADIUS searches: in the section, at the top, by a path and further down."""
+    """A reference is resolved in the places that FreeRADIUS searches: in the section, at the top level, by a path, and
+    in nested sections."""
     assert only(tmp_path, f"{above}\n{client(more=inside)}{below}\n", SITE="north").name == value
 
 
@@ -48,26 +49,26 @@ def test_references_are_resolved(tmp_path: Path, above: str, inside: str, below:
     ],
 )
 def test_an_unresolved_reference_excludes_its_client(tmp_path: Path, text: str, reason: str) -> None:
-    """A client with a reference that FreeRADIUS cannot resolve is not imported and is reported."""
+    """If FreeRADIUS cannot resolve a reference of a client, the client is reported and not imported."""
     (bad,) = read(write(tmp_path, text)).unusable
     assert reason in bad.reason
 
 
 def test_an_environment_variable_keeps_its_octets(tmp_path: Path) -> None:
-    """A variable that is not UTF-8 gives the same octets in a secret."""
+    """A secret keeps the octets of a variable that is not UTF-8."""
     secret = only(tmp_path, client(secret='"$ENV{S}"'), S=os.fsdecode(b"\xff\xe9 ok")).secret
     assert secret.reveal() == b"\xff\xe9 ok"
 
 
 def test_a_client_inherits_from_its_template(tmp_path: Path) -> None:
-    """The template has the items that the client does not set itself."""
+    """A client inherits the items of its template, except those that it sets itself."""
     text = f"templates {{\nbranch {{\nsecret = {GOOD}\nnas_type = cisco\n}}\n}}\n"
     entry = only(tmp_path, f"{text}client a {{\n$TEMPLATE branch\nipaddr = ::1\nnas_type = mikrotik\n}}\n")
     assert (entry.secret, entry.product) == (Secret(GOOD.encode()), "MikroTik RouterOS")
 
 
 def test_an_included_file_is_read_in_place(tmp_path: Path) -> None:
-    """The path is relative to the including file."""
+    """The path of an included file is relative to the file that includes it."""
     write(tmp_path, f"{client('b')}$include 'd e'\n", "sub/b.conf")
     write(tmp_path, client("c"), "sub/d e")
     write(tmp_path, "shortname = e\n", "part")
@@ -80,7 +81,10 @@ def test_an_included_file_is_read_in_place(tmp_path: Path) -> None:
 
 
 def test_an_included_directory_is_read(tmp_path: Path) -> None:
-    """Only files whose names consist of letters, digits, `.`, `-` and `_` and do not begin with a dot are read."""
+    """FreeRADIUS reads only files whose names consist of letters, digits, `.`, `-` and `_` and do not begin with a dot.
+
+    The import reads the same files.
+    """
     for name in ("z.conf", "a-b", "c_d.bak", ".hidden", "e~", "#f#", "g h", "i+"):
         write(tmp_path, client(f"'{name}'"), f"clients.d/{name}")
     (tmp_path / "clients.d" / "inner").mkdir()
@@ -98,7 +102,7 @@ def test_an_included_file_closes_its_own_sections(tmp_path: Path, text: str) -> 
 
 
 def test_limits_on_files(tmp_path: Path) -> None:
-    """Depth, number and size of the files are limited, and only regular files are opened."""
+    """The depth, the number and the size of included files are limited. Only regular files are opened."""
     for number in range(MAX_INCLUDES + 2):
         write(tmp_path, f"$INCLUDE {number + 1}\n", str(number))
     with pytest.raises(ClientsFileError, match=f"more than {MAX_INCLUDES} files deep"):
@@ -114,7 +118,7 @@ def test_limits_on_files(tmp_path: Path) -> None:
 
 
 def test_the_number_of_statements_is_limited(tmp_path: Path) -> None:
-    """Many tiny statements cannot fill the memory."""
+    """The number of statements is limited, so that many tiny statements cannot fill the memory."""
     path = write(tmp_path, "a{}\n" * 51)
     with pytest.raises(ClientsFileError, match="more than 100 statements"):
         Parser({}, max_statements=100).parse(path)

@@ -1,4 +1,4 @@
-"""Settings that RADIUS clients learn: that they sign their requests, and that they limit Proxy-State."""
+"""Tests of settings that RADIUS clients learn: that a client signs its requests, and that it limits Proxy-State."""
 
 import pytest
 import trio
@@ -21,7 +21,10 @@ async def history(areas: Areas) -> list[tuple[str, str, int]]:
 
 
 async def test_a_learned_setting_is_stored(areas: Areas) -> None:
-    """The client's history has its time, and the setting holds after a restart."""
+    """The client's history has the time at which it learned a setting.
+
+    The setting is still in force after a restart.
+    """
     client = await areas.client(name="nps")
     areas.clock.pass_by(5)
     areas.clients.latch(client, SIGNED)
@@ -38,7 +41,10 @@ async def test_a_learned_setting_is_stored(areas: Areas) -> None:
 
 @only_sqlite
 async def test_many_latches_are_written_in_batches(areas: Areas) -> None:
-    """A transaction writes LATCHES of them. A client that is unlatched before its turn is not latched."""
+    """A transaction writes at most LATCHES latches.
+
+    If a client is unlatched before its latch is written, it is not latched.
+    """
     new = [NewClient(f"nps{number}", f"192.0.2.{number}/32", SECRET) for number in range(2 * LATCHES + 1)]
     clients = [areas.clients.table.by_id[each] for each, _ in await areas.clients.add_all(areas.tenant, new)]
     for client in clients:
@@ -61,7 +67,7 @@ async def test_many_latches_are_written_in_batches(areas: Areas) -> None:
 
 
 async def test_unlatching_resets_both_settings(areas: Areas) -> None:
-    """The client may learn them again; the history has the event."""
+    """After an unlatch the client may learn its settings again. The history has the event."""
     client = await areas.client(name="nps")
     areas.clients.latch(client, SIGNED)
     await areas.clients.keep_learned()
@@ -88,8 +94,11 @@ async def test_unlatching_resets_both_settings(areas: Areas) -> None:
 async def test_only_another_setting_resets_a_latch(
     areas: Areas, changes: dict[str, str | int | float | bytes | None], signed: bool, limited: bool
 ) -> None:
-    """Setting a value to `no` resets its latch. The same values again and another address do not: an operator may
-    change an address, but only an admin may relax trust."""
+    """Setting a value to `no` resets its latch.
+
+    Setting the same value again and changing the address do not reset it, because an operator may change an address,
+    but only an admin may relax trust.
+    """
     client = await areas.client("192.0.2.1/32")
     areas.clients.latch(client, SIGNED)
     await areas.clients.keep_learned()
@@ -102,7 +111,7 @@ async def test_only_another_setting_resets_a_latch(
 
 @pytest.mark.parametrize("written", [True, False])
 async def test_a_reset_latch_stays_reset_after_a_reload(areas: Areas, written: bool) -> None:
-    """A setting that was changed and changed back must be learned again, in memory and in the store."""
+    """If a setting was changed and changed back, it must be learned again, both in memory and in the store."""
     client = await areas.client("192.0.2.1/32")
     for what, setting in ((SIGNED, "require_message_authenticator"), (LIMITED, "limit_proxy_state")):
         areas.clients.latch(areas.clients.table.by_id[client.id], what)
@@ -117,7 +126,7 @@ async def test_a_reset_latch_stays_reset_after_a_reload(areas: Areas, written: b
 
 
 async def test_a_latch_of_a_deleted_client_is_ignored(areas: Areas) -> None:
-    """A latch after the deletion changes no other client."""
+    """A latch that is written after its client was deleted changes no other client."""
     client, other = await areas.client("192.0.2.1/32"), await areas.client("192.0.2.2/32")
     await areas.clients.delete(areas.tenant, client.id)
     areas.clients.latch(client, SIGNED)
@@ -126,8 +135,10 @@ async def test_a_latch_of_a_deleted_client_is_ignored(areas: Areas) -> None:
 
 
 async def test_a_latch_survives_every_reload(areas: Areas) -> None:
-    """A latch holds from the moment it is set, before it is written, whatever else is changed; also if the client gets
-    another address or a range meanwhile."""
+    """A latch is in force as soon as it is set, before it is written.
+
+    It stays in force when other changes are made, and when the client gets another address or a range meanwhile.
+    """
     client, moved = await areas.client("192.0.2.1/32"), await areas.client("192.0.2.2/32")
     for each, what in ((each, what) for each in (client, moved) for what in (SIGNED, LIMITED)):
         areas.clients.latch(each, what)

@@ -1,4 +1,4 @@
-"""The plan of an import: it changes nothing itself and contains only differences."""
+"""Tests of the plan of an import: making the plan changes nothing, and the plan contains only differences."""
 
 from sallyport.inventory.clients.client import Client, ClientTable
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
@@ -27,7 +27,7 @@ def existing(client_id: int, name: str, network: str, *, tenant: int = MINE, pro
 
 
 def wanted(name: str, network: str, **more: object) -> Wanted:
-    """Return a client of a file, with defaults."""
+    """Return a client as read from a file, with default values."""
     fields: dict[str, object] = {
         "secret": SECRET,
         "product": None,
@@ -39,24 +39,24 @@ def wanted(name: str, network: str, **more: object) -> Wanted:
 
 
 def steps(*files: Wanted, clients: tuple[Client, ...] = ()) -> list[Step]:
-    """Return the plan of the first tenant."""
+    """Return the plan for the first tenant."""
     return plan(files, MINE, ClientTable(clients))
 
 
 def test_an_unknown_name_is_added() -> None:
-    """A client of another tenant with the same name does not matter."""
+    """A client of another tenant with the same name is ignored."""
     (step,) = steps(wanted("gate", "192.0.2.1/32"), clients=(existing(1, "gate", "198.51.100.1/32", tenant=THEIRS),))
     assert step.action is Action.NEW
 
 
 def test_an_equal_client_is_unchanged() -> None:
-    """Fields that the file does not have, such as product and domains, are no difference."""
+    """Fields that the file cannot contain, such as product and domains, are not a difference."""
     (step,) = steps(wanted("gate", "192.0.2.1/32"), clients=(existing(1, "gate", "192.0.2.1/32", product="Cisco ISE"),))
     assert (step.action, step.changes()) == (Action.UNCHANGED, [])
 
 
 def test_only_different_fields_are_changed() -> None:
-    """Writing an equal setting again would reset what the client has learned."""
+    """An unchanged setting is not written again, because that would reset what the client has learned."""
     change = wanted("Gate", "192.0.2.9/32", secret=b"another", product="Cisco IOS", domain_ids=(6,))
     (step,) = steps(change, clients=(existing(1, "gate", "192.0.2.1/32"),))
     assert (step.action, step.client_id) == (Action.CHANGED, 1)
@@ -67,8 +67,8 @@ def test_only_different_fields_are_changed() -> None:
 
 
 def test_an_impossible_client_is_refused_with_its_reason() -> None:
-    """Names and addresses that are repeated or taken, ranges of other tenants, and invalid names and secrets are
-    refused."""
+    """The plan refuses repeated names and addresses, names and addresses that are already used, ranges of other
+    tenants, and invalid names and secrets."""
     clients = (existing(1, "owner", "192.0.2.1/32"), existing(2, "foreign", "198.51.100.0/24", tenant=THEIRS))
     found = steps(
         wanted("first", "192.0.2.2/32"),

@@ -1,4 +1,4 @@
-"""Adding, changing, searching and deleting RADIUS clients."""
+"""Tests of adding, changing, searching and deleting RADIUS clients."""
 
 from typing import Any
 
@@ -16,7 +16,10 @@ from tests.plans import statements
 
 
 async def test_a_client_is_found_at_once(areas: Areas) -> None:
-    """When `add` returns, the client is found by its address, with its secret, default settings and domains."""
+    """As soon as `add` returns, the client is found by its address.
+
+    It has its secret, its domains and the default settings.
+    """
     client_id, secret = await areas.clients.add(areas.tenant, NewClient("nps", "192.0.2.1/32", SECRET))
     client = areas.clients.table.find("192.0.2.1")
     assert client is areas.clients.table.by_id[client_id]
@@ -36,7 +39,10 @@ async def test_a_missing_secret_is_generated(areas: Areas) -> None:
 
 
 async def test_the_store_contains_no_secret(areas: Areas) -> None:
-    """Neither the database nor its log has the octets; an encrypted secret does not open in another row."""
+    """Neither the database nor its log contains the octets of a secret.
+
+    An encrypted secret cannot be decrypted in another row.
+    """
     await areas.client("192.0.2.1/32")
     await areas.client("192.0.2.2/32")
     assert SECRET not in stored(areas.store)
@@ -48,7 +54,7 @@ async def test_the_store_contains_no_secret(areas: Areas) -> None:
 
 
 async def test_a_store_of_another_master_key_is_refused(areas: Areas) -> None:
-    """A restore refuses it before it replaces the present store."""
+    """A restore refuses a store of another master key before it replaces the present store."""
     await areas.client()
     other = Clients(areas.configuration, Vault(Secret(b"1" * 32)), areas.domains.tenant_of, areas.clock)
     with pytest.raises(SecretError):
@@ -57,7 +63,7 @@ async def test_a_store_of_another_master_key_is_refused(areas: Areas) -> None:
 
 
 async def test_names_and_addresses_are_unique(areas: Areas) -> None:
-    """A name is unique in its tenant, without case; an address is unique in the installation."""
+    """A name is unique in its tenant, regardless of case. An address is unique in the installation."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     await areas.client("192.0.2.1/32", name="NPS")
     for new in (NewClient("nps", "192.0.2.2/32"), NewClient("other", "192.0.2.1/32")):
@@ -71,7 +77,7 @@ async def test_names_and_addresses_are_unique(areas: Areas) -> None:
 
 @pytest.mark.parametrize("network", ["10.1.2.3/32", "10.0.0.0/8", "0.0.0.0/0"], ids=["inside", "around", "all"])
 async def test_overlapping_ranges_of_tenants_are_refused(areas: Areas, network: str) -> None:
-    """A range inside or around another tenant's range is refused; the message does not contain an address."""
+    """A range that contains, or lies within, a range of another tenant is refused. The message contains no address."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     await areas.client("10.1.0.0/16", tenant=other)
     mine = await areas.client("192.0.2.1/32")
@@ -84,7 +90,7 @@ async def test_overlapping_ranges_of_tenants_are_refused(areas: Areas, network: 
 
 
 async def test_an_address_is_stored_with_its_prefix_length(areas: Areas) -> None:
-    """An address with and without /32 is the same client's."""
+    """An address without a prefix length is the same as the address with /32."""
     client = await areas.client("192.0.2.9")
     assert areas.clients.find(("192.0.2.9", 1)) is client
     assert await areas.store.read(lambda tx: tx.value(str, "select network from radius_clients")) == "192.0.2.9/32"
@@ -98,7 +104,8 @@ WIDE = ["0.0.0.0/0", "10.0.0.0/8", "10.0.0.0/23", "::/0", "2001:db8::/63"]
 @pytest.mark.parametrize("network", WIDE)
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.OPERATOR])
 async def test_a_wide_range_is_refused_if_there_are_several_tenants(areas: Areas, network: str, role: Role) -> None:
-    """A tenant can neither add a range wider than /24 (IPv6: /64) nor change a client to one."""
+    """If there are several tenants, a tenant can neither add a range wider than /24 (IPv6: /64) nor change a client to
+    such a range."""
     await areas.tenancy.ensure_tenant(2, 1)
     mine = await areas.client("192.0.2.1/32")
     with pytest.raises(Forbidden, match="several tenants"):
@@ -117,13 +124,14 @@ async def test_a_tenant_may_add_a_24_or_an_ipv6_64(areas: Areas, network: str) -
 
 @pytest.mark.parametrize("network", WIDE)
 async def test_the_installation_may_add_any_range(areas: Areas, network: str) -> None:
-    """The command line adds any range, also if there are several tenants."""
+    """The command line may add any range, even if there are several tenants."""
     await areas.tenancy.ensure_tenant(2, 1)
     await areas.clients.add(areas.tenant, NewClient("n", network))
 
 
 async def test_the_only_tenant_may_add_any_range(areas: Areas) -> None:
-    """A wide range of the only tenant keeps working after a second tenant is added, and its client can be changed."""
+    """If the only tenant has a wide range and a second tenant is added, the range keeps working and its client can
+    still be changed."""
     client_id, _ = await areas.clients.add(areas.tenant, NewClient("all", "10.0.0.0/8"), by=Role.ADMIN)
     await areas.tenancy.ensure_tenant(2, 1)
     same = {"network": "10.0.0.0/8", "product": "x"}
@@ -178,7 +186,7 @@ async def test_an_operator_may_send_unchanged_trust_fields(areas: Areas) -> None
 
 
 async def test_concurrent_overlapping_ranges_of_two_tenants(areas: Areas) -> None:
-    """One of the tenants gets its range and the other a Conflict."""
+    """If two tenants add overlapping ranges at the same time, one of them succeeds and the other gets a Conflict."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     refused = []
 
@@ -205,7 +213,7 @@ async def test_concurrent_overlapping_ranges_of_two_tenants(areas: Areas) -> Non
     ids=["name", "address", "tlsName"],
 )
 async def test_one_refused_client_refuses_all(areas: Areas, third: NewClient, taken: str) -> None:
-    """If a name, address or TLS name occurs twice in a request, no client is added."""
+    """If a name, address or TLS name occurs twice in a request, the request adds no client."""
     first, second = NewClient("a", "192.0.2.1/32", tls_name="nas"), NewClient("b", "192.0.2.2/32")
     with pytest.raises(Conflict, match=f"a RADIUS client with this {taken} exists"):
         await areas.clients.add_all(areas.tenant, [first, second, third])
@@ -213,7 +221,7 @@ async def test_one_refused_client_refuses_all(areas: Areas, third: NewClient, ta
 
 
 async def test_many_clients_are_added_at_once(areas: Areas) -> None:
-    """Each of them gets its own secret and domains."""
+    """Each client of one request gets its own secret and its own domains."""
     branch = await areas.domains.add(areas.tenant, "branch")
     added = await areas.clients.add_all(
         areas.tenant,
@@ -238,8 +246,10 @@ async def test_many_clients_are_changed_with_one_statement_each(areas: Areas) ->
 
 
 async def test_domains_of_a_client(areas: Areas) -> None:
-    """Domains are stored in the given order without duplicates; none means all. A domain of another tenant is
-    Forbidden, and nothing changes."""
+    """Domains are stored in the given order without duplicates.
+
+    An empty list selects all domains. A domain of another tenant raises Forbidden, and nothing changes.
+    """
     branch = await areas.domains.add(areas.tenant, "branch")
     foreign = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "theirs")
     client = await areas.client(domain_ids=(branch, areas.domain, branch))
@@ -256,7 +266,7 @@ async def test_domains_of_a_client(areas: Areas) -> None:
 
 
 async def test_an_update_keeps_other_fields(areas: Areas) -> None:
-    """Each field can be changed by itself; a new secret applies at once."""
+    """Each field can be changed separately. A new secret is in force at once."""
     client = await areas.client("192.0.2.1/32", name="nps", product="Cisco ISE", domain_ids=(areas.domain,))
     await areas.clients.update(areas.tenant, client.id, {"name": "ise"})
     await areas.clients.update(areas.tenant, client.id, {}, secret=b"another secret")
@@ -270,7 +280,7 @@ async def test_an_update_keeps_other_fields(areas: Areas) -> None:
 
 
 async def test_a_client_of_another_tenant_is_not_found(areas: Areas) -> None:
-    """Changing and deleting it fails with the message for an unknown ID."""
+    """A change or deletion of another tenant's client fails with the message for an unknown ID."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     client = await areas.client(tenant=other)
     for client_id in (client.id, 99, 0, -1):
@@ -283,7 +293,10 @@ async def test_a_client_of_another_tenant_is_not_found(areas: Areas) -> None:
 
 
 async def test_a_deleted_client_is_unknown_at_once(areas: Areas) -> None:
-    """The address of a deleted client belongs to no client or to the range around it; name and address are free."""
+    """The address of a deleted client belongs to the surrounding range, or to no client if there is no such range.
+
+    Name and address can be used again.
+    """
     wide = await areas.client("192.0.2.0/24")
     client = await areas.client("192.0.2.1/32", domain_ids=(areas.domain,))
     await areas.clients.delete(areas.tenant, client.id)
@@ -300,7 +313,7 @@ async def test_a_deleted_client_is_unknown_at_once(areas: Areas) -> None:
     ids=["all", "product", "address", "name"],
 )
 async def test_a_search_finds_clients(areas: Areas, text: str, names: list[str]) -> None:
-    """A search compares name, address and product, in upper or lower case."""
+    """A case-insensitive search compares name, address and product."""
     await areas.client("192.0.2.1/32", name="NPS-1", product="Microsoft NPS")
     await areas.client("198.51.100.0/24", name="Zürich")
     assert [client.name for client in areas.clients.of_tenant(areas.tenant, text)] == names

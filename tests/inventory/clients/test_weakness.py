@@ -1,4 +1,4 @@
-"""Weaknesses of clients, reported without a part of their secrets, and overlapping networks."""
+"""Tests of weak clients and overlapping networks. The report contains no part of a secret."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
@@ -71,7 +71,7 @@ def test_weak_clients_are_reported(made: Client, parts: list[str]) -> None:
 
 
 def test_a_network_belongs_to_the_closest_range() -> None:
-    """A network is reported with the narrowest range that contains it."""
+    """Each network is reported with the narrowest range that contains it."""
     names = ["10.0.0.0/8", "10.1.0.0/16", "10.1.2.3/32", "10.1.2.4/32", "192.0.2.1/32"]
     wide, middle, one, other, alone = map(ip_network, names)
     assert weakness.enclosing([wide, middle, one, other, alone]) == {wide: [middle], middle: [one, other]}
@@ -87,6 +87,6 @@ def networks(draw: st.DrawFn) -> IPv4Network | IPv6Network:
 
 @given(st.lists(networks(), max_size=8), networks())
 def test_the_overlap_search_agrees_with_ipaddress(known: list[IPv4Network | IPv6Network], one: IPv4Network) -> None:
-    """The bisection finds the same overlaps as comparing each pair."""
+    """The bisection finds the same overlaps as a comparison of all pairs."""
     wanted = any(each.version == one.version and each.overlaps(one) for each in known)
     assert Ranges(known).touch(one) is wanted

@@ -1,4 +1,4 @@
-"""Reports of Accounting-Requests: times, counters and addresses, from any octets."""
+"""Tests of reports, which are read from Accounting-Requests with any octets: times, counters and addresses."""
 
 import pytest
 from hypothesis import given
@@ -28,17 +28,17 @@ NUMBERS = (
 
 
 def facts(found: Report) -> dict[str, object]:
-    """Return the facts by name."""
+    """Return the facts of a report, keyed by name."""
     return {name: value for name, value in zip(FACTS, found.facts, strict=True) if value is not None}
 
 
 def counts(found: Report) -> dict[str, int]:
-    """Return the counters by name."""
+    """Return the counters of a report, keyed by name."""
     return dict(zip(COUNTS, found.counts, strict=True))
 
 
 def test_a_record_is_parsed() -> None:
-    """Names become text, addresses of both families are read, and Class is kept as octets."""
+    """Names become text, addresses of both families are read, and Class stays octets."""
     found = report(
         Status.INTERIM,
         USER_NAME="ann@corp",
@@ -70,13 +70,13 @@ def test_a_record_is_parsed() -> None:
 
 
 def test_gigawords_extend_a_counter() -> None:
-    """Gigawords are the upper 32 bits of the counter of their direction (RFC 2869 sections 5.1 and 5.2)."""
+    """Gigawords are the upper 32 bits of the counter for the same direction (RFC 2869 sections 5.1 and 5.2)."""
     found = report(3, ACCT_INPUT_OCTETS=5, ACCT_INPUT_GIGAWORDS=2, ACCT_OUTPUT_OCTETS=7, ACCT_OUTPUT_GIGAWORDS=1)
     assert (counts(found)["input_octets"], counts(found)["output_octets"]) == (2 * 2**32 + 5, 2**32 + 7)
 
 
 def test_a_counter_is_limited_to_the_largest_stored_number() -> None:
-    """The other fields of the record are used."""
+    """If one field is invalid, the other fields of the record are still used."""
     found = report(3, ACCT_INPUT_OCTETS=2**32 - 1, ACCT_INPUT_GIGAWORDS=2**32 - 1)
     assert counts(found)["input_octets"] == MOST
 
@@ -97,15 +97,17 @@ def test_a_counter_is_limited_to_the_largest_stored_number() -> None:
     ],
 )
 def test_the_time_of_a_record(values: dict[str, int], seconds: int) -> None:
-    """The time of a record is the device's if that is plausible, else the receipt less the delay; never later than the
-    receipt."""
+    """The time of a record is the time that the device sent, if it is plausible.
+
+    Otherwise it is the time of receipt minus the delay. It is never later than the time of receipt.
+    """
     assert report(1, **values).at == NOW + seconds * SECOND
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 5, 253])
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_with_a_wrong_length_is_ignored(name: str, size: int) -> None:
-    """A number that does not have four octets does not affect the other fields."""
+    """A number that does not have four octets is ignored, and the other fields are still used."""
     found, plain = report(3, **{name: b"\x01" * size}), report(3)
     assert (found.at, found.begun, found.facts, found.counts, found.cause) == (
         plain.at, plain.begun, plain.facts, plain.counts, None,
@@ -114,7 +116,7 @@ def test_a_number_with_a_wrong_length_is_ignored(name: str, size: int) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"\0", b"\0\x81" + bytes(16), b"\0\x40" + bytes(17)])
 def test_a_malformed_prefix_is_ignored(value: bytes) -> None:
-    """A prefix without a length, with a length over 128, or with more octets than an address is ignored."""
+    """A prefix is ignored if it has no length, a length over 128, or more octets than an address."""
     assert not facts(report(3, FRAMED_IPV6_PREFIX=value, DELEGATED_IPV6_PREFIX=value))
 
 
@@ -128,7 +130,7 @@ def test_which_records_belong_to_a_session(status: int, session: bytes, belongs:
 
 
 def test_a_retransmitted_record_has_the_same_digest() -> None:
-    """Delay, time, Proxy-State and signature do not affect the digest; any other octet does."""
+    """The digest ignores delay, time, Proxy-State and signature. Any other octet changes it."""
     body = octets(3, USER_NAME="ann", ACCT_INPUT_OCTETS=7)
     again = (
         push_attribute(names.PROXY_STATE, b"p")
@@ -157,7 +159,7 @@ FIELD = st.tuples(
 
 @given(st.lists(FIELD, max_size=MAX_ATTRIBUTES // 2), st.integers(0, 2**53))
 def test_any_record_is_read(fields: list[tuple[int, bytes]], received: int) -> None:
-    """No attribute values raise an error, and all results fit into the store."""
+    """No attribute values raise an error, and all results can be stored."""
     request = opened(accounting(b"".join(push_attribute(*field) for field in fields)))
     found = Report(request, received)
     numbers = [

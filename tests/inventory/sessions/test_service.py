@@ -1,5 +1,5 @@
-"""Sessions in the store: written with the transaction of their records, listed, counted, ended and read after a
-restart."""
+"""Tests of sessions in the store: they are written in the transaction of their records, listed, counted, ended, and
+read after a restart."""
 
 from collections import Counter
 from pathlib import Path
@@ -26,13 +26,13 @@ DAY_S = 86_400
 
 
 async def write(areas: Areas, *reports: Report, device: int = 1, domain: int = 0) -> list[bool]:
-    """Write records in one transaction, and return for each whether it is kept."""
+    """Write records in one transaction. Return for each record whether it is stored."""
     records = [Record(domain or areas.domain, device, each) for each in reports]
     return await areas.store.write(lambda tx: write_records(tx, records))
 
 
 async def listed(areas: Areas, **query: object) -> list[SessionRow]:
-    """Return the matching sessions of the domain, newest first; their number must be the total."""
+    """Return the matching sessions of the domain, newest first. Assert that the total equals their number."""
     rows, total = await areas.sessions.page(SessionQuery(areas.domain, **{"limit": 1000, **query}))  # type: ignore[arg-type]
     assert total == len(rows)
     return rows
@@ -44,7 +44,7 @@ async def states(areas: Areas, **query: object) -> list[str]:
 
 
 async def test_a_session_has_one_row_over_several_transactions(areas: Areas) -> None:
-    """The row has the counters, facts and state of all records; the stored totals follow."""
+    """The row has the counters, facts and state from all records. The stored totals match."""
     assert await write(areas, started(USER_NAME="ann", NAS_PORT=7, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1)))) == [True]
     assert await states(areas, live=True) == ["live"]
     await write(areas, interim(60, ACCT_INPUT_OCTETS=5, ACCT_INPUT_GIGAWORDS=1, CALLING_STATION_ID="02-01"))
@@ -57,7 +57,8 @@ async def test_a_session_has_one_row_over_several_transactions(areas: Areas) -> 
 
 
 async def test_a_record_counts_once(areas: Areas) -> None:
-    """A retransmission with another identifier, in the same or a later transaction, is not kept."""
+    """A retransmission with another identifier is not stored, whether it comes in the same transaction or in a later
+    one."""
     assert await write(areas, started(), started(0, ACCT_DELAY_TIME=0), interim(60)) == [True, False, True]
     assert await write(areas, report(3, 65, ACCT_DELAY_TIME=5, ACCT_SESSION_TIME=60)) == [False]
     assert await write(areas, stopped(90), stopped(90)) == [True, False]
@@ -75,8 +76,10 @@ async def test_a_session_id_is_unique_for_each_device(areas: Areas) -> None:
 
 
 async def test_a_session_id_that_is_used_again_adds_a_row(areas: Areas) -> None:
-    """A reused ID adds a row in one transaction and in several; late records of the old session do not end the new
-    one."""
+    """If an ID is reused, a new row is added, within one transaction or over several.
+
+    Late records of the old session do not end the new one.
+    """
     await write(areas, started(), stopped(10), started(20, USER_NAME="bob"))
     await write(areas, report(2, 25, ACCT_SESSION_TIME=11, ACCT_DELAY_TIME=14))
     assert await states(areas) == ["stopped", "live"]
@@ -88,8 +91,10 @@ async def test_a_session_id_that_is_used_again_adds_a_row(areas: Areas) -> None:
 
 @pytest.mark.parametrize("status", [Status.ON, Status.OFF])
 async def test_a_restart_of_a_device_ends_its_sessions(areas: Areas, status: Status) -> None:
-    """A restart ends all sessions of the device without a later record, in the order of the transaction, and of no
-    other device."""
+    """If a device restarts, all its sessions without a later record end, in the order of the transaction.
+
+    Sessions of other devices do not end.
+    """
     await write(areas, *(report(1, 0, session=b"%d" % number) for number in range(3)))
     await write(areas, started(), device=2)
     restart = report(status, 100, session=b"")
@@ -106,8 +111,11 @@ async def test_a_restart_of_a_device_ends_its_sessions(areas: Areas, status: Sta
 
 
 async def test_a_restart_of_a_device_with_many_sessions(areas: Areas) -> None:
-    """The record ends the first sessions; the others end in short transactions afterwards, except those with a later
-    start or record. A second restart meanwhile ends those too."""
+    """The record of a restart ends the first sessions.
+
+    The other sessions end in short transactions afterwards, except those with a later start or record. A second restart
+    in between ends those too.
+    """
     await write(areas, *(report(1, 0, session=b"%d" % number) for number in range(701)))
     await write(areas, report(7, 10, session=b""), report(3, 20, session=b"700"), report(1, 20, session=b"new"))
     assert Counter(await states(areas)) == {"lost": repo.AT_ONCE, "live": 702 - repo.AT_ONCE}
@@ -122,7 +130,7 @@ async def test_a_restart_of_a_device_with_many_sessions(areas: Areas) -> None:
 
 
 async def test_totals_are_exact(areas: Areas) -> None:
-    """Totals by state and domain are right after each kind of end."""
+    """The totals by state and domain are right after each kind of end."""
     other = await areas.domains.add(areas.tenant, "branch")
     await write(areas, started(), stopped(5), *(report(1, 0, session=b"%d" % each) for each in range(5)))
     await write(areas, report(2, 9, session=b"0"), report(3, 10, session=b"1"))
@@ -143,8 +151,10 @@ async def test_totals_are_exact(areas: Areas) -> None:
 async def test_a_silent_session_ends(
     areas: Areas, clock: SetClock, interval_s: int, silence_s: int, state: str
 ) -> None:
-    """A silent session ends after a day, or three times the interval of its records if that is longer; its end is the
-    time of its last record."""
+    """A silent session ends after a day, or after three times the interval of its records if that is longer.
+
+    Its end is the time of its last record.
+    """
     await write(areas, started(), interim(interval_s), interim(2 * interval_s))
     clock.pass_by(2 * interval_s + silence_s)
     assert await areas.sessions.end_silent() == (state == "lost")
@@ -163,8 +173,10 @@ async def test_many_silent_sessions_end(areas: Areas, clock: SetClock) -> None:
 
 
 async def test_sessions_are_searched(areas: Areas) -> None:
-    """Searches compare the user without case, the device, the start time, and parts of names and addresses, among live
-    or past sessions."""
+    """A search works on live or on past sessions.
+
+    It compares the user (case-insensitive), the device, the start time, and parts of names and addresses.
+    """
     await write(areas, report(1, 0, b"a", USER_NAME="Ann", CALLING_STATION_ID="02-AB"), device=1)
     await write(areas, report(1, 10, b"b", USER_NAME="bob", FRAMED_IP_ADDRESS=bytes((10, 0, 0, 7))), device=1)
     await write(areas, report(1, 20, b"c", USER_NAME="Zoë", CALLED_STATION_ID="AA:guest"), device=2)
@@ -197,13 +209,13 @@ async def test_sessions_are_searched(areas: Areas) -> None:
     ids=["user", "session id", "nothing", "octets"],
 )
 async def test_a_search_finds_text_beyond_ascii(areas: Areas, search: str, found: list[bytes]) -> None:
-    """The match may be in a field after missing fields or after octets that are not text."""
+    """A search also finds a match in a field that follows a missing field or octets that are not text."""
     await write(areas, report(1, 0, b"\xff\x00ABC"), report(1, 10, b"s", USER_NAME="ZOË"), report(1, 20, "Ä".encode()))
     assert [row.acct_session_id for row in await listed(areas, search=search)] == found
 
 
 async def test_pages_of_sessions(areas: Areas) -> None:
-    """Live and past sessions are listed newest first, each once; the total counts all."""
+    """Live and past sessions are listed once each, newest first. The total counts all of them."""
     for number in range(25):
         last = [report(2, 5, b"%d" % number)] if number % 3 else []
         await write(areas, report(1, 0, b"%d" % number), *last)
@@ -223,8 +235,10 @@ HOSTILE = [
 
 @pytest.mark.parametrize("value", HOSTILE)
 async def test_a_record_with_any_octets_is_written(areas: Areas, value: bytes) -> None:
-    """Any octets in any field give one session, or none without an Acct-Session-Id; a repeated record changes
-    nothing."""
+    """Any octets in any field produce one session, or no session if Acct-Session-Id is missing.
+
+    A repeated record changes nothing.
+    """
     names = (
         "USER_NAME", "CALLING_STATION_ID", "CLASS", "NAS_PORT_ID", "FRAMED_IP_ADDRESS", "NAS_PORT",
         "ACCT_INPUT_OCTETS", "ACCT_DELAY_TIME", "EVENT_TIMESTAMP", "FRAMED_IPV6_PREFIX",
@@ -236,14 +250,14 @@ async def test_a_record_with_any_octets_is_written(areas: Areas, value: bytes) -
 
 
 async def test_the_largest_numbers_are_stored(areas: Areas) -> None:
-    """The largest counters with gigawords are stored and do not fail the transaction of other records."""
+    """The largest counters with gigawords can be stored, and do not make the transaction fail for other records."""
     most = {"ACCT_INPUT_OCTETS": 2**32 - 1, "ACCT_INPUT_GIGAWORDS": 2**32 - 1, "ACCT_SESSION_TIME": 2**32 - 1}
     assert await write(areas, started(), report(2, 0, b"most", **most)) == [True, True]
     assert (await listed(areas))[0].input_octets == 2**63 - 1
 
 
 async def test_a_session_continues_after_a_restart(tmp_path: Path, clock: SetClock) -> None:
-    """A repeated record counts once after a restart, and the Stop ends its session."""
+    """After a restart, a repeated record still counts once, and the Stop ends its session."""
     async with running_store(tmp_path / "s.db") as store:
         await store.write(lambda tx: write_records(tx, [Record(1, 1, started()), Record(1, 1, interim(60))]))
     async with running_store(tmp_path / "s.db") as store:
@@ -255,7 +269,7 @@ async def test_a_session_continues_after_a_restart(tmp_path: Path, clock: SetClo
 
 
 async def test_the_metrics_of_sessions(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
-    """The metrics count live sessions of each domain, and records by a closed set of kinds."""
+    """The metrics count the live sessions of each domain, and count records by a fixed set of kinds."""
     mock_clock.rate = 1
     await write(areas, started(), report(1, 0, b"s2"))
     areas.sessions.count_records({1: 2, 3: 1, 7: 1, 4_000_000_000: 5, 0: 1})
@@ -276,7 +290,7 @@ async def test_the_metrics_of_sessions(areas: Areas, mock_clock: trio.testing.Mo
 
 
 async def test_sessions_of_a_deleted_device_are_kept(areas: Areas) -> None:
-    """Past sessions keep the name and addresses of their device."""
+    """After a device is deleted, its past sessions still have its name and addresses."""
     client = await areas.client()
     request = opened(access_request(attributes(NAS_IDENTIFIER=b"switch-1")))
     device = areas.devices.sightings.device(request, "192.0.2.1", client, areas.domain, areas.clock())
@@ -291,7 +305,7 @@ async def test_sessions_of_a_deleted_device_are_kept(areas: Areas) -> None:
 
 @only_sqlite
 async def test_a_record_finds_its_session_by_an_index(areas: Areas) -> None:
-    """A session is found by its key, and those of a device that restarts by their index."""
+    """A session is found by its key. The sessions of a restarted device are found by an index."""
     await write(areas, started(), domain=1)
     reports = [started(), interim(5), report(7, 9, session=b""), stopped(3), started(80)]
     found = plans(areas.store.path, lambda tx: write_records(tx, [Record(1, 1, each) for each in reports]))
@@ -303,8 +317,10 @@ async def test_a_record_finds_its_session_by_an_index(areas: Areas) -> None:
 @only_sqlite
 @pytest.mark.parametrize("live", [None, True, False])
 async def test_a_page_of_sessions_uses_an_index(areas: Areas, live: bool | None) -> None:
-    """For a domain or a device, live or past, IDs are read in order from an index and totals are stored, so that a page
-    takes no longer with a million sessions."""
+    """Live and past sessions of a domain or device are read from an index in order of ID, and totals are stored.
+
+    Therefore a page takes no longer with a million sessions.
+    """
     for query in (SessionQuery(areas.domain, live=live), SessionQuery(areas.domain, live=live, device_id=3)):
         found = plans(areas.store.path, lambda tx, query=query: repo.page(tx, query))  # type: ignore[misc]
         assert any("COVERING INDEX sessions_" in plan for plan in found)

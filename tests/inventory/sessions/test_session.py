@@ -1,4 +1,4 @@
-"""The session that records describe: the same in any order and with any repetition."""
+"""Tests of the session that records describe: it is the same whatever the order and repetition of the records."""
 
 import random
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ REPEATS_S = REPEATS_US // SECOND
 
 
 def session(*reports: Report) -> Session:
-    """Return the session that these records give, in this order."""
+    """Return the session that these records give in this order."""
     made = Session(1, 2, b"s1", started=reports[0].begun)
     for each in reports:
         made.take_in(each)
@@ -25,12 +25,12 @@ def session(*reports: Report) -> Session:
 
 
 def final(made: Session) -> dict[str, object]:
-    """Return all fields except the digests of known records."""
+    """Return all fields except the digests of the records that were already seen."""
     return {name: getattr(made, name) for name in Session.__slots__ if name != "recent"}
 
 
 def test_a_session_from_start_to_stop() -> None:
-    """Each record adds its facts; the Stop ends the session with its cause."""
+    """Each record adds its facts. The Stop ends the session and gives the cause."""
     made = session(
         started(USER_NAME="ann", CLASS=b"c"),
         interim(60, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1)), ACCT_INPUT_OCTETS=100),
@@ -51,8 +51,10 @@ RECORDS = st.lists(
 def test_order_and_repetition_do_not_matter(
     ticks: list[tuple[int, int, int]], starts: bool, stops: bool, chance: random.Random
 ) -> None:
-    """Any order and repetition of records with Acct-Delay-Time gives the same session as the order of the events; a
-    session that has ended does not become live again."""
+    """With Acct-Delay-Time, the records give the same session in any order and with any repetition.
+
+    A session that has ended does not become live again.
+    """
     last = max(second for second, _, _ in ticks) + 1
     made: dict[float, tuple[int, dict[str, int | str]]] = {
         second: (3, {"ACCT_SESSION_TIME": second, "ACCT_INPUT_OCTETS": octets, "ACCT_INPUT_GIGAWORDS": giga})
@@ -78,7 +80,7 @@ def test_order_and_repetition_do_not_matter(
 
 
 def test_a_repeated_record_is_recognized() -> None:
-    """A repeated record is recognized by its contents, not by its time, and only for a limited time."""
+    """A repeated record is recognized by its contents and not by its time. It is recognized only for a limited time."""
     made = session(started(), interim(60))
     assert not made.take_in(interim(61, ACCT_SESSION_TIME=60))
     assert made.take_in(interim(62, ACCT_SESSION_TIME=61))
@@ -95,19 +97,19 @@ def test_an_idle_session_stays_alive() -> None:
 
 
 def test_a_wrapped_counter_does_not_reduce_the_total() -> None:
-    """A device without gigawords starts at 0 again after 4 GiB; the highest count is kept."""
+    """If a device does not send gigawords, its counter restarts at 0 after 4 GiB. The highest count is kept."""
     made = session(started(), interim(60, ACCT_OUTPUT_OCTETS=WRAPPED - 1), interim(120, ACCT_OUTPUT_OCTETS=5))
     assert made.counts == (120, 0, WRAPPED - 1, 0, 0)
 
 
 def test_a_stop_without_a_start_is_a_past_session() -> None:
-    """The start of the session is the time of the Stop less Acct-Session-Time."""
+    """The start of the session is the time of the Stop minus Acct-Session-Time."""
     made = session(stopped(600, USER_NAME="ann"))
     assert (made.state, made.started, made.stopped) == (SessionState.STOPPED, NOW, NOW + 600 * SECOND)
 
 
 def test_newer_facts_replace_older_ones() -> None:
-    """The newest address is kept; a late record only adds missing facts."""
+    """The newest address is kept. A late record only adds facts that are missing."""
     made = session(
         interim(60, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1))),
         interim(180, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 3))),
@@ -118,7 +120,7 @@ def test_newer_facts_replace_older_ones() -> None:
 
 
 def test_a_late_interim_record_does_not_reopen_a_session() -> None:
-    """A late interim record reopens neither a stopped session nor one that ended by a later restart of its device."""
+    """A late interim record does not reopen a session that a Stop or a later restart of its device has ended."""
     over = session(started(), stopped(100), interim(50))
     assert over.state is SessionState.STOPPED
     lost = session(started())
@@ -128,7 +130,7 @@ def test_a_late_interim_record_does_not_reopen_a_session() -> None:
 
 
 def test_a_lost_session_with_a_new_record_is_live_again() -> None:
-    """A Stop replaces the end by silence."""
+    """If a session was ended because it was silent, a Stop replaces that end."""
     lost = session(started())
     lost.state, lost.stopped = SessionState.LOST, NOW
     lost.take_in(interim(60))
@@ -164,7 +166,10 @@ LIVE = PAST[:1]
 def test_a_later_start_with_the_same_id_is_another_session(
     before: Iterable[Report], record: Report, another: bool
 ) -> None:
-    """A record of an event after the session's end belongs to another session; a late or repeated record does not."""
+    """A record whose event is after the end of the session belongs to another session.
+
+    A late or repeated record belongs to the ended session.
+    """
     assert session(*before).is_over_for(record) is another
 
 

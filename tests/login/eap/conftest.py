@@ -36,8 +36,11 @@ numbers = count(1)
 
 @dataclass
 class Ended:
-    """The last answer to a NAS. eap: the last EAP packet. keys: recv and send, decrypted. names: User-Name of the last
-    answer. rounds: Access-Challenges before it. vlan: Tunnel-Private-Group-ID without its tag.
+    """The last answer to a NAS.
+
+    eap: the last EAP packet. keys: the decrypted MS-MPPE-Recv-Key, then the MS-MPPE-Send-Key. names: the User-Name
+    attributes of the last answer. rounds: the number of Access-Challenges before it. vlan: its Tunnel-Private-Group-ID
+    without the tag.
     """
 
     code: int
@@ -49,8 +52,9 @@ class Ended:
 
 
 class Nas:
-    """A NAS that carries EAP between a supplicant and the service. wire: the service. authority: issuer of its
-    certificate.
+    """A NAS that carries EAP between a supplicant and the service.
+
+    wire: the service. authority: the issuer of the service's certificate.
     """
 
     def __init__(self, wire: Wire, authority: Authority) -> None:
@@ -65,7 +69,7 @@ class Nas:
         return access_request(body, identifier=next(numbers) & 0xFF)
 
     async def log_in(self, side: Side, name: bytes = b"anonymous", body: bytes = SESSION) -> Ended:
-        """Run a conversation between a supplicant and the service until an Accept or a Reject."""
+        """Run a conversation between a supplicant and the service until the service sends an Accept or a Reject."""
         supplicant, rounds, state = Supplicant(name, side), 0, b""
         response = encode(Packet(RESPONSE, 0, IDENTITY, name))
         while True:
@@ -78,7 +82,7 @@ class Nas:
             response = supplicant.respond(ended.eap)
 
     async def answer(self, datagram: bytes, rounds: int = 0) -> tuple[Ended, bytes]:
-        """Return the answer to a request, and its State."""
+        """Return the answer to a request, and the State in the answer."""
         reply, _ = await self.wire.take()
         code, first = decode_reply(reply, datagram, self._secret)
         pairs = list(pull_attributes(reply, 20))
@@ -94,20 +98,20 @@ class Nas:
         return Ended(code, eap, msk, names, rounds, vlan), first.get(STATE, b"")
 
     async def outcomes(self) -> list[tuple[str, str, str]]:
-        """Return reason, user and method of each event, the oldest first."""
+        """Return the reason, user and method of each event, oldest first."""
         return [(each.reason, each.user_name, each.method) for each in await events(self.wire.areas)]
 
 
 @pytest.fixture
 async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
-    """Yield the areas over a new store. Three failures lock a user."""
+    """Yield the areas with a new store. Three failures lock a user."""
     async with running_areas(tmp_path, clock, lockout_failures=3) as areas:
         yield areas
 
 
 @pytest.fixture
 async def nas(wire: Wire, tmp_path: Path) -> Nas:
-    """Yield a NAS. The service has a certificate, and trusts client certificates of the same authority."""
+    """Yield a NAS. The service has a certificate, and accepts client certificates of the same authority."""
     (tmp_path / "certificates").mkdir()
     authority = Authority(tmp_path / "certificates")
     server = authority.certificate("radius.example.com")

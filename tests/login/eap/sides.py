@@ -1,4 +1,4 @@
-"""The supplicants of the EAP tests, and a change of the user's password."""
+"""The supplicants of the EAP tests, and a function that changes the user's password."""
 
 from sallyport.endpoints.users.account import UserChange
 from sallyport.login.login import Reason
@@ -20,12 +20,12 @@ NO_PROVIDER = Reason.NO_PROVIDER.value  # the first factor is right; the domain 
 
 
 def peap(password: bytes, name: bytes = ANN) -> TlsSide:
-    """Return a supplicant with PEAP-MSCHAPv2."""
+    """Return a supplicant that uses PEAP-MSCHAPv2."""
     return TlsSide(eap.PEAP, in_peap(name, MsChapSide(name, password)))
 
 
 def ttls(inside: Inside) -> TlsSide:
-    """Return a supplicant with EAP-TTLS."""
+    """Return a supplicant that uses EAP-TTLS."""
     return TlsSide(eap.TTLS, inside, begins=True)
 
 

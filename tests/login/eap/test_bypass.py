@@ -1,4 +1,7 @@
-"""MAC authentication bypass by EAP-MD5: the MAC address is identity and password, and must be on the domain's list."""
+"""Tests of MAC authentication bypass by EAP-MD5.
+
+The MAC address is both identity and password, and must be on the domain's list.
+"""
 
 import pytest
 
@@ -16,14 +19,14 @@ BODY = push_attribute(CALLING_STATION_ID, b"AA-BB-CC-DD-EE-FF") + ETHERNET
 
 
 async def listed(nas: Nas) -> None:
-    """Put the station on the domain's list."""
+    """Add the station to the domain's list."""
     areas = nas.wire.areas
     await areas.bypass.add(areas.domain, ["aabbccddeeff"], "a printer")
 
 
 @pytest.mark.parametrize("name", [MAC, b"AA-BB-CC-DD-EE-FF", b"aa:bb:cc:dd:ee:ff"])
 async def test_a_station_on_the_list(nas: Nas, name: bytes) -> None:
-    """A listed station logs in with its address as the password. The service needs no certificate."""
+    """A listed station logs in with its address as the password. The service needs no certificate for this."""
     nas.wire.areas.credentials = None
     await listed(nas)
     ended = await nas.log_in(Md5Side(name), name, BODY)
@@ -32,7 +35,7 @@ async def test_a_station_on_the_list(nas: Nas, name: bytes) -> None:
 
 
 async def test_the_rules_know_it_as_a_station(nas: Nas) -> None:
-    """A rule for stations blocks a listed station, and EAP ends with a failure."""
+    """If a rule for stations blocks a listed station, EAP ends with a failure."""
     areas = nas.wire.areas
     await listed(nas)
     await areas.rules.add(
@@ -44,7 +47,7 @@ async def test_the_rules_know_it_as_a_station(nas: Nas) -> None:
 
 
 async def test_whatever_the_first_factor_is(nas: Nas) -> None:
-    """MAC authentication bypass works with any first factor of the domain, also an upstream server."""
+    """MAC authentication bypass works with any first factor of the domain, including an upstream server."""
     areas = nas.wire.areas
     await listed(nas)
     server = {"host": "127.0.0.1", "port": 9, "secret": "not asked at all"}
@@ -56,9 +59,8 @@ async def test_whatever_the_first_factor_is(nas: Nas) -> None:
 
 
 async def test_never_by_accident(nas: Nas) -> None:
-    """No bypass applies to an unlisted station, a wrong password, another station's name, a VPN or an EAP method with
-    keys.
-    """
+    """The bypass does not apply to an unlisted station, a wrong password, the name of another station, a VPN, or an EAP
+    method that makes keys."""
     assert (await nas.log_in(Md5Side(MAC), MAC, BODY)).code == ACCESS_REJECT
     await listed(nas)
     virtual = push_attribute(CALLING_STATION_ID, MAC) + push_attribute(NAS_PORT_TYPE, (5).to_bytes(4))
@@ -73,7 +75,7 @@ async def test_never_by_accident(nas: Nas) -> None:
 
 
 async def test_taken_off_in_the_middle(nas: Nas) -> None:
-    """A station that is removed from the list before its response arrives is rejected."""
+    """If a station is removed from the list before its response arrives, it is rejected."""
     await listed(nas)
     side = Md5Side(MAC)
     areas = nas.wire.areas

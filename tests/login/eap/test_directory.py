@@ -1,4 +1,5 @@
-"""EAP in a domain whose users are in a directory: methods that a bind can check, and methods that need winbind."""
+"""Tests of EAP in a domain whose users are in a directory: methods that a bind can check, and methods that need
+winbind."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -39,7 +40,11 @@ NO_PROVIDER = Reason.NO_PROVIDER.value
 
 
 class ListFields(Fields):
-    """Settings of the test's directory. winbind: whether it checks MS-CHAP. codeDigits: length of codes."""
+    """Settings of the test's directory.
+
+    winbind: whether winbind checks MS-CHAP. codeDigits: the number of digits of a code that is appended to the
+    password.
+    """
 
     winbind: bool = False
     codeDigits: int = 6  # noqa: N815
@@ -50,7 +55,7 @@ class ListFields(Fields):
 
 
 class Listed:
-    """A directory in the process with one user, ann, of the group staff."""
+    """A directory inside the test process. It has one user, ann, who is in the group staff."""
 
     name: ClassVar[str] = "ldap"
     disabled: ClassVar[set[str]] = set()
@@ -94,7 +99,7 @@ class Listed:
         return (Reason.NONE, Found(groups=frozenset({"staff"}))) if is_there else (Reason.UNKNOWN_USER, NOTHING)
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Return METHOD_UNFIT: EAP never calls this."""
+        """Return METHOD_UNFIT. EAP never calls this method."""
         return Reason.METHOD_UNFIT
 
     async def run(self) -> None:
@@ -133,7 +138,8 @@ NEVER: dict[str, Callable[[bytes], Side]] = {
 
 
 async def test_a_session_is_of_one_first_factor(nas: Nas) -> None:
-    """A TLS session from before a change of the first factor is not resumed: the new one checks the password again."""
+    """If the first factor was changed, an older TLS session is not resumed: the new first factor checks the password
+    again."""
     before = TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"hello")))
     assert (await nas.log_in(before)).code == ACCESS_ACCEPT
     await configure(nas)
@@ -142,9 +148,8 @@ async def test_a_session_is_of_one_first_factor(nas: Nas) -> None:
 
 
 async def test_a_session_is_of_one_directory(nas: Nas) -> None:
-    """A TLS session from before a change of the directory is not resumed: the new directory checks the password
-    again.
-    """
+    """If the directory was changed, an older TLS session is not resumed: the new directory checks the
+    password again."""
     await configure(nas)
     before = TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"s3cret")))
     assert (await nas.log_in(before)).code == ACCESS_ACCEPT
@@ -156,7 +161,8 @@ async def test_a_session_is_of_one_directory(nas: Nas) -> None:
 
 
 async def test_a_conversation_is_with_one_directory(nas: Nas) -> None:
-    """A conversation that spans a change of the directory is rejected: the same name may be another person's there."""
+    """If the directory is changed during a conversation, the login is rejected, because the name may belong to another
+    person there."""
     await configure(nas)
     inner = GtcSide(b"s3cret")
     supplicant, state = Supplicant(ANN, TlsSide(eap.PEAP, in_peap(ANN, inner))), b""
@@ -166,7 +172,7 @@ async def test_a_conversation_is_with_one_directory(nas: Nas) -> None:
         response = response if ended is None else supplicant.respond(ended.eap)
         nas.wire.put(datagram := nas.request(response, ANN, state))
         ended, state = await nas.answer(datagram)
-        if len(inner.prompts) > asked:  # the password has been checked, and its answer is not sent yet
+        if len(inner.prompts) > asked:  # the password has been checked, but the answer has not been sent yet
             await configure(nas)
     assert ended.code == ACCESS_REJECT
     assert [reason for reason, *_ in await nas.outcomes()] == [Reason.FIRST_FACTOR_CHANGED]
@@ -174,7 +180,7 @@ async def test_a_conversation_is_with_one_directory(nas: Nas) -> None:
 
 @pytest.mark.parametrize("method", BINDS)
 async def test_a_bind_checks_the_password(nas: Nas, method: str) -> None:
-    """A bind accepts the right password and refuses a wrong one. The event has the directory's reason."""
+    """The bind decides whether the password is right. The event has the directory's reason."""
     await configure(nas)
     assert (await nas.log_in(BINDS[method](b"s3cret"), ANN)).code == ACCESS_ACCEPT
     assert (await nas.log_in(BINDS[method](b"wrong"), ANN)).code == ACCESS_REJECT
@@ -183,7 +189,10 @@ async def test_a_bind_checks_the_password(nas: Nas, method: str) -> None:
 
 @pytest.mark.parametrize("method", WINBIND)
 async def test_winbind_checks_mschapv2(nas: Nas, method: str) -> None:
-    """Methods with MS-CHAPv2 work with winbind. Without it they are not offered, and the event gives that reason."""
+    """Methods that use MS-CHAPv2 work with winbind.
+
+    Without winbind they are not offered, and the event gives that reason.
+    """
     await configure(nas)
     assert (await nas.log_in(WINBIND[method](b"s3cret"), ANN)).code == ACCESS_REJECT
     await configure(nas, winbind=True)
@@ -194,14 +203,14 @@ async def test_winbind_checks_mschapv2(nas: Nas, method: str) -> None:
 
 @pytest.mark.parametrize("method", NEVER)
 async def test_methods_that_need_the_password_are_not_offered(nas: Nas, method: str) -> None:
-    """A directory never offers MD5 and CHAP, which need the password itself."""
+    """MD5 and CHAP are never offered for a directory, because they need the password itself."""
     await configure(nas, winbind=True)
     assert (await nas.log_in(NEVER[method](b"s3cret"), ANN)).code == ACCESS_REJECT
     assert [reason for reason, *_ in await nas.outcomes()] == [Reason.METHOD_UNFIT]
 
 
 async def test_the_present_state_of_the_directory_applies(nas: Nas) -> None:
-    """Certificates and resumed sessions are checked against the present state of the directory."""
+    """Logins by certificate and resumed sessions are checked against the present state of the directory."""
     await configure(nas)
     certificate = nas.authority.certificate("ann")
     before = ttls(in_ttls_pap(ANN, b"s3cret"))
@@ -221,8 +230,9 @@ async def test_the_present_state_of_the_directory_applies(nas: Nas) -> None:
 
 
 async def test_a_computer_by_its_host_name(nas: Nas) -> None:
-    """A computer's certificate names its host, and the directory finds the account by host/NAME. A host of another
-    realm is rejected, even if its first label is equal.
+    """A computer's certificate contains its host name, and the directory finds the account by host/NAME.
+
+    A host of another realm is rejected, even if the first label of its name is the same.
     """
     await configure(nas)
     await nas.wire.areas.domains.add(nas.wire.areas.tenant, "branch")
@@ -236,7 +246,7 @@ async def test_a_computer_by_its_host_name(nas: Nas) -> None:
 
 
 async def test_a_code_appended_to_the_password(nas: Nas, script: Script) -> None:
-    """The last six digits are not part of the bind if the user's second factor is a code."""
+    """If the user's second factor is a code, the last six digits are not part of the password in the bind."""
     await configure(nas)
     script.begins = Outcome.CODE
     ended = await nas.log_in(ttls(in_ttls_pap(ANN, b"s3cret123456")))
@@ -244,15 +254,16 @@ async def test_a_code_appended_to_the_password(nas: Nas, script: Script) -> None
 
 
 class Broken(ListFields):
-    """A configuration that its checker refuses."""
+    """A configuration that cannot make a checker."""
 
     def checker(self, host: Host) -> Checker:
-        """Refuse to make a checker."""
+        """Raise an error instead of making a checker."""
         raise ValueError("of no use")
 
 
 async def test_a_first_factor_that_cannot_be_read(nas: Nas) -> None:
-    """If the first factor's configuration cannot be read, no conversation begins, and the event gives the reason."""
+    """If the configuration of the first factor cannot be read, no conversation begins, and the event gives
+    the reason."""
     await configure(nas, kind=Broken)
     ended = await nas.log_in(BINDS["eap-ttls-pap"](b"s3cret"))
     assert (ended.code, ended.eap[0]) == (ACCESS_REJECT, eap.FAILURE)

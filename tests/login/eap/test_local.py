@@ -1,4 +1,4 @@
-"""EAP in a domain with local passwords: verdicts, events and counters."""
+"""Tests of EAP in a domain with local passwords: verdicts, events and counters."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ from tests.radius.eap.test_methods import msk
 
 @pytest.mark.parametrize("method", SIDES)
 async def test_a_right_password(nas: Nas, method: str) -> None:
-    """The Accept carries the keys of the tunnel, and the one event names the inner user, not `anonymous`."""
+    """The Accept contains the keys of the tunnel. The only event names the inner user, not `anonymous`."""
     side = SIDES[method](b"hello")
     ended = await nas.log_in(side)
     assert (ended.code, ended.eap[0], ended.names) == (ACCESS_ACCEPT, eap.SUCCESS, [ANN])
@@ -45,7 +45,7 @@ async def test_a_right_password(nas: Nas, method: str) -> None:
 
 
 async def test_a_login_in_memory_needs_no_task(nas: Nas) -> None:
-    """Each round, the check of the password and the decision need no task if the user is in memory."""
+    """If the user is in memory, no round, no password check and no decision starts a task."""
     areas = nas.wire.areas
     await areas.users.load(areas.domain, "ann")
     supplicant, state = Supplicant(ANN, peap(b"hello")), b""
@@ -66,7 +66,10 @@ async def test_a_login_in_memory_needs_no_task(nas: Nas) -> None:
     ("mtu", "most"), [(None, 1020), (b"\0\0\2\x58", 600), (b"\0\0\5\x78", 1300), (b"\xff" * 4, 1300), (bytes(4), 64)]
 )
 async def test_a_nas_says_how_much_it_carries(nas: Nas, mtu: bytes | None, most: int) -> None:
-    """No packet is longer than Framed-MTU or the default; the first fragment has that length."""
+    """No packet is longer than Framed-MTU, or the default if there is none.
+
+    The first fragment has exactly that length.
+    """
     server = nas.authority.certificate("radius.example.com", padding=1500)
     nas.wire.areas.credentials = Credentials(server.file, server.file, nas.authority.file)
     body = SESSION if mtu is None else SESSION + push_attribute(FRAMED_MTU, mtu)
@@ -84,7 +87,7 @@ async def test_a_nas_says_how_much_it_carries(nas: Nas, mtu: bytes | None, most:
 
 
 async def test_many_at_once(nas: Nas) -> None:
-    """Conversations that begin in one wake-up are all answered, however many of them become tasks."""
+    """If many conversations begin in one wake-up, all of them are answered, however many start a task."""
     areas = nas.wire.areas
     datagrams = [nas.request(encode(Packet(RESPONSE, 0, IDENTITY, ANN)), ANN) for _ in range(60)]
     nas.wire.put(*datagrams)
@@ -96,14 +99,14 @@ async def test_many_at_once(nas: Nas) -> None:
 
 @pytest.mark.parametrize("method", SIDES)
 async def test_a_wrong_password(nas: Nas, method: str) -> None:
-    """A wrong password ends with the error of its EAP method and with one event, however many rounds follow."""
+    """A wrong password ends with the error of its EAP method and causes one event, however many rounds follow."""
     ended = await nas.log_in(SIDES[method](b"wrong"))
     assert (ended.code, ended.eap[0], ended.keys, ended.names) == (ACCESS_REJECT, eap.FAILURE, b"", [])
     assert await nas.outcomes() == [("wrong password", "ann", method)]
 
 
 async def test_methods_without_a_tunnel(nas: Nas) -> None:
-    """MD5 and MS-CHAPv2 need no certificate."""
+    """MD5 and MS-CHAPv2 need no server certificate."""
     nas.wire.areas.credentials = None
     for side in (Md5Side(b"hello"), MsChapSide(ANN, b"hello")):
         assert (await nas.log_in(side, ANN)).code == ACCESS_ACCEPT
@@ -111,7 +114,7 @@ async def test_methods_without_a_tunnel(nas: Nas) -> None:
 
 
 async def test_a_certificate_logs_in_its_user(nas: Nas) -> None:
-    """A client certificate logs in the user that it names, and is rejected if there is no such user."""
+    """A client certificate logs in the user whose name it contains. If there is no such user, it is rejected."""
     for name, code in (("ann", ACCESS_ACCEPT), ("nobody", ACCESS_REJECT)):
         ended = await nas.log_in(TlsSide(eap.TLS, silent, shows=nas.authority.certificate(name)))
         assert ended.code == code
@@ -119,8 +122,9 @@ async def test_a_certificate_logs_in_its_user(nas: Nas) -> None:
 
 
 async def test_a_certificate_of_another_tenant(nas: Nas) -> None:
-    """A certificate of another tenant is refused, also in a resumed session; one of this tenant is accepted. Both name
-    a user of the domain.
+    """A certificate of another tenant is refused, even in a resumed session.
+
+    A certificate of this tenant is accepted. Both contain the name of a user of the domain.
     """
     areas = nas.wire.areas
     issued = IssuedCertificates(areas.configuration, lambda: areas.clients.table.issued)
@@ -139,7 +143,7 @@ async def test_a_certificate_of_another_tenant(nas: Nas) -> None:
 
 
 async def test_no_authority(nas: Nas) -> None:
-    """Without an authority for clients, passwords in a tunnel still work, and EAP-TLS is not offered."""
+    """Without an authority for client certificates, passwords in a tunnel still work, and EAP-TLS is not offered."""
     areas = nas.wire.areas
     assert areas.credentials is not None
     areas.credentials = replace(areas.credentials, ca_file=None)
@@ -150,7 +154,8 @@ async def test_no_authority(nas: Nas) -> None:
 
 
 async def test_a_certificate_is_of_one_domain(nas: Nas) -> None:
-    """With several domains a certificate's name needs a realm, since all domains trust the same authority."""
+    """If there are several domains, the name in a certificate needs a realm, because all domains trust the same
+    authority."""
     areas = nas.wire.areas
     branch = await areas.domains.add(areas.tenant, "branch")
     await areas.add_user(branch, "ann", b"hello")
@@ -162,8 +167,9 @@ async def test_a_certificate_is_of_one_domain(nas: Nas) -> None:
 
 
 async def test_a_host_is_of_the_domain_that_its_name_ends_in(nas: Nas) -> None:
-    """A host's certificate belongs to the domain of its name's suffix; a common name with such a suffix does not
-    count.
+    """A host's certificate belongs to the domain that the suffix of its name selects.
+
+    A common name with such a suffix does not count.
     """
     areas = nas.wire.areas
     branch = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
@@ -181,8 +187,9 @@ async def test_a_host_is_of_the_domain_that_its_name_ends_in(nas: Nas) -> None:
 
 
 async def test_the_user_name_of_an_accept_is_unambiguous(nas: Nas) -> None:
-    """User-Name of the Accept carries a realm if the user is not of the device's default domain. The device accounts
-    for the session by it. An inner realm stays as it is.
+    """If the user is not in the device's default domain, the User-Name in the Accept contains a realm.
+
+    The device uses it in accounting. An inner realm stays unchanged.
     """
     areas = nas.wire.areas
     branch = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
@@ -211,7 +218,7 @@ async def test_a_session_is_of_one_domain(nas: Nas) -> None:
 
 
 async def test_why_eap_fails(nas: Nas) -> None:
-    """Events distinguish the causes that an admin must mend."""
+    """Events distinguish the causes that an admin has to fix."""
     areas = nas.wire.areas
     good = areas.credentials
     assert good is not None
@@ -227,7 +234,10 @@ async def test_why_eap_fails(nas: Nas) -> None:
 
 
 async def test_a_renewed_certificate_holds_at_once(nas: Nas) -> None:
-    """The next conversation uses a renewed certificate. If the new one cannot be read, the old one stays in use."""
+    """The next conversation uses a renewed certificate.
+
+    If the new certificate cannot be read, the old one stays in use.
+    """
     areas = nas.wire.areas
     assert areas.credentials is not None
     renewed = nas.authority.certificate("renewed.example.com")
@@ -245,7 +255,10 @@ async def test_a_renewed_certificate_holds_at_once(nas: Nas) -> None:
     [(b"ann@corp", NO_PROVIDER), (b"CORP\\ann", NO_PROVIDER), (b"ann@branch", Reason.UNKNOWN_REALM.value)],
 )
 async def test_realms_inside(nas: Nas, name: bytes, reason: str) -> None:
-    """A realm inside the tunnel is split off. The realm of another domain, and an unknown one, are rejected."""
+    """A realm inside the tunnel is separated from the name.
+
+    The realm of another domain is rejected, and so is an unknown realm.
+    """
     areas = nas.wire.areas
     await areas.add_user(await areas.domains.add(areas.tenant, "branch"), "ann", b"hello")
     await nas.log_in(ttls(in_ttls_pap(name, b"hello")))
@@ -253,8 +266,9 @@ async def test_realms_inside(nas: Nas, name: bytes, reason: str) -> None:
 
 
 async def test_failures_lock(nas: Nas) -> None:
-    """Each wrong password counts for the inner name, also if the client never ends the conversation. At the limit the
-    right password is not checked either.
+    """Each wrong password counts for the inner name, even if the client never ends the conversation.
+
+    When the limit is reached, not even the right password is checked.
     """
     for _ in range(3):
         await told_wrong(nas)
@@ -266,7 +280,7 @@ async def test_failures_lock(nas: Nas) -> None:
 
 
 async def told_wrong(nas: Nas) -> None:
-    """Try a wrong password until MS-CHAPv2 reports the error, then stop."""
+    """Send a wrong password until MS-CHAPv2 reports the error, then stop."""
     side = MsChapSide(ANN, b"wrong")
     response, state = encode(Packet(RESPONSE, 0, IDENTITY, ANN)), b""
     while not side.errors:
@@ -281,7 +295,10 @@ async def told_wrong(nas: Nas) -> None:
 
 
 async def test_rules_and_their_attributes(nas: Nas) -> None:
-    """Rules see the inner user. Their attributes join the keys in the Accept, and a blocked user gets EAP-Failure."""
+    """Rules are applied to the inner user.
+
+    The attributes of a rule are added to the keys in the Accept. A blocked user gets EAP-Failure.
+    """
     areas = nas.wire.areas
     await areas.add_user(areas.domain, "bob", b"hello")
     fields = {"name": "a", "action": "allow", "users": ["ann"], "vlan": "7"}
@@ -297,13 +314,13 @@ async def test_rules_and_their_attributes(nas: Nas) -> None:
 
 
 async def test_a_login_that_was_passed_on(nas: Nas) -> None:
-    """An Accept to a request from a proxy does not disclose the inner user name."""
+    """An Accept to a request from a proxy does not contain the inner user name."""
     ended = await nas.log_in(peap(b"hello"), body=SESSION + push_attribute(PROXY_STATE, b"hop"))
     assert (ended.code, ended.names) == (ACCESS_ACCEPT, [])
 
 
 async def test_an_unknown_state(nas: Nas) -> None:
-    """An unknown State, as after a restart, gets EAP-Failure, and the client starts again."""
+    """After a restart a State is unknown. It gets EAP-Failure, and the client starts again."""
     datagram = nas.request(encode(Packet(RESPONSE, 3, IDENTITY, ANN)), ANN, bytes(16))
     nas.wire.put(datagram)
     ended, _ = await nas.answer(datagram)
@@ -320,9 +337,8 @@ async def test_a_start_without_an_identity(nas: Nas) -> None:
 
 
 async def test_a_conversation_is_not_begun_anew(nas: Nas) -> None:
-    """An EAP start with the State of a conversation gets no answer, during it and after it. Otherwise a second factor
-    of one user would count for the next.
-    """
+    """If a new EAP conversation starts with the State of another conversation, it gets no answer, both during and after
+    that conversation. Otherwise the second factor of one user would count for the next one."""
     supplicant, state = Supplicant(ANN, peap(b"hello")), b""
     response = encode(Packet(RESPONSE, 0, IDENTITY, ANN))
     code, starts = ACCESS_CHALLENGE, 0
@@ -343,8 +359,9 @@ async def test_a_conversation_is_not_begun_anew(nas: Nas) -> None:
 
 @pytest.mark.parametrize("kind", [eap.PEAP, eap.TTLS])
 async def test_a_changed_password_ends_sessions(nas: Nas, kind: int) -> None:
-    """A session from before a change of the password is not resumed: the same conversation asks for the password. The
-    new password begins a session that is resumed.
+    """After a change of the password an older session is not resumed: the same conversation asks for the password.
+
+    A login with the new password creates a session that can be resumed.
     """
 
     def side(password: bytes, before: TlsSide | None = None) -> TlsSide:
@@ -373,7 +390,7 @@ async def test_a_changed_password_ends_sessions(nas: Nas, kind: int) -> None:
 
 
 async def test_a_computer_is_known_in_the_preview(nas: Nas) -> None:
-    """The event of a host's certificate records a computer, so that the preview judges it as the login was."""
+    """The event of a host's certificate records a computer, so that the preview decides it like the login."""
     areas = nas.wire.areas
     await areas.add_user(areas.domain, "pc1", b"hello")
     rule = {"name": "computers", "action": "block", "kinds": ["machine"]}
@@ -396,8 +413,9 @@ async def test_a_computer_is_known_in_the_preview(nas: Nas) -> None:
 async def test_an_outer_name_makes_no_computer(
     nas: Nas, names: list[x509.GeneralName], user: str, outer: bytes, vlan: bytes
 ) -> None:
-    """The certificate alone decides whether a login is a computer's. The outer name `host/NAME` of a user gives no
-    computer's VLAN.
+    """Only the certificate decides whether a login belongs to a computer.
+
+    A user with the outer name `host/NAME` does not get the VLAN of a computer.
     """
     areas = nas.wire.areas
     if user != "ann":
@@ -411,7 +429,7 @@ async def test_an_outer_name_makes_no_computer(
 
 
 async def test_an_outer_name_locks_no_inner_user(nas: Nas) -> None:
-    """Failed guesses for the outer name `anonymous` do not lock the inner users."""
+    """Wrong guesses with the outer name `anonymous` do not lock the inner users."""
     for number in range(3):
         nas.wire.put(datagram := pap("anonymous", f"wrong {number}", SESSION, identifier=number))
         assert (await nas.answer(datagram))[0].code == ACCESS_REJECT

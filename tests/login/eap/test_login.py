@@ -1,4 +1,4 @@
-"""Log events for clients that stop answering."""
+"""Tests of the log events about clients that stop answering."""
 
 from structlog.testing import capture_logs
 
@@ -12,15 +12,16 @@ from tests.radius.eap.users import EVERYTHING
 
 
 def begun(name: bytes) -> EapLogin:
-    """Return a conversation whose client has to answer a challenge."""
+    """Return a conversation in which the client has to answer a challenge."""
     conversation = Conversation(offers(Terms(None, EVERYTHING)), now=0)
     conversation.receive(encode(Packet(RESPONSE, 0, IDENTITY, name)))
     return EapLogin(conversation, "1/local", Station([], lambda: False), "nas")
 
 
 def test_a_line_a_second() -> None:
-    """One line per second is logged: the client, the user, the progress, and the number of others since the last
-    line.
+    """One line per second is logged.
+
+    It has the client, the user, the progress, and how many other conversations stopped since the last line.
     """
     now = 0.0
     unfinished = Unfinished(lambda: now)
@@ -35,7 +36,7 @@ def test_a_line_a_second() -> None:
 
 
 def test_a_decided_conversation_is_not_logged() -> None:
-    """A conversation that is decided or over is not logged."""
+    """A conversation that was decided or has ended is not logged."""
     refused, over = begun(b"ann"), begun(b"bob")
     refused.refused = EapResult(Reason.WRONG_PASSWORD)
     over.conversation.receive(encode(Packet(RESPONSE, over.conversation.identifier, NAK, b"\0")))

@@ -1,4 +1,4 @@
-"""The EAP method that a station used last is offered first."""
+"""Tests of the preferred method: the service first offers the EAP method that a station used last."""
 
 from sallyport.login.eap.preferred import PreferredMethods
 from sallyport.radius.eap.methods import ORDER
@@ -14,13 +14,14 @@ STATION, OTHER, THIRD = (attributes(CALLING_STATION_ID=b"02-00-00-00-00-%02x" % 
 
 
 def ttls_pap() -> TlsSide:
-    """Return a supplicant with TTLS-PAP and the right password."""
+    """Return a supplicant that uses TTLS-PAP and the right password."""
     return ttls(in_ttls_pap(ANN, b"hello"))
 
 
 async def test_the_method_of_last_time_is_offered_first(nas: Nas) -> None:
-    """The station's method of the last login saves one round. Other stations get the default, and a wrong password
-    changes nothing.
+    """If the service first offers the method of the station's last login, the login needs one round less.
+
+    Other stations get the default, and a wrong password changes nothing.
     """
     first = await nas.log_in(ttls_pap(), body=STATION)
     again = await nas.log_in(ttls_pap(), body=STATION)
@@ -36,15 +37,16 @@ async def test_the_method_of_last_time_is_offered_first(nas: Nas) -> None:
 
 
 async def test_a_station_without_an_address_has_no_preferred_method(nas: Nas) -> None:
-    """Without Calling-Station-Id no method is remembered: each login has the round in which the client asks for its
-    method.
+    """Without Calling-Station-Id no method is remembered.
+
+    In each login the client needs a round to ask for its method.
     """
     rounds = [(await nas.log_in(ttls_pap(), body=b"")).rounds for _ in range(2)]
     assert rounds[0] == rounds[1]
 
 
 def test_weak_methods_are_never_offered_first() -> None:
-    """A login by a weak method, which an impostor may have made, does not change the first offer."""
+    """A login by a weak method does not change the first offer, because an attacker may have made it."""
     preferred = PreferredMethods()
     preferred.note("1/local", b"station", TTLS, 1)
     assert preferred.order("1/local", b"station") == (TTLS, PEAP, *ORDER[2:])
@@ -54,7 +56,7 @@ def test_weak_methods_are_never_offered_first() -> None:
 
 
 def test_preferred_methods_are_of_a_scope_and_bounded() -> None:
-    """Methods are remembered per scope. At the limit the oldest login is forgotten."""
+    """Methods are remembered for each scope. At the limit the method with the oldest login is forgotten."""
     preferred = PreferredMethods(most=2)
     for station in (b"a", b"b", b"a", b"c"):
         preferred.note("1/local", station, TLS, 1)
@@ -64,7 +66,7 @@ def test_preferred_methods_are_of_a_scope_and_bounded() -> None:
 
 
 def test_each_tenant_has_a_share_of_the_preferred_methods() -> None:
-    """A station's method stays remembered, however many stations of another tenant log in."""
+    """The method of a station stays remembered, however many stations of another tenant log in."""
     preferred = PreferredMethods(most=10)
     preferred.note("1/local", b"ours", TLS, 1)
     for number in range(100):

@@ -1,6 +1,5 @@
-"""A second factor inside EAP: a push while the client waits, a code after the password, and a code that GTC asks
-for.
-"""
+"""Tests of a second factor inside EAP: a push while the client waits, a code that is appended to the password, and a
+code that GTC asks for."""
 
 import pytest
 import trio
@@ -34,7 +33,7 @@ TYPED = {
 
 
 async def test_a_push_while_the_client_waits(nas: Nas, script: Script) -> None:
-    """A push goes to the inner user after EAP has succeeded. After its approval the Accept has the keys."""
+    """After EAP has succeeded a push is sent to the inner user. When it is approved, the Accept contains the keys."""
     side = peap(b"hello")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(approve, script)
@@ -51,7 +50,7 @@ async def approve(script: Script, number: int = 0) -> None:
 
 
 async def test_a_password_that_changes_while_a_push_waits(nas: Nas, script: Script) -> None:
-    """If the password changes while a push waits, its approval comes too late and the login is rejected."""
+    """If the password changes while a push is pending, a later approval does not help and the login is rejected."""
 
     async def change_and_approve() -> None:
         await prompted(script)
@@ -65,7 +64,7 @@ async def test_a_password_that_changes_while_a_push_waits(nas: Nas, script: Scri
 
 
 async def test_a_code_appended_to_the_password(nas: Nas, script: Script) -> None:
-    """If the tunnel carries the password itself, a code may follow the password."""
+    """If the password itself is sent in the tunnel, a code may be appended to it."""
     script.begins = Outcome.CODE
     ended = await nas.log_in(ttls(in_ttls_pap(ANN, b"hello123456")))
     assert (ended.code, [code for code, _ in script.verified]) == (ACCESS_ACCEPT, ["123456"])
@@ -75,7 +74,10 @@ async def test_a_code_appended_to_the_password(nas: Nas, script: Script) -> None
 
 
 async def test_a_code_that_cannot_be_typed(nas: Nas, script: Script) -> None:
-    """A login is rejected if only a code would do and the method cannot ask for one. The event gives that reason."""
+    """If only a code is possible and the EAP method cannot ask for one, the login is rejected.
+
+    The event gives that reason.
+    """
     script.begins = Outcome.CODE
     ended = await nas.log_in(peap(b"hello"))
     assert (ended.code, ended.eap[0]) == (ACCESS_REJECT, eap.FAILURE)
@@ -84,7 +86,10 @@ async def test_a_code_that_cannot_be_typed(nas: Nas, script: Script) -> None:
 
 @pytest.mark.parametrize("method", TYPED)
 async def test_a_code_is_asked_for_by_gtc(nas: Nas, script: Script, method: str) -> None:
-    """GTC shows the provider's prompt after the password. A right code gets an Accept with keys, and one event."""
+    """After the password GTC shows the provider's prompt.
+
+    A right code gets an Accept with keys and causes one event.
+    """
     script.begins, script.text = Outcome.CODE, "Code of your token"
     areas = nas.wire.areas
     fields = {"name": "a", "action": "mfa_required", "users": ["ann"], "vlan": "7"}
@@ -98,7 +103,7 @@ async def test_a_code_is_asked_for_by_gtc(nas: Nas, script: Script, method: str)
 
 @pytest.mark.parametrize("method", TYPED)
 async def test_an_approval_lets_in_once(nas: Nas, script: Script, method: str) -> None:
-    """The last response and its State, sent in a new request, get no second Accept for the same code."""
+    """If the last response and its State are sent in a new request, the code does not get a second Accept."""
     script.begins = Outcome.CODE
     supplicant, state = Supplicant(ANN, TYPED[method](b"hello", b"123456")), b""
     response = encode(Packet(RESPONSE, 0, IDENTITY, ANN))
@@ -116,8 +121,9 @@ async def test_an_approval_lets_in_once(nas: Nas, script: Script, method: str) -
 
 @pytest.mark.parametrize("method", TYPED)
 async def test_a_wrong_code(nas: Nas, script: Script, method: str) -> None:
-    """A wrong code ends the login, counts as a failure and is one event. A wrong password never leads to a question for
-    a code.
+    """A wrong code ends the login, counts as a failure and causes one event.
+
+    After a wrong password no code is asked for.
     """
     script.begins = Outcome.CODE
     assert (await nas.log_in(TYPED[method](b"wrong"))).code == ACCESS_REJECT
@@ -130,7 +136,7 @@ async def test_a_wrong_code(nas: Nas, script: Script, method: str) -> None:
 
 
 async def test_a_push_while_gtc_waits(nas: Nas, script: Script) -> None:
-    """A push is sent once, after a right password."""
+    """A push is sent once, only after a right password."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(approve, script)
         ended = await nas.log_in(TYPED["eap-peap-gtc"](b"hello"))
@@ -141,7 +147,7 @@ async def test_a_push_while_gtc_waits(nas: Nas, script: Script) -> None:
 
 @pytest.mark.parametrize(("fallback", "code"), [(Fallback.DENY, ACCESS_REJECT), (Fallback.ALLOW, ACCESS_ACCEPT)])
 async def test_an_unreachable_provider(nas: Nas, script: Script, fallback: Fallback, code: int) -> None:
-    """The domain's fallback applies inside GTC too."""
+    """The fallback of the domain also applies inside GTC."""
     areas = nas.wire.areas
     script.fails = ProviderError("away")
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, fallback=fallback)
@@ -163,8 +169,9 @@ async def test_monitor_mode_sends_no_push(nas: Nas, script: Script) -> None:
 async def test_monitoring_sees_a_code_appended_to_the_password(
     nas: Nas, script: Script, typed: bytes, would: str
 ) -> None:
-    """If only a code would do, monitoring records a reject for TTLS-PAP, which cannot ask for one, and an accept if the
-    code follows the password.
+    """If only a code is possible, monitor mode records a reject for TTLS-PAP, which cannot ask for a code.
+
+    If a code is appended to the password, it records an accept.
     """
     areas = nas.wire.areas
     setattr(areas.kinds[NAME], "only_codes", True)  # noqa: B010  a provider may lack the attribute
@@ -175,7 +182,7 @@ async def test_monitoring_sees_a_code_appended_to_the_password(
 
 
 async def test_a_session_that_is_resumed_asks_again(nas: Nas, script: Script) -> None:
-    """A resumed session replaces the password alone: each login asks for the second factor."""
+    """A resumed session replaces only the password: each login asks for the second factor."""
     before: TlsSide | None = None
     for number in range(2):
         side = TlsSide(eap.PEAP, in_peap(ANN, MsChapSide(ANN, b"hello")), before=before)

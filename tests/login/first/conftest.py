@@ -1,4 +1,4 @@
-"""A first factor outside the domain: here one password for all users, without a server."""
+"""A first factor outside the domain. Here it is one password for all users, without a server."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ __all__ = ["areas", "clock", "listener"]
 
 
 class ListFields(Fields):
-    """Settings of the first factor: the one right password."""
+    """Settings of the first factor: the only right password."""
 
     password: SecretStr
     away: bool = False
@@ -29,8 +29,10 @@ class ListFields(Fields):
 
 @dataclass
 class Book:
-    """A record of the checkers that run now, and of the users that they were asked for. fails: whether their background
-    work fails. gate: what an answer waits for."""
+    """A record of the checkers that are running, and of the users whose passwords they checked.
+
+    fails: whether the background work of a checker fails. gate: an event that an answer waits for.
+    """
 
     running: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
@@ -82,7 +84,7 @@ def kind(book: Book) -> type[Fields]:
 
 @pytest.fixture
 def book(areas: Areas) -> Book:
-    """Yield the record of a kind `ldap` without a directory."""
+    """Yield the record of a first factor of the kind `ldap` that needs no directory."""
     book = Book()
     areas.first_kinds[FirstFactor.LDAP] = kind(book)
     return book
@@ -90,7 +92,7 @@ def book(areas: Areas) -> Book:
 
 @pytest.fixture
 async def listed(listener: FakeListener, book: Book) -> Domain:
-    """Return the domain corp, whose one right password is s3cret."""
+    """Return the domain corp. Its only right password is s3cret."""
     areas = listener.areas
     await areas.first_settings.set(
         areas.domains.table.by_id[areas.domain], FirstFactor.LDAP, {"ldap": {"password": "s3cret"}}

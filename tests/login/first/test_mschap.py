@@ -1,4 +1,4 @@
-"""MS-CHAP and MS-CHAPv2 against an endpoint user's password, and the attributes of the answers."""
+"""Tests of MS-CHAP and MS-CHAPv2 with an endpoint user's password, and of the attributes in the answers."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ from tests.packets import microsoft, mschap1, mschap2, opened
 
 
 def pulled(octets: bytes) -> dict[int, bytes]:
-    """Return Microsoft's attributes of an answer."""
+    """Return the Microsoft attributes of an answer."""
     found: dict[int, bytes] = {}
     for kind, value in pull_attributes(octets):
         vendor, pairs = pull_vendor_attributes(value)
@@ -39,7 +39,7 @@ def pulled(octets: bytes) -> dict[int, bytes]:
 
 
 async def test_the_second_version(listener: FakeListener) -> None:
-    """A right MS-CHAPv2 response gets an Accept with the authenticator response and the keys of both directions."""
+    """A right MS-CHAPv2 response gets an Accept with the authenticator response and the keys for both directions."""
     login = listener.login(mschap2("ann", "hello"))
     decision = await listener.decide(login)
     assert (decision.applied, login.method) == ("accept", Method.MSCHAP2)
@@ -63,7 +63,7 @@ async def test_the_first_version(listener: FakeListener) -> None:
     ("user", "hashed"), [("ann@corp", b"ann"), ("ann@corp", b"ann@corp"), ("CORP\\ann", b"ann"), ("CORP\\ann", None)]
 )
 async def test_the_hashed_name_may_have_a_realm(listener: FakeListener, user: str, hashed: bytes | None) -> None:
-    """The hashed name may be with or without the realm, since clients differ."""
+    """The name in the hash may be with or without the realm, because clients differ."""
     assert (await listener.decided(mschap2(user, "hello", hashed_name=hashed)))[0] == "accept"
 
 
@@ -79,7 +79,7 @@ async def test_passwords_in_other_letters(listener: FakeListener) -> None:
 async def test_a_wrong_password(
     listener: FakeListener, make: Callable[[str, str], bytes], user: str, reason: Reason
 ) -> None:
-    """A wrong response gets the error that allows a retry, the same for a known and an unknown user."""
+    """A wrong response gets the error that allows a retry. The error is the same for a known and an unknown user."""
     login = listener.login(make(user, "wrong"))
     decision = await listener.decide(login)
     assert (decision.applied, decision.reason) == ("reject", reason)
@@ -89,7 +89,7 @@ async def test_a_wrong_password(
 
 
 async def test_a_reject_for_another_reason(listener: FakeListener) -> None:
-    """A reject for another reason has its own error number, if there is one, and allows no retry."""
+    """A reject for another reason allows no retry. It has its own error number if the protocol defines one."""
     login = listener.login(mschap2("ann", "hello"))
     await listener.decide(login)
     for reason, error in ((Reason.BLOCKED, b"E=649 R=0"), (Reason.ACCOUNT_DISABLED, b"E=647 R=0"),
@@ -98,7 +98,8 @@ async def test_a_reject_for_another_reason(listener: FakeListener) -> None:
 
 
 async def test_a_password_change(listener: FakeListener) -> None:
-    """A change of the password is refused with its own error: RADIUS changes no passwords here."""
+    """A change of the password is refused with its own error, because the service does not change passwords over
+    RADIUS."""
     login = listener.login(microsoft("ann", (MS_CHAP_CHALLENGE, bytes(16)), (MS_CHAP2_CPW, bytes((7, 9)) + bytes(66))))
     decision = await listener.decide(login)
     assert (decision.applied, decision.reason, login.method) == ("reject", Reason.CHANGES_PASSWORD, Method.MSCHAP2)
@@ -115,8 +116,8 @@ async def test_a_password_change(listener: FakeListener) -> None:
     ],
 )
 async def test_an_incomplete_request_is_rejected(listener: FakeListener, pairs: tuple[tuple[int, bytes], ...]) -> None:
-    """A request is rejected if its challenge is missing or of another size, or if its response is incomplete or given
-    twice."""
+    """A request is rejected if its challenge is missing or has a wrong length, or if its response is incomplete or
+    occurs twice."""
     login = listener.login(microsoft("ann", *pairs))
     decision = await listener.decide(login)
     assert (decision.applied, decision.reason) == ("reject", Reason.NO_CREDENTIALS)
@@ -124,5 +125,5 @@ async def test_an_incomplete_request_is_rejected(listener: FakeListener, pairs: 
 
 
 def test_the_codec_recognizes_mschap_packets() -> None:
-    """The codec recognizes the test's own packets as MS-CHAP."""
+    """The codec recognizes the packets that these tests make as MS-CHAP."""
     assert isinstance(recognise(opened(mschap2("ann", "x")).vendor_values()), MsChap2)

@@ -1,4 +1,5 @@
-"""The external first factor of a domain: configuration, display, checks and replacement."""
+"""Tests of the external first factor of a domain: its configuration, what is shown of it, its checks, and its
+replacement."""
 
 import json
 
@@ -22,14 +23,14 @@ from tests.packets import pap
 
 
 async def test_it_is_asked_once_for_each_login(listener: FakeListener, listed: Domain, book: Book) -> None:
-    """The external first factor is asked once for each login. The domain's endpoint users do not count."""
+    """The external first factor is asked once for each login. The domain's endpoint users are not used."""
     assert await listener.decided(pap("ann", "s3cret")) == ("accept", Reason.NONE, "ann", listed.id)
     assert await listener.decided(pap("ann", "hello")) == ("reject", Reason.WRONG_PASSWORD, "ann", listed.id)
     assert book.asked == ["ann", "ann"]
 
 
 async def test_attributes_of_the_first_factor_join_the_reply(listener: FakeListener, listed: Domain) -> None:
-    """The attributes that the first factor found join the Accept and the Reject."""
+    """The attributes that the first factor returned are added to the Accept and to the Reject."""
     login = listener.login(pap("ann", "s3cret"))
     await listener.decide(login)
     assert login.attributes == push_attribute(CLASS, b"staff")
@@ -39,13 +40,16 @@ async def test_attributes_of_the_first_factor_join_the_reply(listener: FakeListe
 
 
 async def test_an_unreachable_first_factor_rejects(listener: FakeListener, listed: Domain, book: Book) -> None:
-    """If it is unreachable, the login is rejected with a reason of its own."""
+    """If the first factor is unreachable, the login is rejected with its own reason."""
     await listener.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": {"password": "s3cret", "away": True}})
     assert (await listener.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.FIRST_FACTOR_UNREACHABLE)
 
 
 async def test_a_change_holds_for_the_next_login(listener: FakeListener, listed: Domain) -> None:
-    """A change applies to the next login, also a change back to the endpoint users, whose passwords are still there."""
+    """A change applies to the next login.
+
+    This includes a change back to the endpoint users, whose passwords are still stored.
+    """
     first = listener.areas.first_settings
     await first.set(listed, FirstFactor.LDAP, {"ldap": {"password": "other"}})
     assert (await listener.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.WRONG_PASSWORD)
@@ -59,7 +63,7 @@ async def test_a_change_holds_for_the_next_login(listener: FakeListener, listed:
 async def test_a_checker_that_was_replaced_ends(
     listener: FakeListener, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
 ) -> None:
-    """A replaced checker runs until the logins that it began must be over. After that each domain has one."""
+    """A replaced checker runs until the time limit of its logins has passed. After that each domain has one checker."""
     for password in ("a", "b", "c"):
         await listener.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": {"password": password}})
         await listener.decided(pap("ann", password))
@@ -73,8 +77,10 @@ async def test_a_checker_that_was_replaced_ends(
 async def test_a_checker_that_is_no_longer_used_ends(
     listener: FakeListener, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
 ) -> None:
-    """A checker ends without another login if the domain selects another first factor, and stays if the same is set
-    again."""
+    """If the domain selects another first factor, the checker ends without another login.
+
+    If the same first factor is set again, the checker stays.
+    """
     await listener.decided(pap("ann", "s3cret"))
     for factor, running in ((FirstFactor.LDAP, ["corp"]), (FirstFactor.LOCAL, [])):
         await listener.areas.first_settings.set(listed, factor, {})
@@ -86,14 +92,14 @@ async def test_a_checker_that_is_no_longer_used_ends(
 
 
 async def test_the_shown_configuration_has_no_secret(listener: FakeListener, listed: Domain) -> None:
-    """Secrets are not shown. A missing or unreadable configuration is shown as empty."""
+    """Secrets are not shown. A configuration that is missing or cannot be read is shown as empty."""
     first = listener.areas.first_settings
     assert first.shown(listed.id) == {"ldap": {"away": False}}
     assert first.shown(listed.id + 1) == {}
 
 
 async def test_stored_fields_that_are_refused_now(listener: FakeListener, listed: Domain) -> None:
-    """If stored fields of an older version are refused now, each login is rejected with a reason of its own."""
+    """If an older version stored fields that are now refused, each login is rejected with its own reason."""
     fields = json.dumps({"password": "s3cret", "obsolete": "yes"}).encode()
     row = FactorRow(listed.id, "ldap", listener.areas.vault.seal(fields, repo.identity(listed.id, "ldap")), 1)
     await listener.areas.configuration.change(lambda tx: repo.save(tx, row))
@@ -102,7 +108,10 @@ async def test_stored_fields_that_are_refused_now(listener: FakeListener, listed
 
 
 async def test_wrong_fields_are_named(listener: FakeListener, listed: Domain) -> None:
-    """An error names the field under its kind, without its value. An unknown field is refused. Nothing is changed."""
+    """An error names the field and its kind of first factor, without the value.
+
+    An unknown field is refused. Nothing is changed.
+    """
     for values, field in (({}, "ldap.password"), ({"password": "x", "pasword": "topsecret"}, "ldap")):
         with pytest.raises(Invalid) as caught:
             await listener.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": values})
@@ -112,14 +121,14 @@ async def test_wrong_fields_are_named(listener: FakeListener, listed: Domain) ->
 
 
 async def test_a_kind_must_be_configured_to_be_chosen(listener: FakeListener, book: Book) -> None:
-    """A kind without a configuration cannot be selected, since all logins would fail."""
+    """A kind without a configuration cannot be selected, because all logins would fail."""
     corp = listener.areas.domains.table.by_id[listener.areas.domain]
     with pytest.raises(Invalid, match="missing ldap"):
         await listener.areas.first_settings.set(corp, FirstFactor.LDAP, {})
 
 
 async def test_a_store_of_another_key_is_noticed(listener: FakeListener, listed: Domain) -> None:
-    """A store that was sealed with another master key is refused before it replaces this one."""
+    """A store that was sealed with another master key is refused before it replaces the present store."""
     areas = listener.areas
     await areas.store.read(areas.first_settings.check_key)
     areas.first_settings._vault = Vault(Secret(bytes(31) + b"\1"))
@@ -132,7 +141,7 @@ async def test_a_store_of_another_key_is_noticed(listener: FakeListener, listed:
 async def test_a_failed_checker_is_started_again(
     listener: FakeListener, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
 ) -> None:
-    """A checker whose background work failed is started again after a pause, without an admin."""
+    """If the background work of a checker failed, the checker is started again after a pause. No admin has to act."""
     book.fails = True
     await listener.decided(pap("ann", "s3cret"))
     await trio.testing.wait_all_tasks_blocked()

@@ -111,7 +111,8 @@ class Processes:
             time.sleep(_STEP_S)
 
     def _kill_stopped(self, uids: set[int], ids: Ids) -> None:
-        """Stop all processes of some uids, kill those of the account, and continue the other processes."""
+        """Stop all processes with these uids, kill the account's processes, and continue the rest. uids: of the
+        account."""
         for uid in uids:
             _stop_all(uid)
         self._signal(ids, signal.SIGKILL)

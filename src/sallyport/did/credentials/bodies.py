@@ -62,7 +62,7 @@ class CreateCredential(OfDomain):
     schemaId: Id = Field(description="Id of the schema, as createSchema gives it.")
     credentialName: Name = Field(description="Name of the credential.")
     metadata: dict[str, JsonValue] = Field(
-        description="Claims, at most 32 KiB. The member epmPassword is stored for the holder alone, not as a claim."
+        description="Claims, at most 32 KiB. The member epmPassword is not a claim; the holder gets it separately."
     )
     expiry: Annotated[Moment | None, BeforeValidator(_or_none)] = Field(
         default=None, description="Time of the expiry, ISO 8601. Absent or empty: the credential does not expire."
@@ -72,7 +72,7 @@ class CreateCredential(OfDomain):
 class CredentialIssued(Done):
     """Answer of the operation `createCredential`."""
 
-    id: int = Field(description="Number of the credential in lists.")
+    id: int = Field(description="Id of the credential, as credentialList shows it.")
     credentialId: str = Field(description="Identifier of the credential, urn:uuid:...")
 
 
@@ -127,7 +127,7 @@ class WalletCredentials(Done):
 class GetCredential(ScopedIfGiven):
     """Body of GetCredential."""
 
-    credentialId: Name = Field(description="Identifier of the credential, urn:uuid:..., or its number in lists.")
+    credentialId: Name = Field(description="Identifier of the credential, urn:uuid:..., or its id in lists.")
     domainId: Whole | None = Field(default=None, description="Id of the credential's domain. Absent: any domain.")
 
     def claimed_domains(self) -> Sequence[int]:
@@ -144,7 +144,7 @@ class CredentialDocument(Model):
 class RevokeCredential(OfDomain):
     """Body of the operation `revokecredential`."""
 
-    vcid: Id = Field(description="Number of the credential, as in lists.")
+    vcid: Id = Field(description="Id of the credential, as credentialList shows it.")
     issuerDid: IssuerDid
     holderDid: HolderDid
 

@@ -137,11 +137,11 @@ def _check_part(schema: JSON, *, root: bool = False) -> None:
     for name in _REFERENCES:
         reference = schema.get(name)
         if isinstance(reference, str) and reference != "#" and not reference.startswith("#/"):
-            raise _unfit("it refers to something else than `#` or a JSON pointer `#/...`")
+            raise _unfit("a reference must be `#` or a JSON pointer `#/...`")
     if not root and isinstance(schema.get("$id"), str):
-        raise _unfit("a part of it has an $id of its own")
+        raise _unfit("$id is allowed only at the top level of the schema")
     if not root and isinstance(schema.get("$schema"), str):  # jsonschema would run this part with uncounted keywords
-        raise _unfit("a part of it has a $schema of its own")
+        raise _unfit("$schema is allowed only at the top level of the schema")
     try:
         for text in _patterns(schema):
             compiled(text)

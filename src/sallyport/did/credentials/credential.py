@@ -51,8 +51,8 @@ class ListedSchema:
 
 @dataclass(frozen=True, slots=True)
 class NewCredential:
-    """A credential to issue. claims: the subject's claims without its id. password: a secret for the holder alone.
-    expires_at: microseconds; None: never."""
+    """A credential to issue. claims: the subject's claims without its id. password: a secret that the holder gets with
+    the credential. expires_at: microseconds; None: never."""
 
     domain_id: int
     issuer_did: str

@@ -106,7 +106,7 @@ def _declare_reading(credentials: Operations, service: Credentials, clock: Clock
 
     @credentials.post("/api/v1/credential/GetCredential", roles=READERS | WALLETS)
     async def get_credential(body: GetCredential, caller: Caller) -> CredentialDocument:
-        """Return a credential as a document, with its issuer's proof. `proof.jws` is the same credential as a token. A
+        """Return a credential as a document, with its issuer's proof. `proof.jws` is the same credential as a VC-JWT. A
         wallet gets only its own credentials."""
         number, document = await service.document(caller, body.credentialId, body.domainId)
         return CredentialDocument(id=number, credential=document)

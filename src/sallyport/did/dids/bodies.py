@@ -114,7 +114,7 @@ class DeleteDids(OfDomain):
     """Body of the operation `deleteDid`."""
 
     dids: Annotated[Many[DeletedDid], Field(min_length=1, max_length=MAX_DELETED)] = Field(
-        description="DIDs to delete, all or none."
+        description="DIDs to delete. If one cannot be deleted, none is."
     )
 
 

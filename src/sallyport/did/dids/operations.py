@@ -50,7 +50,7 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
 
     @dids.delete("/api/v1/did/deleteDid", roles=OPERATORS)
     async def delete(body: DeleteDids, caller: Caller) -> Done:
-        """Delete DIDs from the lists, all or none, and close their open presentation requests. Credentials that a
+        """Delete DIDs from the lists, and close their open presentation requests. Credentials that a
         deleted issuer has signed can still be verified and revoked. The credentials of a deleted holder no longer admit
         users. The sessions of the users that they admitted end if the domain disconnects on revocation."""
         deleted = await service.delete(body.domainId, [(each.type, each.did) for each in body.dids])

@@ -138,7 +138,7 @@ class PolledCredential(Model):
     status: str = Field(description="Assigned or Accepted.")
     epmPassword: str = Field(
         default="",
-        description="Password for the holder alone, which is not part of jwt. Empty: the credential has none.",
+        description="Password for the holder, which is not part of jwt. Empty: the credential has none.",
     )
 
 

@@ -64,7 +64,7 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
 
     @wallets.post("/api/v1/walletService/assignWalletUser", roles=OPERATORS)
     async def assign(body: AssignWallet, caller: Caller) -> Done:
-        """Assign credentials to wallet users, all or none: one credential to each wallet, or all credentials to one
+        """Assign credentials to wallet users: one credential to each wallet, or all credentials to one
         wallet."""
         pairs = paired(body.walletId, body.userId, body.credentialId)
         await service.assign(caller.tenant_id, pairs)

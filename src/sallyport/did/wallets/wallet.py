@@ -52,7 +52,8 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A credential for its holder. jwt: the credential as a token. password: a secret for the holder alone."""
+    """A credential for its holder. jwt: the credential as a token. password: a secret for the holder, which is no
+    claim."""
 
     credential: Credential
     jwt: str

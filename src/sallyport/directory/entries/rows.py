@@ -71,6 +71,6 @@ class Table(Generic[RowT]):
 
 
 def kept_identifier(known: Stored, external_id: str) -> str:
-    """Return the identifier of a row after a change. An identifier that is made of the name never replaces a permanent
-    one."""
+    """Return the identifier of a row after a change. An identifier that is derived from the DN (`dn:...`) never
+    replaces a permanent one."""
     return known.external_id if external_id[:3] == "dn:" != known.external_id[:3] else external_id

@@ -6,6 +6,7 @@ deleted when the service starts.
 
 import os
 import shutil
+import time
 from collections.abc import Collection
 from pathlib import Path
 from secrets import token_hex
@@ -93,12 +94,13 @@ class ImportFiles:
                 path.unlink(missing_ok=True)
             self._new.discard(name)
 
-    def keep_only(self, names: Collection[str]) -> None:
-        """Delete all files except the named ones and those created since the start."""
+    def keep_only(self, names: Collection[str], spare_s: float = 0) -> None:
+        """Delete all files except the named ones and those created since the start. spare_s: keep younger ones too,
+        which another worker may be writing."""
         kept = {each for name in (*names, *self._new) for each in (name, name + PREPARED, name + BEFORE)}
         if self._folder.is_dir():
             for path in self._folder.iterdir():
-                if path.name not in kept:
+                if path.name not in kept and path.stat().st_mtime <= time.time() - spare_s:
                     path.unlink(missing_ok=True)
 
 

@@ -60,7 +60,7 @@ from sallyport.metrics import DirectoryMetrics
 from sallyport.nodes.periodic import CheckedStore
 from sallyport.nodes.service import Cluster
 from sallyport.store import audit
-from sallyport.store.model import Store, Tx
+from sallyport.store.model import Engine, Store, Tx
 from sallyport.store.vault import Vault
 
 MOST_WAITING: Final = 20
@@ -74,6 +74,8 @@ one."""
 LOOK_S: Final = 5.0
 SUCCEEDED_S: Final = 60.0
 AGAIN_S: Final = 5.0
+UNFINISHED_S: Final = 3600.0
+"""Age up to which a file without a row may be an upload to another worker."""
 
 log = structlog.get_logger()
 
@@ -85,7 +87,7 @@ class Jobs:
 
     def __init__(
         self,
-        store: Store,
+        store: Engine,
         vault: Vault,
         files: ImportFiles,
         cluster: Cluster,
@@ -174,7 +176,8 @@ class Jobs:
         """Run the jobs, until cancelled."""
         with suppress(OSError):
             kept = await self._store.read(repo.files)
-            await trio.to_thread.run_sync(self._files.keep_only, kept)
+            spare_s = UNFINISHED_S if self._store.is_shared else 0
+            await trio.to_thread.run_sync(self._files.keep_only, kept, spare_s)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(every, SUCCEEDED_S, self._show_succeeded, failure="imports_not_counted"))
             while True:

@@ -104,7 +104,8 @@ def _declare_findings(declared: Operations, agents: Agents) -> None:
 def _declare_changing(declared: Operations, agents: Agents) -> None:
     @declared.post("/api/v1/agent/takeOver", roles=OPERATORS)
     async def take_over(body: bodies.TakeOver, caller: Caller) -> Done:
-        """Let an agent manage accounts that it has discovered, or stop managing them; all or none."""
+        """Let an agent manage accounts that it has discovered, or stop managing them. If an entry fails, nothing is
+        changed."""
         await agents.take_over(body.domainId, body.instanceId, body.userNames, body.action)
         done = "taken over" if body.action is Action.ADD else "given back"
         return Done(message=f"{counted(len(set(body.userNames)), 'account')} {done}")

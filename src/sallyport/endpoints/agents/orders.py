@@ -47,8 +47,8 @@ class Orders:
         *,
         wait_s: float = 0,
     ) -> list[Order]:
-        """Give an order to the agents of several machines, all or none. Return the order of each machine, in the
-        sequence of `instance_ids`.
+        """Give an order to the agents of several machines. If an entry fails, nothing is changed. Return the order of
+        each machine, in the sequence of `instance_ids`.
 
         accounts: accounts whose passwords to rotate; empty: all accounts with a password, and the order fails if there
         are none. wait_s: time limit of the wait for the outcomes, at most MOST_WAIT_S; afterwards the orders stay open.

@@ -158,7 +158,8 @@ class Agents:
         self.states.touch(instance_id)
 
     async def take_over(self, domain_id: int, instance_id: int, names: Sequence[str], action: Action) -> None:
-        """Let the agent of a machine manage accounts that it has discovered there, or stop managing them; all or none.
+        """Let the agent of a machine manage accounts that it has discovered there, or stop managing them. If an entry
+        fails, nothing is changed.
 
         The user of each account is assigned to the machine, or the assignment is removed. NotFound: no such account.
         Conflict: a system account.

@@ -54,7 +54,7 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
 
     @groups.delete("/api/v1/instanceGroup/deleteEndpointGroup", roles=OPERATORS)
     async def delete_groups(body: DeleteGroups, caller: Caller) -> StatusAnswer:
-        """Delete one group or several, all or none, with their assignments."""
+        """Delete one group or several, with their assignments. If an entry fails, nothing is changed."""
         deleted = await service.delete(body.domainId, body.id)
         return StatusAnswer(message=f"{counted(deleted, 'group')} deleted")
 
@@ -74,7 +74,7 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
         roles=OPERATORS,
     )
     async def assign_users(body: AssignUsersToGroup, caller: Caller) -> StatusAnswer:
-        """Add users to a group, or remove them from it, all or none."""
+        """Add users to a group, or remove them from it. If an entry fails, nothing is changed."""
         await service.assign_users(body.domainId, body.groupId, body.userIds, body.action)
         return StatusAnswer(message="users assigned" if body.action == "add" else "users removed")
 

@@ -172,7 +172,8 @@ class Groups:
         return len(gone)
 
     async def assign_users(self, domain_id: int, group_id: int, user_ids: Sequence[int], action: Action) -> None:
-        """Add users to a group, or remove them from it, all or none. Raises NotFound. Invalid: too many assignments."""
+        """Add users to a group, or remove them from it. If an entry fails, nothing is changed. Raises NotFound.
+        Invalid: too many assignments."""
         membership.check_size([group_id], user_ids)
         names: list[str] = []
 

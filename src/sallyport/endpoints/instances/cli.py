@@ -86,7 +86,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 @click.option("--remove", "removal", is_flag=True, help="Remove the assignments instead.")
 @click.pass_obj
 def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], removal: bool) -> None:
-    """Assign users to an instance, or remove the assignments, all or none.
+    """Assign users to an instance, or remove the assignments. If an entry fails, nothing is changed.
 
     The command `group assign` assigns groups.
     """

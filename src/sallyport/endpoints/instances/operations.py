@@ -46,13 +46,13 @@ def operations(service: Instances, gate: Gate) -> Operations:
 
     @instances.post("/api/v1/instances/assignUsersToMachines", roles=OPERATORS)
     async def assign_users(body: AssignUsers, caller: Caller) -> CodeAnswer:
-        """Assign each user to each instance, or remove the assignments, all or none."""
+        """Assign each user to each instance, or remove the assignments. If an entry fails, nothing is changed."""
         await service.assign_users(body.domainId, body.instanceIds, body.userIds, body.action)
         return CodeAnswer(message="users assigned" if body.action == "add" else "users removed")
 
     @instances.put("/api/v1/instances/assignGroupToMachines", roles=OPERATORS)
     async def assign_groups(body: AssignGroups, caller: Caller) -> CodeAnswer:
-        """Assign each group to each instance, or remove the assignments, all or none."""
+        """Assign each group to each instance, or remove the assignments. If an entry fails, nothing is changed."""
         await service.assign_groups(body.domainId, body.instanceId, body.groupId, body.action)
         return CodeAnswer(message="groups assigned" if body.action == "add" else "groups removed")
 

@@ -80,7 +80,7 @@ class Instances:
     async def assign_users(
         self, domain_id: int, instance_ids: Sequence[int], user_ids: Sequence[int], action: Action
     ) -> None:
-        """Assign each user to each instance, or remove the assignments, all or none.
+        """Assign each user to each instance, or remove the assignments. If an entry fails, nothing is changed.
 
         Raises NotFound. Invalid: too many assignments.
         """
@@ -89,7 +89,7 @@ class Instances:
     async def assign_groups(
         self, domain_id: int, instance_ids: Sequence[int], group_ids: Sequence[int], action: Action
     ) -> None:
-        """Assign each group to each instance, or remove the assignments, all or none.
+        """Assign each group to each instance, or remove the assignments. If an entry fails, nothing is changed.
 
         Raises NotFound. Invalid: too many assignments.
         """

@@ -87,7 +87,7 @@ def _declare_changing(users: Operations, service: Users) -> None:
 
     @users.put("/api/v1/endpointUsers/updateUserWallet", roles=OPERATORS)
     async def update_wallet(body: UpdateWallet, caller: Caller) -> StatusAnswer:
-        """Assign users to groups, instances, wallet users and credentials, all or none.
+        """Assign users to groups, instances, wallet users and credentials. If an entry fails, nothing is changed.
 
         With assignMultiple, the wallet users and credentials are added to those that the endpoint users have. Without
         it, a single wallet user or credential replaces them.
@@ -97,8 +97,8 @@ def _declare_changing(users: Operations, service: Users) -> None:
 
     @users.delete("/api/v1/endpointUsers/deleteEpmUser", roles=OPERATORS)
     async def delete_users(body: DeleteUsers, caller: Caller) -> StatusAnswer:
-        """Delete users, or remove users from an instance, all or none. A user with an instanceId is only removed from
-        this instance, unless `key` is `delete`."""
+        """Delete users, or remove users from an instance. If an entry fails, nothing is changed. A user with an
+        instanceId is only removed from this instance, unless `key` is `delete`."""
         wanted = [Removal(each.epmUserId, each.userName, each.instanceId) for each in body.epmUsers]
         wholly = body.key.strip().lower() == DELETE
         deleted = await service.remove(body.domainId, wanted, wholly=wholly)

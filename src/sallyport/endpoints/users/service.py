@@ -227,7 +227,8 @@ class Users:
         )
 
     async def update_wallet(self, domain_id: int, wanted: WalletChange) -> None:
-        """Assign users to groups, instances, wallet users and credentials, and change their type; all or none.
+        """Assign users to groups, instances, wallet users and credentials, and change their type. If an entry fails,
+        nothing is changed.
 
         Raises NotFound. Invalid: too many assignments.
         """

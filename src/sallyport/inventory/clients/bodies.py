@@ -127,7 +127,8 @@ class AddClient(_ClientFields):
     )
     passwordVerified: Flag = Field(
         default=False,
-        description="The client checks passwords itself, as firstFactor none requires; its requests must be signed.",
+        description="The client checks passwords itself; needed for a domain with the first factor `none`. "
+        "Its requests must be signed.",
     )
     coaPort: CoaPort = PORT
     tlsName: TlsName = ""
@@ -168,7 +169,8 @@ class UpdateClient(_ClientFields):
         default=None, description="Drop unsigned requests with Proxy-State: yes, no or auto, as AddClient has it."
     )
     passwordVerified: Flag | None = Field(
-        default=None, description="The client checks passwords itself, as firstFactor none requires."
+        default=None,
+        description="The client checks passwords itself; needed for a domain with the first factor `none`.",
     )
     tlsName: TlsName | None = Field(default=None, description="New name in the certificate for RadSec; empty: none.")
     tlsFingerprint: Fingerprint | None = Field(

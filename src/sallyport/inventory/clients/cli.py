@@ -213,7 +213,8 @@ def import_(
     skip_refused: bool,
     as_json: bool,
 ) -> None:
-    """Import the clients of a FreeRADIUS clients.conf, all or none. Existing clients with the same name are updated."""
+    """Import the clients of a FreeRADIUS clients.conf. If an entry fails, nothing is changed. Existing clients with the
+    same name are updated."""
     found = freeradius.read(file, environ=os.environ)
     unusable: list[Row] = [
         {

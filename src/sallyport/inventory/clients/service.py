@@ -122,7 +122,7 @@ class Clients:
     async def add_all(
         self, tenant_id: int, clients: Sequence[NewClient], *, by: Role | None = None
     ) -> list[tuple[int, bytes]]:
-        """Add several clients, all or none; return the id and secret of each. See `add`."""
+        """Add several clients; return the id and secret of each. If an entry fails, nothing is changed. See `add`."""
         for new in clients:
             self._check_domains(tenant_id, new.domain_ids)
         rows = await trio.to_thread.run_sync(_rows, clients)
@@ -149,7 +149,8 @@ class Clients:
         return plan(wanted, tenant_id, self.table)
 
     async def carry_out(self, tenant_id: int, steps: Sequence[Step]) -> None:
-        """Apply the steps of a plan, all or none; refused steps are skipped. Conflict: a value was taken meanwhile."""
+        """Apply the steps of a plan in one transaction; refused steps are skipped. Conflict: a value was taken
+        meanwhile."""
         changed = [step for step in steps if step.action is Action.CHANGED]
         changes = [Change(step.client_id, step.columns or {}, step.secret, step.domain_ids) for step in changed]
         moved = [ip_network(step.wanted.network) for step in changed if "network" in (step.columns or {})]

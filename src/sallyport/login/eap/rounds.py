@@ -120,7 +120,7 @@ class Rounds:
             return None
         if result.session is not None and not result.wrong_code:
             return InnerSecondFactor(session=result.session, prompt=result.text)
-        # A wrong code ends the login, so that each further try is a login that lock-outs count.
+        # A wrong code ends the login. Each further try is then a new login, which counts towards the lock-out.
         reason = Reason.WRONG_CODE if result.wrong_code else result.reason
         decision = decide(PASSED, Action.MFA_REQUIRED, reason, fresh.mode, fresh.fallback)
         return InnerSecondFactor(reason, None if decision.applied is Verdict.ACCEPT else decision)

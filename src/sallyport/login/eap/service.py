@@ -81,7 +81,7 @@ class Eap:
         self._steps = steps
         self._ask = ask
         self._now = now
-        self._logins = Conversations[EapLogin](left=Unfinished(now).note)
+        self._logins = Conversations[EapLogin](left=Unfinished(now).note, node=steps.node)
         self._preferred = PreferredMethods()
         self._loaded: Credentials | None = None
         self._server: TlsServer | None = None
@@ -142,6 +142,8 @@ class Eap:
         now, state = self._now(), login.request.first.get(STATE)
         if state is not None:
             eap = self._logins.find(login.client.id, state, now=now)
+            if eap is None and (node := self._logins.other_node(state)) is not None:
+                log.info("eap_conversation_of_another_node", client=login.client.name, node=node)
             return (Reason.CHALLENGE_OVER if eap is None or eap.scope != _scope(domain) else eap), state
         verifier = station or self._verifier(domain)
         if isinstance(verifier, Reason):

@@ -28,8 +28,8 @@ class Standing:
     away: Reason
 
     def gives_up(self, give_up_ms: int | None, *, takes_challenges: bool) -> bool:
-        """Return whether a device has a shorter timeout than nearly all users need to answer, and has never answered a
-        challenge. For a provider with typed codes the result is False, since no device waits for them."""
+        """Return whether a device has never answered a challenge and its timeout is too short for nearly all users. The
+        result is False for a provider with typed codes, because no device waits for them."""
         if self.attached is None or give_up_ms is None or takes_challenges or self.attached.provider.asks_for_codes:
             return False
         p95_s = self.attached.provider.p95_s()

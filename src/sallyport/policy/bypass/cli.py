@@ -47,7 +47,7 @@ def add(line: CommandLine, *, stations: Sequence[str], domain: str, name: str, f
 @_domain
 @click.pass_obj
 def remove(line: CommandLine, *, stations: Sequence[str], domain: str) -> None:
-    """Remove stations from the list, all or none."""
+    """Remove stations from the list. If an entry fails, nothing is changed."""
     done = line.run("/ad/DeleteBypassStation", {"station": list[JSON](stations)}, domain=domain)
     line.note(str(done["message"]))
 

@@ -30,7 +30,8 @@ def operations(service: Bypass, gate: Gate) -> Operations:
 
     @bypass.post("/ad/DeleteBypassStation", roles=ADMINS)
     async def delete_bypass_station(body: DeleteBypassStation, caller: Caller) -> Done:
-        """Remove stations from the list, all or none. Their sessions end if the domain disconnects on revocation."""
+        """Remove stations from the list. If an entry fails, nothing is changed. Their sessions end if the domain
+        disconnects on revocation."""
         removed = await service.delete(body.domainId, body.station)
         return Done(message=f"{counted(removed, 'station')} deleted")
 

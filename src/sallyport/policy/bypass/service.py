@@ -72,7 +72,8 @@ class Bypass:
         return await self._configuration.change(work)
 
     async def delete(self, domain_id: int, stations: Sequence[str]) -> int:
-        """Remove stations from a domain's list, all or none, and return their number. Raises NotFound."""
+        """Remove stations from a domain's list, and return their number. If an entry fails, nothing is changed. Raises
+        NotFound."""
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 
         def work(tx: Tx) -> int:

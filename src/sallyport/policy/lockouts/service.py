@@ -29,6 +29,8 @@ from sallyport.store.model import Store, Tx
 _OF_A_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
 SWEEP_S: Final = 5.0
 MINUTE_US: Final = 60 * SECOND
+CLOCKS_US: Final = 10 * MINUTE_US
+"""The most by which the clocks of nodes may differ. A node whose clock is ahead deletes no lock of another one."""
 _NOTICE: Final = "lockout"
 
 log = structlog.get_logger()
@@ -63,6 +65,7 @@ class Lockouts:
             for number in range(3)
         )
         notices.receive(_NOTICE, self._adopt)
+        self._clocks_us = CLOCKS_US if notices.is_shared else 0
         self._shared = SharedStations(max_stations=max_names)
         self._last_failure = 0
         self._key = key
@@ -243,7 +246,7 @@ class Lockouts:
             self.some = False
             self._shared.clear()
         if ended:
-            await self._store.write(partial(repo.purge, now=now))
+            await self._store.write(partial(repo.purge, now=now - self._clocks_us))
 
 
 def _user_key(domain_id: int, name: str) -> tuple[int, str]:

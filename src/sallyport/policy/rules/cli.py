@@ -132,7 +132,7 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.option("--domain", required=True, help="The domain's name or domainId.")
 @click.pass_obj
 def remove(line: CommandLine, *, rule_ids: tuple[int, ...], domain: str) -> None:
-    """Remove rules, all or none."""
+    """Remove rules. If an entry fails, nothing is changed."""
     done = line.run("/ad/DeleteLoginRule", {"ruleId": list[JSON](rule_ids)}, domain=domain)
     line.note(str(done["message"]))
 

@@ -56,7 +56,7 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
 
     @rules.post("/ad/DeleteLoginRule", roles=ADMINS)
     async def delete_login_rule(body: DeleteLoginRule, caller: Caller) -> Done:
-        """Remove one login rule or several, all or none."""
+        """Remove one login rule or several. If an entry fails, nothing is changed."""
         removed = await service.delete(body.domainId, body.ruleId)
         return Done(message=f"{counted(removed, 'rule')} deleted")
 

@@ -73,7 +73,7 @@ class LoginRules:
         await self._configuration.change(work)
 
     async def delete(self, domain_id: int, rule_ids: Sequence[int]) -> int:
-        """Delete rules, all or none, and return their number. Raises NotFound."""
+        """Delete rules, and return their number. If an entry fails, nothing is changed. Raises NotFound."""
         at, wanted = self._clock(), list(dict.fromkeys(rule_ids))
 
         def work(tx: Tx) -> int:

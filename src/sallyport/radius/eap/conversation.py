@@ -196,6 +196,8 @@ def failed(inner: Outcome) -> Failed:
 MOST: Final = 4096
 AGE_S: Final = 60.0
 STATE_OCTETS: Final = 16
+NODE_OCTETS: Final = 4
+"""The first octets of a State: the number of the node that has the conversation."""
 
 _Talk = TypeVar("_Talk")
 
@@ -205,23 +207,29 @@ class Conversations(Generic[_Talk]):
     conversation of the busiest client of the busiest tenant is removed. So a client that starts thousands of
     conversations removes only its own.
 
-    most: the maximum number of pending conversations. age_s: the seconds that a conversation waits for its client.
-    left: called with each conversation that has waited longer. now: seconds of a monotonic clock.
+    most: the number of pending ones. age_s: seconds that one waits for its client. left: called with each that has
+    waited longer. node: returns the number of this node, 0 for the only one. now: seconds of a monotonic clock.
     """
 
     def __init__(
-        self, most: int = MOST, age_s: float = AGE_S, *, left: Callable[[_Talk], None] = lambda _talk: None
+        self,
+        most: int = MOST,
+        age_s: float = AGE_S,
+        *,
+        left: Callable[[_Talk], None] = lambda _talk: None,
+        node: Callable[[], int] = lambda: 0,
     ) -> None:
         self._left = left
+        self._node = node
         self._talks = ExpiringMap[bytes, tuple[int, int, _Talk]](most, age_s)
 
     def __len__(self) -> int:
         return len(self._talks)
 
     def add(self, tenant_id: int, client_id: int, talk: _Talk, *, now: float) -> bytes:
-        """Store a conversation of a RADIUS client, and return its State, 16 random octets."""
+        """Keep a conversation of a RADIUS client. Return its State: the number of this node, and 12 random octets."""
         self.purge(now=now)
-        state = token_bytes(STATE_OCTETS)
+        state = self._node().to_bytes(NODE_OCTETS) + token_bytes(STATE_OCTETS - NODE_OCTETS)
         self._talks.put(state, (tenant_id, client_id, talk), tenant_id, client_id, now=now)
         return state
 
@@ -234,6 +242,11 @@ class Conversations(Generic[_Talk]):
             return None
         self._talks.put(state, known, *known[:2], now=now)
         return known[2]
+
+    def other_node(self, state: bytes) -> int | None:
+        """Return the other node that a State names; None if it names none, or if there is only one node."""
+        named, own = int.from_bytes(state[:NODE_OCTETS]), self._node()
+        return named if own and len(state) == STATE_OCTETS and named != own else None
 
     def end(self, state: bytes) -> None:
         """Remove a conversation that has ended."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from sallyport.store.foreign import CONFIGURATION, KEYS, PRINCIPALS, REPLACED, TOKENS, USERS
+from sallyport.store.foreign import CERTIFICATES, CONFIGURATION, KEYS, PRINCIPALS, REPLACED, TOKENS, USERS
 
 CHANNEL: Final = "sallyport"
 _OWN: Final = "{row}.domain_id"
@@ -33,6 +33,7 @@ _ANY: Final = "insert or update or delete"
 _ANNOUNCED: Final = (
     _Announced(CONFIGURATION, "config_version", "update"),
     _Announced(REPLACED, "restores", "update"),
+    _Announced(CERTIFICATES, "certificate_files", "insert or update of version or delete"),
     _Announced(USERS, "endpoint_users", "insert or delete or update of name, name_key, password, motp", _OWN),
     _Announced(USERS, "endpoint_groups", "delete or update of name, active", _OWN),
     _Announced(USERS, "endpoint_group_users", _ANY, _through("endpoint_groups", "group_id")),

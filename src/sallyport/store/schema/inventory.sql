@@ -88,6 +88,7 @@ create table issued_certificates (
     fingerprint text primary key, name text not null, tenant_id bigint not null references tenants (id)
 );
 create index issued_certificates_name on issued_certificates (name);
+create table certificate_files (name text primary key, content bytea not null, version bigint not null);
 
 create table device_restarts (
     device_id {rowid}, domain_id bigint not null, at bigint not null, after bigint not null

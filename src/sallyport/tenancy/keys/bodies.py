@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from sallyport.base.config import base_url
 from sallyport.base.model import Model
+from sallyport.base.setting_types import base_url
 from sallyport.base.validation import Between, Moment, unfit
 from sallyport.tenancy.keys.key import MAX_USES, Agent, KeyKind
 from sallyport.web.operation import Done

@@ -1,4 +1,4 @@
-"""The first factor `ldap` outside a service: a checker that runs for the time of a block."""
+"""The first factor `ldap` outside a service: a checker that runs until the block ends."""
 
 import importlib.util
 from collections.abc import AsyncIterator, Sequence
@@ -47,8 +47,9 @@ def host(
     look_up: LookUp = look_up,
     turns: LoopTurns | None = None,
 ) -> Host:
-    """Return the host of a checker. egress: the allowed networks. look_up: the DNS. turns: the turns in which answers
-    are read.
+    """Return the host of a checker.
+
+    egress: the networks that it may connect to. look_up: the DNS. turns: the turns in which answers are read.
     """
     return Host(
         domain_id=1,
@@ -63,7 +64,7 @@ def host(
 
 @asynccontextmanager
 async def asking(given: Host | None = None, **fields: object) -> AsyncIterator[Asked]:
-    """Yield a running checker with these fields, as SetFirstFactor takes them."""
+    """Yield a running checker. Its fields are given as in SetFirstFactor."""
     ldap = LdapFields.model_validate({"baseDN": "dc=example,dc=com", **fields}).checker(given or host())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ldap.run)

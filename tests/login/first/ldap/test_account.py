@@ -1,4 +1,4 @@
-"""The state of an account, as an entry and a refused bind show it."""
+"""Tests of the state of an account, which is read from its entry and from a refused bind."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def refusal(text: str = "Invalid credentials.", code: int = 49, policy: Policy |
     ],
 )
 def test_active_directory_says_why(data: str, reason: Reason) -> None:
-    """The text of Active Directory's refusal has the reason. An unknown number is a wrong password."""
+    """The text of Active Directory's refusal contains the reason. An unknown number is reported as a wrong password."""
     text = f"Invalid credentials. 80090308: LdapErr: DSID-0C090439, comment: AcceptSecurityContext error, data {data}, v4563 (0x0031 [49])"  # noqa: E501
     assert why_refused(refusal(text), entry(), NOW) is reason
 
@@ -54,7 +54,7 @@ def test_active_directory_says_why(data: str, reason: Reason) -> None:
     ],
 )
 def test_the_password_policy_says_why(policy: Policy, reason: Reason) -> None:
-    """The control of the password policy has the reason."""
+    """The password policy control contains the reason."""
     assert why_refused(refusal(policy=policy), entry(), NOW) is reason
 
 
@@ -75,12 +75,12 @@ def test_the_password_policy_says_why(policy: Policy, reason: Reason) -> None:
     ],
 )
 def test_attributes_say_why(values: dict[str, str], reason: Reason) -> None:
-    """The entry's attributes have the reason if the refusal has none. Values that are no numbers do not count."""
+    """If the refusal gives no reason, the attributes of the entry give it. Values that are not numbers are ignored."""
     assert why_refused(refusal(), entry(**values), NOW) is reason
 
 
 def test_a_refusal_of_the_directory_is_no_wrong_password() -> None:
-    """A refusal for the directory's own reasons does not make the password wrong."""
+    """If the directory refuses a bind for a reason of its own, the password is not reported as wrong."""
     for code in (8, 13, 51, 52, 53, 80):
         assert why_refused(refusal("no", code), entry(), NOW) is Reason.NONE
 
@@ -92,7 +92,7 @@ def test_a_password_set_by_an_admin_must_be_changed() -> None:
 
 
 def test_groups_and_units() -> None:
-    """Groups come from memberOf, and units from the entry's name, whatever characters they have."""
+    """Groups are read from memberOf, and units from the name of the entry, whatever characters the names contain."""
     member = Entry(
         "CN=Ann,OU=R\\26D\\, West,OU=Z\\C3\\BCrich, DC=example",
         {
@@ -111,7 +111,7 @@ def test_groups_and_units() -> None:
 
 
 def test_the_length_of_all_groups_is_limited() -> None:
-    """A login is refused if the names of its groups exceed the limit of memory; none is left out."""
+    """If the names of a user's groups exceed the memory limit, the login is refused. No group is left out."""
     groups = tuple(f"CN={number:0250},DC=example" for number in range(300))
     with pytest.raises(TooLarge, match="65,536 characters"):
         found(Entry("CN=Ann,DC=example", {"memberof": groups}))

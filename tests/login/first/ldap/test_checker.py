@@ -1,4 +1,4 @@
-"""A login against a directory: the messages to it, and its faults."""
+"""Tests of a login against a directory: the messages that are sent to it, and the errors that it causes."""
 
 import pytest
 
@@ -31,13 +31,16 @@ def test_names_are_escaped(value: str, written: str) -> None:
 
 @pytest.mark.parametrize("name", ["007", "1e3", "true", "0"])
 async def test_names_that_look_like_numbers(name: str) -> None:
-    """A name that looks like a number is not changed."""
+    """A name that looks like a number is used unchanged."""
     async with directory(Person(name)) as server, asking(servers=[server.url], **SERVICE) as asked:
         assert await asked.bind(name, "hello") is R.NONE, asked.steps
 
 
 async def test_one_login_is_one_bind() -> None:
-    """Each login makes one bind, right or wrong. The service account is bound once and used again."""
+    """Each login makes one bind, whether the password is right or wrong.
+
+    The service account is bound once and used again.
+    """
     async with directory(Person("ann")) as server, asking(servers=[server.url], **SERVICE) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
         assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
@@ -48,15 +51,17 @@ async def test_one_login_is_one_bind() -> None:
 
 @pytest.mark.parametrize("password", ["", "\0", "\0\0", "hello\0", "hel\0lo"])
 async def test_some_passwords_are_never_sent(password: str) -> None:
-    """An empty password, which would be an anonymous bind, is never sent, and one with a NUL, at which libldap would
-    cut it."""
+    """An empty password is never sent, because it would make an anonymous bind.
+
+    A password with a NUL is never sent either, because libldap would cut it there.
+    """
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", password) is R.WRONG_PASSWORD
         assert server.connections == 0
 
 
 async def test_answers_in_pieces() -> None:
-    """Answers to a bind and to a search may arrive an octet at a time."""
+    """The answers to a bind and to a search may arrive one octet at a time."""
     async with directory(Person("ann")) as server, asking(servers=[server.url], **SERVICE) as asked:
         server.manner = Manner.DRIBBLES
         assert await asked.bind("ann", "hello") is R.NONE, asked.steps
@@ -64,7 +69,7 @@ async def test_answers_in_pieces() -> None:
 
 
 async def test_answers_are_read_in_turns() -> None:
-    """Answers of a thousand directories in the same instant are read a few at a time."""
+    """If the answers of a thousand directories arrive in the same instant, a few of them are read at a time."""
     turns = CountedTurns(1)
     async with directory(Person("ann")) as server, asking(host(turns=turns), servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
@@ -72,7 +77,7 @@ async def test_answers_are_read_in_turns() -> None:
 
 
 async def test_exactly_one_entry_is_needed() -> None:
-    """No entry, or more than one, is an unknown user, and no bind is made."""
+    """If there is no entry, or more than one, the user is unknown and no bind is made."""
     people = (Person("ann"), Person("ann", dn="CN=other ann,DC=example,DC=com"))
     async with directory(*people) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("bob", "hello") is R.UNKNOWN_USER
@@ -83,8 +88,11 @@ async def test_exactly_one_entry_is_needed() -> None:
 
 
 async def test_the_entry_must_have_the_very_name() -> None:
-    """The entry must have exactly the name that was typed. A directory finds `ann` for ` ann` and `änn` too, and the
-    rules and lock-outs of `ann` would not apply to them."""
+    """The entry must have exactly the name that was typed.
+
+    A directory also finds `ann` for ` ann` and `änn`, and the rules and lock-outs of `ann` would not apply to these
+    names.
+    """
     async with directory(Person("ann"), Person("a n")) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ANN", "hello") is R.UNKNOWN_USER  # this directory compares names with their case
         server.people[0].attributes["sAMAccountName"] = ["Ann"]
@@ -96,8 +104,10 @@ async def test_the_entry_must_have_the_very_name() -> None:
 
 
 async def test_an_entry_has_one_name() -> None:
-    """Each entry has one name for logins, so that no other name of ann avoids a rule or lock-out for `ann`. The steps
-    name it."""
+    """Each entry has one name for logins, so that ann cannot use another name to avoid a rule or lock-out for `ann`.
+
+    The steps contain that name.
+    """
     ann = Person("ann", attributes={"userPrincipalName": ["ann@corp.example"], "uid": ["annie"]})
     async with directory(ann) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
@@ -123,8 +133,8 @@ async def test_an_entry_has_one_name() -> None:
 async def test_the_name_of_a_filter_of_ones_own(
     pattern: str, attributes: dict[str, list[str]], name: str, others: list[str]
 ) -> None:
-    """With a filter of the admin's own, the entry's name is the value of the first attribute that is compared with
-    {user}."""
+    """If the admin sets a filter, the name of the entry is the value of the first attribute that the filter compares
+    with {user}."""
     person = Person("e", dn="CN=ann lee,DC=example,DC=com", attributes=attributes)  # any name with an e
     async with directory(person) as server, asking(servers=[server.url], userFilter=pattern) as asked:
         assert await asked.bind(name, "hello") is R.NONE, asked.steps
@@ -134,7 +144,7 @@ async def test_the_name_of_a_filter_of_ones_own(
 
 @pytest.mark.parametrize("name", ["C# dev", "a=b", "a#b/c\\;CN=root", "a\\, b"])
 async def test_the_names_of_entries(name: str) -> None:
-    """Every form of a distinguished name is bound as it was found (RFC 4514 section 2.4)."""
+    """The bind uses each distinguished name exactly as it was found, in any form (RFC 4514 section 2.4)."""
     ann = Person("ann", dn=f"CN={name},OU=Staff,DC=example,DC=com")
     async with directory(ann) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE, asked.steps
@@ -143,7 +153,7 @@ async def test_the_names_of_entries(name: str) -> None:
 
 
 async def test_account_states() -> None:
-    """The state of the account in the directory is the reason."""
+    """The reason is the state of the account in the directory."""
     text = "80090308: LdapErr: DSID-0C090439, comment: AcceptSecurityContext error, data {}, v4563"
     people = [
         Person(f"u{data}", refusal=(49, text.format(data)))
@@ -158,7 +168,7 @@ async def test_account_states() -> None:
 
 
 async def test_groups_and_units_are_found() -> None:
-    """A login has its groups and units for the login rules; after a wrong password it has none."""
+    """After a right password the login rules get the user's groups and units. After a wrong password they get none."""
     ann = Person("ann", attributes={"memberOf": ["CN=VPN users,DC=example,DC=com"]})
     async with directory(ann) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
@@ -169,7 +179,7 @@ async def test_groups_and_units_are_found() -> None:
 
 
 def groups(*names: str) -> dict[str, list[str]]:
-    """Return memberships in groups of these names."""
+    """Return the memberships in groups with these names."""
     return {"memberOf": [f"CN={name},DC=example,DC=com" for name in names]}
 
 
@@ -187,7 +197,10 @@ def groups(*names: str) -> dict[str, list[str]]:
     ],
 )
 async def test_a_login_is_refused_where_an_entry_exceeds_a_limit(attributes: dict[str, list[str]]) -> None:
-    """A list of groups that cannot be read completely refuses the login. The server then serves the next login."""
+    """If the list of groups cannot be read completely, the login is refused.
+
+    The server can still be used for the next login.
+    """
     people = (Person("ann", attributes=attributes), Person("bob"))
     async with directory(*people) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.DIRECTORY_ENTRY_TOO_LARGE, asked.steps
@@ -205,14 +218,17 @@ async def test_as_many_groups_as_the_limit_allows() -> None:
 
 
 async def test_long_values_are_no_names() -> None:
-    """A value over 255 characters is not compared with a name; the entry's name is its next value."""
+    """A value over 255 characters is not compared with the name. The next value is the name of the entry."""
     ann = Person("ann", attributes={"sAMAccountName": ["ann" + "x" * 253], "uid": ["ann" * 100, "ann"]})
     async with directory(ann) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE, asked.steps
 
 
 async def test_right_answers_are_remembered(clock: SetClock) -> None:
-    """A right password is remembered for the configured time, for this name alone. A wrong one is not."""
+    """A right password is remembered for the configured time, and only for this name.
+
+    A wrong password is not remembered.
+    """
     async with directory(Person("ann")) as server, asking(host(clock), servers=[server.url], cacheSeconds=60) as asked:
         await asked.bind("ann", "wrong")
         await asked.bind("ann", "wrong")
@@ -230,7 +246,7 @@ async def test_right_answers_are_remembered(clock: SetClock) -> None:
 
 
 async def ask(asked: Asked, listener: FakeListener, datagram: bytes, *, takes_code: bool = False) -> tuple[Reason, str]:
-    """Check a request. Return the reason, and the code that was found in it."""
+    """Check a request. Return the reason, and the code that was appended to the password."""
     login = listener.login(datagram)
     login.method = Method.PAP if USER_PASSWORD in login.request.first else Method.CHAP
     login.user = login.request.first[1].decode()
@@ -239,7 +255,7 @@ async def ask(asked: Asked, listener: FakeListener, datagram: bytes, *, takes_co
 
 
 async def test_a_code_appended_to_the_password(listener: FakeListener) -> None:
-    """If the user may type a code, it is taken off before the one bind."""
+    """If the user may append a code, it is removed before the only bind."""
     ann, bob = Person("ann"), Person("bob", "hello123456")
     async with directory(ann, bob) as server, asking(servers=[server.url]) as asked:
         assert await ask(asked, listener, pap("ann", "hello123456"), takes_code=True) == (R.NONE, "123456")
@@ -253,7 +269,7 @@ async def test_a_code_appended_to_the_password(listener: FakeListener) -> None:
 
 
 async def test_a_code_of_eight_digits(listener: FakeListener) -> None:
-    """With codeDigits of eight, eight digits are taken off; six digits are part of the password."""
+    """If codeDigits is eight, eight digits are removed from the end, and six digits are part of the password."""
     people = Person("ann"), Person("bob", "hello123456")
     async with directory(*people) as server, asking(servers=[server.url], codeDigits=8) as asked:
         assert await ask(asked, listener, pap("ann", "hello12345678"), takes_code=True) == (R.NONE, "12345678")
@@ -265,13 +281,13 @@ async def test_a_code_of_eight_digits(listener: FakeListener) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 async def test_passwords_in_latin_1(listener: FakeListener, encoding: str) -> None:
-    """A password that a device sends in Latin-1 is bound in UTF-8."""
+    """A password that a device sends in Latin-1 is converted to UTF-8 for the bind."""
     async with directory(Person("zoë", "pässwörd")) as server, asking(servers=[server.url]) as asked:
         assert await ask(asked, listener, pap("zoë", "pässwörd".encode(encoding))) == (R.NONE, "")
 
 
 async def test_a_nul_is_no_password(listener: FakeListener) -> None:
-    """A password with a NUL is wrong, and is not sent."""
+    """A password with a NUL is wrong and is not sent."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         for password in (b"hello\0x", b"\0", b"", b"\0\0\0x"):
             assert await ask(asked, listener, pap("ann", password)) == (R.WRONG_PASSWORD, "")
@@ -279,15 +295,17 @@ async def test_a_nul_is_no_password(listener: FakeListener) -> None:
 
 
 async def test_a_bind_needs_the_password_itself(listener: FakeListener) -> None:
-    """CHAP does not carry the password, so that no bind can check it."""
+    """A CHAP request does not contain the password, so no bind can check it."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         assert await ask(asked, listener, chap("ann", "hello")) == (R.METHOD_UNFIT, "")
         assert server.connections == 0
 
 
 async def test_a_user_of_a_certificate_is_looked_up() -> None:
-    """The user of a certificate is looked up without a bind: the result is the state of the account and the groups of
-    the entry."""
+    """The user of a certificate is looked up without a bind.
+
+    The result is the state of the account and the groups of the entry.
+    """
     people = (
         Person("ann", attributes={"memberOf": ["CN=staff,DC=example,DC=com"]}),
         Person("bob", attributes={"userAccountControl": ["514"]}),

@@ -1,4 +1,4 @@
-"""The configuration of a directory: accepted values, and values that are refused before they are stored."""
+"""Tests of the configuration of a directory: accepted values, and values that are refused before they are stored."""
 
 import json
 
@@ -17,14 +17,14 @@ LEAST = {"servers": ["ldaps://dc1.example.com"], "baseDN": "dc=example,dc=com"}
 
 
 def refused(**fields: object) -> str:
-    """Return the text of the refusal of these fields, added to the required ones."""
+    """Return the error message for these fields, which are added to the required fields."""
     with pytest.raises(ValidationError) as caught:
         LdapFields.model_validate({**LEAST, **fields})
     return " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in caught.value.errors())
 
 
 def test_the_defaults() -> None:
-    """The default filter finds users of Active Directory and OpenLDAP. No password is remembered by default."""
+    """The default filter finds the users of Active Directory and of OpenLDAP. By default no password is remembered."""
     fields = LdapFields.model_validate(LEAST)
     assert (fields.userFilter, fields.cacheSeconds, fields.timeoutSeconds) == (DEFAULT_FILTER, 0, 5)
     assert (fields.startTls, fields.winbind, fields.bindDN) == (False, False, None)
@@ -39,7 +39,7 @@ def test_the_defaults() -> None:
     ],
 )
 def test_urls(url: str, parts: tuple[str, str, int]) -> None:
-    """A URL has a scheme, a host and perhaps a port."""
+    """A URL has a scheme, a host and optionally a port."""
     assert split_url(url) == parts
 
 
@@ -52,7 +52,7 @@ def test_urls(url: str, parts: tuple[str, str, int]) -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_server_is_refused(url: str) -> None:
-    """Any other text is refused, and the message does not repeat it."""
+    """Any other text is refused. The message does not contain it."""
     assert "servers.0: a URL such as ldaps://" in refused(servers=[url])
 
 
@@ -64,7 +64,7 @@ def test_passwords_never_go_in_clear() -> None:
 
 
 def test_the_service_account_is_whole() -> None:
-    """A bind DN needs a password: without one the bind would be anonymous."""
+    """A bind DN needs a password, because the bind would be anonymous without one."""
     assert "belong together" in refused(bindDN="cn=sallyport")
     assert "belong together" in refused(bindPassword="secret")
     assert "bindPassword" in refused(bindDN="cn=sallyport", bindPassword="")
@@ -86,18 +86,19 @@ def test_the_service_account_is_whole() -> None:
     ],
 )
 def test_an_invalid_filter_is_refused(pattern: str, why: str) -> None:
-    """A filter compares {user} with a value, so that the entry's name can be compared with it."""
+    """A filter must compare {user} with the value of an attribute, so that the name of the entry can be
+    compared too."""
     assert why in refused(userFilter=pattern)
 
 
 def test_filters() -> None:
-    """{user} may be part of a longer value, and other conditions may be beside it."""
+    """{user} may be part of a longer value, and the filter may have other conditions."""
     for pattern in ("(mail={user}@example.com)", "(&(objectClass=person)(|(uid={user})(cn={user})))"):
         assert LdapFields.model_validate({**LEAST, "userFilter": pattern}).userFilter == pattern
 
 
 def test_certificates_are_read_at_once() -> None:
-    """A text that is no PEM is refused when it is set, not by the first login."""
+    """A text that is not PEM is refused when it is set, and not by the first login."""
     pem = Authority("A test's CA").pem
     assert LdapFields.model_validate({**LEAST, "caCertificate": pem}).caCertificate == pem
     assert "caCertificate: certificates in PEM" in refused(caCertificate="-----BEGIN CERTIFICATE-----\nx")
@@ -116,7 +117,10 @@ def test_limits(fields: dict[str, object]) -> None:
 
 
 def test_the_password_is_sealed_and_not_shown() -> None:
-    """The shown fields have no password. The sealed fields have it, and are read back unchanged."""
+    """The fields that are shown do not contain the password.
+
+    The sealed fields contain it, and can be read back unchanged.
+    """
     fields = LdapFields.model_validate({**LEAST, "bindDN": "cn=s", "bindPassword": "t0p"})
     assert "t0p" not in repr(shown(fields)) and "t0p" not in repr(fields)
     assert LdapFields.model_validate(json.loads(json.dumps(revealed(fields)))) == fields

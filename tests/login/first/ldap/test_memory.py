@@ -6,7 +6,7 @@ from sallyport.login.login import Found
 
 
 def test_the_cache_has_a_limit() -> None:
-    """The oldest entries are removed when the groups of all entries exceed the limit."""
+    """If all entries together have more groups than the limit, the oldest entries are removed."""
     memory, size = Memory(300, now_us), LONGEST // 4
     for number in range(6):
         memory.keep(f"u{number}", "hello", Found(groups=frozenset({f"{number}" * size})))

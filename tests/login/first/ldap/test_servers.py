@@ -1,4 +1,4 @@
-"""Servers of a directory: failover, connections, and the service account."""
+"""Tests of the servers of a directory: failover, connections and the service account."""
 
 import os
 import resource
@@ -22,8 +22,9 @@ SERVICE = {"bindDN": "cn=service", "bindPassword": "service"}
 
 @pytest.mark.parametrize("manner", [Manner.SILENT, Manner.HANGS_UP, Manner.NONSENSE])
 async def test_the_next_server_is_asked(manner: Manner) -> None:
-    """If the first server fails, the next one is asked. The failed server is skipped for a while, so that not every
-    login waits for it.
+    """If the first server fails, the next one is asked.
+
+    The failed server is skipped for a while, so that not every login has to wait for it.
     """
     async with directory(Person("ann")) as bad, directory(Person("ann")) as good:
         bad.manner = manner
@@ -44,7 +45,7 @@ async def test_a_server_that_is_busy_is_passed_over() -> None:
 
 
 async def test_a_wrong_password_is_final() -> None:
-    """After a wrong password no other server is asked, which would count it again."""
+    """After a wrong password no other server is asked, because it would count the failure again."""
     async with directory(Person("ann")) as first, directory(Person("ann")) as second:
         async with asking(servers=[first.url, second.url]) as asked:
             assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
@@ -53,8 +54,9 @@ async def test_a_wrong_password_is_final() -> None:
 
 @pytest.mark.parametrize("manner", [Manner.SILENT, Manner.HANGS_UP, Manner.NONSENSE])
 async def test_no_server_answers(manner: Manner) -> None:
-    """If no server answers within the time limit, the reason is unreachable. The next login succeeds once the server
-    works again.
+    """If no server answers within the time limit, the reason is that the directory is unreachable.
+
+    When a server works again, the next login succeeds.
     """
     async with directory(Person("ann")) as server, asking(servers=[server.url], timeoutSeconds=2) as asked:
         server.manner = manner
@@ -82,7 +84,7 @@ async def test_a_hanging_directory_does_not_block_the_event_loop() -> None:
 
 
 async def test_a_cancelled_login_leaves_nothing_behind() -> None:
-    """A login can be cancelled at any step, and the directory still serves the next one."""
+    """A login can be cancelled at any step. The directory can still be used for the next login."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         for step in range(40):
             with trio.CancelScope() as scope:
@@ -95,7 +97,7 @@ async def test_a_cancelled_login_leaves_nothing_behind() -> None:
 
 
 async def test_a_dead_kept_connection_is_noticed() -> None:
-    """After a restart of the server no login fails because of a kept connection."""
+    """After a restart of the server, no login fails because its connection was closed."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
         server.manner = Manner.HANGS_UP
@@ -106,7 +108,7 @@ async def test_a_dead_kept_connection_is_noticed() -> None:
 
 @contextmanager
 def descriptors_left(count: int) -> Iterator[None]:
-    """Leave so many file descriptors free in this process for the time of the block."""
+    """Leave only this number of file descriptors free in this process until the block ends."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(
         resource.RLIMIT_NOFILE, (max(int(each.name) for each in Path("/proc/self/fd").iterdir()) + 40, hard)
@@ -129,7 +131,7 @@ def descriptors_left(count: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("count", [*range(1, 13), 30])
 async def test_no_file_descriptors_are_left(count: int) -> None:
-    """With too few file descriptors only that login fails, and the next one succeeds."""
+    """If there are too few file descriptors, only that login fails. The next one succeeds."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
         with descriptors_left(count):
@@ -139,7 +141,8 @@ async def test_no_file_descriptors_are_left(count: int) -> None:
 
 
 async def test_a_refused_service_account_is_left_alone() -> None:
-    """A service account with a refused password is not bound again at once, since the directory could lock it."""
+    """If the password of the service account is refused, it is not tried again at once, because the directory could
+    lock the account."""
     async with directory(Person("ann")) as server:
         async with asking(servers=[server.url], bindDN="cn=service", bindPassword="outdated") as asked:
             for _ in range(5):
@@ -148,7 +151,7 @@ async def test_a_refused_service_account_is_left_alone() -> None:
 
 
 async def test_a_forbidden_address_is_not_connected_to() -> None:
-    """The setting egress applies to directories too."""
+    """The setting `egress` also applies to directories."""
     async with directory(Person("ann")) as server:
         async with asking(host(egress=[ip_network("192.0.2.0/24")]), servers=[server.url]) as asked:
             assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE

@@ -1,4 +1,4 @@
-"""A NAS, and a domain whose logins go to two home servers."""
+"""A NAS, and a domain that passes its logins on to two home servers."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -22,7 +22,7 @@ __all__ = ["areas", "clock", "wire"]
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Run all tasks until the condition holds, within ten seconds."""
+    """Run all tasks until the condition is true. Fail after ten seconds."""
     deadline = time.monotonic() + 10
     while not holds():
         assert time.monotonic() < deadline
@@ -30,7 +30,10 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 class Upstream:
-    """The service and the home servers. servers: in the configured order; the first is asked."""
+    """The service and the home servers.
+
+    servers: the home servers in the configured order. The first one is asked first.
+    """
 
     def __init__(self, wire: Wire, servers: tuple[HomeServer, ...]) -> None:
         self.wire = wire
@@ -45,20 +48,21 @@ class Upstream:
         await self.areas.first_settings.set(domain, FirstFactor.RADIUS, {"radius": values})
 
     async def ask(self, datagram: bytes) -> tuple[int, bytes]:
-        """Send a request. Return the code of its verified answer, and the attributes after the
-        Message-Authenticator.
+        """Send a request.
+
+        Return the code of its verified answer, and the attributes that follow the Message-Authenticator.
         """
         self.wire.put(datagram)
         return await self.answer(datagram)
 
     async def answer(self, datagram: bytes) -> tuple[int, bytes]:
-        """Return the next answer, verified for this request."""
+        """Return the next answer, after verifying it for this request."""
         reply, to = await self.wire.take()
         assert to == NAS
         return decode_reply(reply, datagram, SharedSecret(SECRET))[0], reply[38:]
 
     def login(self, datagram: bytes) -> Login:
-        """Return a login that did not pass the listener."""
+        """Return a login that did not pass through the listener."""
         request = opened(datagram)
         client = self.areas.clients.table.find(NAS[0])
         assert client is not None
@@ -66,11 +70,11 @@ class Upstream:
         return Login(request, client, NAS, self.areas.clock(), self.wire.auth, known)
 
     def accepts(self, index: int) -> bytes:
-        """Return the first server's Accept to a request that it has received."""
+        """Return the first server's Accept for a request that it has received."""
         return encode_reply(ACCESS_ACCEPT, self.first.received[index], HOME_SECRET)
 
     async def reasons(self) -> list[Reason]:
-        """Return the reason of each event, the oldest first."""
+        """Return the reason of each event, oldest first."""
         return [Reason(event.reason) for event in await events(self.areas)]
 
     def counted(self, name: str, **labels: str) -> float:

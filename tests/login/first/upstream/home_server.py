@@ -1,4 +1,4 @@
-"""A home server on a UDP socket, whose answers a test sets."""
+"""A home server on a UDP socket. The test sets its answers."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -32,7 +32,7 @@ def typed(request: Request) -> bytes:
 
 
 def check(request: Request) -> list[bytes]:
-    """Accept the one right password, with a Class; reject any other, with a text."""
+    """Accept the right password and send a Class. Reject any other password and send a text."""
     if USER_PASSWORD in request.first and typed(request) == PASSWORD:
         return [encode_reply(ACCESS_ACCEPT, request, SECRET, STAFF)]
     return [encode_reply(ACCESS_REJECT, request, SECRET, SORRY)]
@@ -50,8 +50,11 @@ def unsigned(code: int, request: Request, attributes: bytes = b"", secret: Share
 
 
 class HomeServer:
-    """A home server. reply: its answer to an Access-Request. status: whether it answers Status-Server. received: the
-    requests so far; sources: their source ports. checks: how many Status-Server came.
+    """A home server.
+
+    reply: the function that makes its answer to an Access-Request. status: whether it answers Status-Server. received:
+    the requests so far. sources: the source ports of these requests. checks: the number of Status-Server packets that
+    it received.
     """
 
     def __init__(self, udp: trio.socket.SocketType) -> None:
@@ -65,12 +68,12 @@ class HomeServer:
 
     @property
     def fields(self) -> dict[str, object]:
-        """Return the server's fields, as SetFirstFactor takes them."""
+        """Return the fields of this server, as SetFirstFactor accepts them."""
         return {"host": "127.0.0.1", "port": self.port, "secret": SECRET.octets.decode()}
 
     @property
     def names(self) -> list[bytes]:
-        """Return the User-Names so far, in order."""
+        """Return the User-Names of the requests so far, in order."""
         return [request.first[USER_NAME] for request in self.received]
 
     async def serve(self) -> None:
@@ -94,7 +97,7 @@ class HomeServer:
                 await self._udp.sendto(reply, source)
 
     async def send(self, index: int, reply: bytes) -> None:
-        """Answer an earlier request now."""
+        """Send the answer to an earlier request now."""
         await self._udp.sendto(reply, self.sources[index])
 
 

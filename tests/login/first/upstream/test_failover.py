@@ -1,4 +1,4 @@
-"""Home servers that answer late, wrongly or never. The clock moves only when a test moves it."""
+"""Tests of home servers that answer late, wrongly or never. The clock advances only when a test advances it."""
 
 from collections import Counter
 
@@ -29,7 +29,7 @@ async def begin(upstream: Upstream, datagram: bytes) -> None:
 
 
 async def pass_by(clock: MockClock, seconds: float) -> None:
-    """Move the clock, and run everything that is due then."""
+    """Advance the clock, and run everything that is then due."""
     clock.jump(seconds)
     for _ in range(20):
         await trio.lowlevel.checkpoint()
@@ -39,7 +39,7 @@ async def pass_by(clock: MockClock, seconds: float) -> None:
 
 
 def state(upstream: Upstream, name: str) -> float:
-    """Return how many servers are in this state."""
+    """Return the number of servers in this state."""
     return upstream.counted("servers", state=name)
 
 
@@ -47,8 +47,10 @@ def state(upstream: Upstream, name: str) -> float:
 
 
 async def test_a_wrong_answer_is_dropped_and_the_right_one_counts(upstream: Upstream, mock_clock: MockClock) -> None:
-    """An answer with another secret, another identifier, no RADIUS or an unfit code is dropped. The right one, sent
-    after all of these have arrived, counts."""
+    """An answer is dropped if it has another secret or another identifier, is not RADIUS, or has an unsuitable code.
+
+    A right answer that arrives after all of these is used.
+    """
     discards = {"unexpected": 3, "bad_authenticator": 1, "malformed": 1, "unknown_type": 1}
 
     def right(request: Request) -> bytes:
@@ -82,7 +84,8 @@ async def test_a_wrong_answer_is_dropped_and_the_right_one_counts(upstream: Upst
 
 @pytest.mark.parametrize("required", [True, False])
 async def test_an_unsigned_answer(upstream: Upstream, required: bool) -> None:
-    """An unsigned answer is dropped, since an attacker can turn a Reject into an Accept, unless the admin allows it."""
+    """An unsigned answer is dropped unless the admin allows it, because an attacker can turn a Reject into an
+    Accept."""
     await upstream.configure(requireMessageAuthenticator=required)
     upstream.first.reply = lambda request: [unsigned(ACCESS_ACCEPT, request), *check(request)]
     code, _ = await upstream.ask(pap("ann", "wrong"))
@@ -91,7 +94,7 @@ async def test_an_unsigned_answer(upstream: Upstream, required: bool) -> None:
 
 
 async def test_an_unsigned_answer_with_a_wrong_authenticator(upstream: Upstream) -> None:
-    """A wrong authenticator is refused, also where unsigned answers are allowed."""
+    """An answer with a wrong authenticator is refused, even if unsigned answers are allowed."""
     await upstream.configure(requireMessageAuthenticator=False)
     other = SharedSecret(b"guessed")
     upstream.first.reply = lambda request: [unsigned(ACCESS_ACCEPT, request, secret=other), *check(request)]
@@ -102,7 +105,10 @@ async def test_an_unsigned_answer_with_a_wrong_authenticator(upstream: Upstream)
 
 
 async def test_a_retransmission_is_passed_on(upstream: Upstream, mock_clock: MockClock) -> None:
-    """A retransmission of the NAS sends the same packet to the same server once. The service repeats nothing itself."""
+    """If the NAS retransmits, the same packet is sent to the same server once.
+
+    The service itself does not retransmit.
+    """
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)
     await pass_by(mock_clock, 10)
@@ -122,7 +128,7 @@ async def test_a_retransmission_is_passed_on(upstream: Upstream, mock_clock: Moc
 
 
 async def test_a_late_answer_counts(upstream: Upstream, mock_clock: MockClock) -> None:
-    """A late answer counts while the response window is open."""
+    """A late answer is used if the response window has not ended."""
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)
     await pass_by(mock_clock, WINDOW_S - 1)
@@ -134,8 +140,11 @@ async def test_a_late_answer_counts(upstream: Upstream, mock_clock: MockClock) -
 
 
 async def test_the_other_server_is_asked_when_the_window_is_over(upstream: Upstream, mock_clock: MockClock) -> None:
-    """After the response window the other server gets a request of its own. The first is a zombie, later logins go to
-    the other at once, and late answers of the first are dropped."""
+    """After the response window the other server gets its own request.
+
+    The first server becomes a zombie, later logins go to the other server at once, and late answers of the first server
+    are dropped.
+    """
     await upstream.configure(statusCheck=False)
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)
@@ -151,7 +160,7 @@ async def test_the_other_server_is_asked_when_the_window_is_over(upstream: Upstr
 
 
 async def test_a_retransmit_moves_to_a_server_that_is_alive(upstream: Upstream, mock_clock: MockClock) -> None:
-    """A login that waits for a zombie moves to another server at the next retransmission."""
+    """A login that waits for a zombie is sent to another server at the next retransmission."""
     old, new = pap("ann", PASSWORD), pap("bob", PASSWORD, identifier=1)
     await begin(upstream, old)
     await pass_by(mock_clock, WINDOW_S / 2)
@@ -165,7 +174,7 @@ async def test_a_retransmit_moves_to_a_server_that_is_alive(upstream: Upstream, 
 
 
 async def test_no_server_answers(upstream: Upstream, mock_clock: MockClock) -> None:
-    """If no server answers, the login is rejected with a reason within the time limit, and nothing is left pending."""
+    """If no server answers, the login is rejected with a reason within the time limit, and nothing stays pending."""
     datagram = pap("ann", PASSWORD)
     upstream.second.reply = nothing
     await begin(upstream, datagram)
@@ -179,7 +188,7 @@ async def test_no_server_answers(upstream: Upstream, mock_clock: MockClock) -> N
 
 
 async def test_the_steps_name_each_server(upstream: Upstream, mock_clock: MockClock) -> None:
-    """The steps of a domain check name each server and its result."""
+    """The steps of a domain check contain each server and its result."""
     upstream.first.reply = nothing
     domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
     login = upstream.login(pap("ann", PASSWORD))
@@ -194,7 +203,7 @@ async def test_the_steps_name_each_server(upstream: Upstream, mock_clock: MockCl
 
 
 async def test_zombies_are_asked_if_no_server_is_alive(upstream: Upstream, mock_clock: MockClock) -> None:
-    """If no server is alive, zombies are asked, then dead ones. An answer makes a server alive."""
+    """If no server is alive, zombies are asked first and then dead servers. A server that answers is alive."""
     upstream.second.reply = nothing
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)
@@ -216,8 +225,10 @@ async def test_zombies_are_asked_if_no_server_is_alive(upstream: Upstream, mock_
 
 
 async def test_a_conversation_stays_with_its_server(upstream: Upstream, mock_clock: MockClock) -> None:
-    """A request with State goes to the server that sent the challenge. Others go back to the first server once it is
-    alive."""
+    """A request with State is sent to the server that sent the challenge.
+
+    Other requests go to the first server again when it is alive.
+    """
     talk = push_attribute(STATE, b"talk") + push_attribute(REPLY_MESSAGE, b"PIN?")
     upstream.second.reply = lambda request: [encode_reply(ACCESS_CHALLENGE, request, SECRET, talk)]
     datagram = pap("ann", PASSWORD)
@@ -225,7 +236,7 @@ async def test_a_conversation_stays_with_its_server(upstream: Upstream, mock_clo
     await pass_by(mock_clock, WINDOW_S)
     assert await upstream.answer(datagram) == (ACCESS_CHALLENGE, talk)
     upstream.first.reply = check
-    while state(upstream, "alive") < 2:  # until it has answered enough Status-Server
+    while state(upstream, "alive") < 2:  # until it has answered enough Status-Server packets
         await pass_by(mock_clock, CHECK_INTERVAL_S)
     upstream.second.reply = check
     await upstream.ask(pap("ann", PASSWORD, attributes(STATE=b"talk"), identifier=1))
@@ -236,7 +247,10 @@ async def test_a_conversation_stays_with_its_server(upstream: Upstream, mock_clo
 async def test_a_dead_server_is_revived_by_its_answers_to_status_server(
     upstream: Upstream, mock_clock: MockClock
 ) -> None:
-    """A server is dead after the zombie period. After three answers to Status-Server in a row it gets logins again."""
+    """A server is dead after the zombie period.
+
+    After it has answered three Status-Server packets in a row, it gets logins again.
+    """
     upstream.first.status = False
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)
@@ -256,7 +270,7 @@ async def test_a_dead_server_is_revived_by_its_answers_to_status_server(
 
 
 async def test_a_closed_port(upstream: Upstream) -> None:
-    """If a server's port is closed, the login goes to the other server without waiting for the window."""
+    """If the port of a server is closed, the login is sent to the other server without waiting for the window."""
     closed = dict(upstream.first.fields)
     with trio.socket.socket(trio.socket.AF_INET, trio.socket.SOCK_DGRAM) as udp:
         await udp.bind(("127.0.0.1", 0))
@@ -268,22 +282,22 @@ async def test_a_closed_port(upstream: Upstream) -> None:
 
 
 class CloseFirst(trio.abc.Instrument):
-    """An instrument that closes a home server's sockets after an answer has arrived, before its reader runs."""
+    """An instrument that closes the sockets of a home server after an answer has arrived and before the reader runs."""
 
     def __init__(self, server: HomeServer) -> None:
         self._server = server
         self.closed = False
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Close the sockets if the reader's turn is next."""
+        """Close the sockets if the next turn is the reader's."""
         if task.name.endswith("Pool._read"):
             self._server.close_idle()
             self.closed = True
 
 
 async def test_a_socket_closed_in_the_turn_in_which_something_came(upstream: Upstream) -> None:
-    """The reader of a closed socket ends without an error: the server stays alive, and the next login gets another
-    socket."""
+    """If its socket is closed, the reader ends without an error: the server stays alive, and the next login gets
+    another socket."""
     assert await upstream.ask(pap("ann", PASSWORD)) == (ACCESS_ACCEPT, STAFF)
     checker = upstream.areas.first.checker(upstream.areas.domains.table.by_id[upstream.areas.domain])
     assert isinstance(checker, Checker)
@@ -297,7 +311,7 @@ async def test_a_socket_closed_in_the_turn_in_which_something_came(upstream: Ups
 
 
 async def test_a_name_without_an_address(upstream: Upstream) -> None:
-    """A server whose name has no address is skipped. If it is the only one, the login is rejected at once."""
+    """A server whose name cannot be resolved is skipped. If it is the only server, the login is rejected at once."""
     domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
     nowhere = {"host": "nowhere.invalid", "secret": "x"}
     for servers, code in (([nowhere, upstream.second.fields], ACCESS_ACCEPT), ([nowhere], ACCESS_REJECT)):
@@ -310,8 +324,11 @@ async def test_a_name_without_an_address(upstream: Upstream) -> None:
 
 
 async def test_a_thousand_wait_at_once(upstream: Upstream, mock_clock: MockClock) -> None:
-    """A thousand logins wait at once, over several sockets that use each identifier once at a time. Each gets its own
-    answer."""
+    """A thousand logins are pending at the same time.
+
+    They use several sockets, and on each socket an identifier belongs to one pending login. Each login gets its own
+    answer.
+    """
     room = upstream.wire.waiting.proven
     room.limit = room.free = 4000
     upstream.first.reply = nothing
@@ -338,7 +355,7 @@ async def test_a_thousand_wait_at_once(upstream: Upstream, mock_clock: MockClock
 
 
 async def test_servers_share_the_logins(upstream: Upstream, mock_clock: MockClock) -> None:
-    """With loadBalance the server with the fewest pending logins gets the next one."""
+    """If loadBalance is set, the server with the fewest pending logins gets the next one."""
     await upstream.configure(loadBalance=True)
     upstream.first.reply = upstream.second.reply = nothing
     upstream.wire.put(*(pap(f"user{number}", PASSWORD, identifier=number) for number in range(20)))
@@ -349,8 +366,8 @@ async def test_servers_share_the_logins(upstream: Upstream, mock_clock: MockCloc
 async def test_an_identifier_rests_after_a_login_that_was_not_answered(
     upstream: Upstream, mock_clock: MockClock
 ) -> None:
-    """The identifier of an unanswered login is not used again for a while, since its late answer would be taken for the
-    next request's."""
+    """The identifier of an unanswered login is not used again for a while, because a late answer would be taken as the
+    answer to the next request."""
     await upstream.configure(upstream.first, statusCheck=False)
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)

@@ -1,4 +1,4 @@
-"""The configuration of home servers: stored fields, shown fields and errors."""
+"""Tests of the configuration of home servers: fields that are stored, fields that are shown, and errors."""
 
 import gc
 
@@ -18,7 +18,7 @@ SERVER = {"host": "192.0.2.9", "secret": "x"}
 
 
 async def test_the_shown_fields_have_no_secrets(upstream: Upstream) -> None:
-    """Everything but the secrets is shown, with the defaults of omitted fields."""
+    """All fields except the secrets are shown. Omitted fields are shown with their defaults."""
     await upstream.configure(upstream.first, loadBalance="true", responseWindowSeconds=5)
     shown = upstream.areas.first_settings.shown(upstream.areas.domain)["radius"]
     assert shown == {
@@ -47,7 +47,7 @@ async def test_the_shown_fields_have_no_secrets(upstream: Upstream) -> None:
     ],
 )
 async def test_wrong_fields_are_named(upstream: Upstream, fields: dict[str, object], wrong: str) -> None:
-    """A wrong field is named in the error, and nothing is changed."""
+    """The error names a wrong field, and nothing is changed."""
     domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
     with pytest.raises(Invalid) as refused:
         await upstream.areas.first_settings.set(domain, FirstFactor.RADIUS, {"radius": fields})
@@ -56,7 +56,7 @@ async def test_wrong_fields_are_named(upstream: Upstream, fields: dict[str, obje
 
 
 async def test_the_steps_of_a_check(upstream: Upstream) -> None:
-    """The steps of a check name the server and its answer, or that it did not answer."""
+    """The steps of a check contain the server and its answer, or that it did not answer."""
     await upstream.configure(upstream.first, responseWindowSeconds=1, statusCheck=False)
     areas = upstream.areas
     domain = areas.domains.table.by_id[areas.domain]
@@ -79,7 +79,7 @@ async def test_the_steps_of_a_check(upstream: Upstream) -> None:
 
 
 async def test_a_server_without_an_address_is_named(upstream: Upstream) -> None:
-    """A server whose name does not resolve has no address; the step does not call it alive."""
+    """If the name of a server cannot be resolved, the step shows that it has no address and does not call it alive."""
     areas, steps = upstream.areas, list[str]()
     domain = areas.domains.table.by_id[areas.domain]
     fields = {"servers": [{**SERVER, "host": "nowhere.invalid"}]}
@@ -92,7 +92,10 @@ async def test_a_server_without_an_address_is_named(upstream: Upstream) -> None:
 
 
 async def test_a_login_that_is_cancelled_leaves_nothing(upstream: Upstream) -> None:
-    """The identifier of a cancelled login is not used again for a while, and its late answer is dropped."""
+    """The identifier of a cancelled login is not used again for a while.
+
+    A late answer with that identifier is dropped.
+    """
     areas = upstream.areas
     domain = areas.domains.table.by_id[areas.domain]
     upstream.first.reply = nothing
@@ -104,7 +107,7 @@ async def test_a_login_that_is_cancelled_leaves_nothing(upstream: Upstream) -> N
 
 
 async def test_a_change_holds_for_the_next_login(upstream: Upstream) -> None:
-    """A change applies to the next login. Pending logins are still answered by the servers before the change."""
+    """A change applies to the next login. Pending logins are still answered by the previous servers."""
     upstream.first.reply = nothing
     old, new = pap("ann", PASSWORD), pap("bob", PASSWORD, identifier=1)
     upstream.wire.put(old)
@@ -118,7 +121,7 @@ async def test_a_change_holds_for_the_next_login(upstream: Upstream) -> None:
 
 
 async def test_logins_leave_no_cycles(upstream: Upstream) -> None:
-    """A login leaves no reference cycles, since the service seldom runs the garbage collector."""
+    """A login leaves no reference cycles, because the service seldom runs the garbage collector."""
     await upstream.ask(pap("ann", PASSWORD))
     gc.collect()
     gc.disable()

@@ -1,4 +1,4 @@
-"""The state machine of a home server: time and answers change its state, without a socket or a clock."""
+"""Tests of the state machine of a home server: time and answers change the state. No socket or clock is used."""
 
 import pytest
 
@@ -22,13 +22,13 @@ class Changes(list[tuple[State, State]]):
 
 
 def health(*, checks: bool = True) -> tuple[Health, Changes]:
-    """Return a server's state at the time 0, and its changes."""
+    """Return the state of a server at time 0, and the list of its reported changes."""
     changes = Changes()
     return Health(0, checks=checks, changed=changes), changes
 
 
 def zombie(*, checks: bool = True) -> tuple[Health, Changes]:
-    """Return a zombie since the time 20. The first Status-Server was sent at 0 and not answered."""
+    """Return a server that became a zombie at time 20. The first Status-Server was sent at time 0 and not answered."""
     found, changes = health(checks=checks)
     assert found.is_check_due(0) is checks
     found.unanswered(0, 20)
@@ -36,7 +36,8 @@ def zombie(*, checks: bool = True) -> tuple[Health, Changes]:
 
 
 def test_no_answer_in_the_window_makes_a_zombie() -> None:
-    """No answer within the window makes a zombie, unless the server has answered others since."""
+    """If a request is not answered within the window, the server becomes a zombie, unless it has answered other
+    requests since."""
     found, changes = health()
     found.answered(5)
     found.unanswered(4, 24)
@@ -47,7 +48,7 @@ def test_no_answer_in_the_window_makes_a_zombie() -> None:
 
 
 def test_a_refusal_of_the_network_makes_a_zombie() -> None:
-    """An unreachable port makes a zombie at once, also after earlier answers."""
+    """If its port is unreachable, a server becomes a zombie at once, even after earlier answers."""
     found, changes = health()
     found.answered(5)
     found.refused(5)
@@ -57,7 +58,7 @@ def test_a_refusal_of_the_network_makes_a_zombie() -> None:
 
 @pytest.mark.parametrize("checks", [True, False])
 def test_a_zombie_dies_without_a_sign_of_life(checks: bool) -> None:
-    """A zombie is dead after the zombie period without an answer, not before."""
+    """A zombie becomes dead when the zombie period ends without an answer."""
     found, _ = zombie(checks=checks)
     found.pass_by(20 + ZOMBIE_S - 0.1)
     assert found.state is Z
@@ -77,7 +78,7 @@ def test_an_answer_to_a_request_revives(dead: bool) -> None:
 
 
 def test_a_zombie_is_checked_at_once_and_then_at_intervals() -> None:
-    """A zombie is checked at once and then at each interval. Each check is due once."""
+    """A zombie is checked at once and then at each interval. At each of these times one check is due."""
     found, _ = zombie()
     assert [found.is_check_due(20), found.is_check_due(20)] == [True, False]
     assert not found.is_check_due(20 + CHECK_INTERVAL_S - 1)
@@ -85,7 +86,10 @@ def test_a_zombie_is_checked_at_once_and_then_at_intervals() -> None:
 
 
 def test_a_server_that_is_alive_is_checked_once_at_the_start() -> None:
-    """A server is checked once at the start, to learn whether it answers Status-Server; never if checks are off."""
+    """A server is checked once at the start, to find out whether it answers Status-Server.
+
+    If checks are off, it is never checked.
+    """
     found, _ = health()
     assert [found.is_check_due(0), found.is_check_due(1000)] == [True, False]
     found, _ = health(checks=False)
@@ -95,8 +99,9 @@ def test_a_server_that_is_alive_is_checked_once_at_the_start() -> None:
 
 
 def test_answers_to_checks_in_a_row_revive() -> None:
-    """Enough answers to checks in a row make a server alive. A missing one starts the count again; while answers
-    arrive, a zombie does not die.
+    """Enough answers to checks in a row make a server alive.
+
+    If an answer is missing, the count starts again. While answers arrive, a zombie does not become dead.
     """
     found, _ = health()
     found.check_answered(1)
@@ -114,7 +119,7 @@ def test_answers_to_checks_in_a_row_revive() -> None:
 
 
 def test_a_server_without_status_server_is_tried_again_after_a_while() -> None:
-    """A dead server without answers to Status-Server is tried again after a while."""
+    """A dead server that does not answer Status-Server is tried again after a while."""
     for checks in (True, False):
         found, _ = zombie(checks=checks)
         found.pass_by(60)
@@ -125,7 +130,7 @@ def test_a_server_without_status_server_is_tried_again_after_a_while() -> None:
 
 
 def test_a_server_that_answers_checks_is_not_tried_before_it_does() -> None:
-    """A dead server that has answered Status-Server before gets no login until it answers again."""
+    """If a dead server has answered Status-Server before, it gets no login until it answers again."""
     found, _ = health()
     found.check_answered(1)
     found.unanswered(2, 22)

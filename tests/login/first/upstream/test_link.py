@@ -1,4 +1,4 @@
-"""A home server over TLS (RFC 6614)."""
+"""Tests of a home server over TLS (RFC 6614)."""
 
 import socket
 import ssl
@@ -43,8 +43,10 @@ PROXY = "proxy.example.org"
 
 
 class SecureHome:
-    """A RadSec server that accepts every login. answers: whether it does; connections: how many were made; shown: names
-    in the client certificates; received: the requests so far.
+    """A RadSec server that accepts every login.
+
+    answers: whether it answers. connections: the number of connections that were made. shown: the names in the client
+    certificates. received: the requests so far.
     """
 
     def __init__(self, directory: Directory) -> None:
@@ -61,7 +63,7 @@ class SecureHome:
         self._streams: list[trio.SSLStream[trio.SocketStream]] = []
 
     def fields(self, client: str = PROXY, **more: object) -> dict[str, object]:
-        """Return the server's fields, as SetFirstFactor takes them."""
+        """Return the fields of this server, as SetFirstFactor accepts them."""
         certificate = self._directory.client(client)
         tls = {
             "clientCertificate": certificate.read_text(),
@@ -105,14 +107,14 @@ class SecureHome:
                 await tls.send_all(part)
 
     async def has_received(self, count: int) -> None:
-        """Wait until so many requests have arrived."""
+        """Wait until this number of requests have arrived."""
         with trio.fail_after(30):
             while len(self.received) < count:
                 self.arrived = trio.Event()
                 await self.arrived.wait()
 
     async def answer_all(self) -> None:
-        """Answer all requests at once, the last one first."""
+        """Answer all requests at once, in reverse order."""
         replies = (encode_reply(ACCESS_ACCEPT, request, RADSEC, STAFF) for request in reversed(self.received))
         await self._streams[0].send_all(b"".join(replies))
 
@@ -144,8 +146,9 @@ async def configure(upstream: Upstream, *servers: dict[str, object], **fields: o
 
 
 async def test_logins_over_one_connection(upstream: Upstream, home: SecureHome) -> None:
-    """Twenty logins use one connection, with the secret `radsec` and the client certificate. Password and attributes
-    arrive.
+    """Twenty logins use one connection, with the secret `radsec` and the client certificate.
+
+    The server receives the password and the attributes.
     """
     await configure(upstream, home.fields())
     for number in range(20):
@@ -155,7 +158,8 @@ async def test_logins_over_one_connection(upstream: Upstream, home: SecureHome) 
 
 
 async def test_answers_of_a_connection_yield_to_other_tasks(upstream: Upstream, home: SecureHome) -> None:
-    """Answers that arrive one by one yield to other tasks: once for the connection, once for the channel."""
+    """When answers arrive one by one, the reader yields to other tasks twice for each answer: once for the connection
+    and once for the channel."""
     upstream.areas.http.of(1).egress.turns = turns = CountedTurns(1)
     await configure(upstream, home.fields(), statusCheck=False)
     for number in range(5):
@@ -164,7 +168,7 @@ async def test_answers_of_a_connection_yield_to_other_tasks(upstream: Upstream, 
 
 
 async def test_many_at_once(upstream: Upstream, home: SecureHome) -> None:
-    """Fifty logins wait on one connection, and each gets its own answer in whatever order the answers arrive."""
+    """Fifty logins wait on one connection. Each gets its own answer, in whatever order the answers arrive."""
     await configure(upstream, home.fields())
     home.answers = False
     datagrams = {number: pap(f"user{number}", "hello", identifier=number) for number in range(50)}
@@ -196,7 +200,7 @@ async def test_a_connection_that_ends(upstream: Upstream, home: SecureHome) -> N
 
 
 async def test_a_peer_that_reads_nothing(directory: Directory) -> None:
-    """If the peer reads nothing, the connection ends, so that a new one can be made."""
+    """If the peer reads nothing, the connection is closed, so that a new one can be made."""
     home = SecureHome(directory)
 
     async def shake_hands_only(stream: trio.SocketStream) -> None:
@@ -229,8 +233,9 @@ async def test_a_peer_that_reads_nothing(directory: Directory) -> None:
 async def test_an_untrusted_server_gets_no_login(
     upstream: Upstream, home: SecureHome, directory: Directory, tmp_path: Path, wrong: str
 ) -> None:
-    """A server with another name or another authority, or one that refuses the client certificate, gets no login. The
-    other server is asked, and the steps have the cause.
+    """A server gets no login if its name or its authority is wrong, or if it refuses the client certificate.
+
+    The other server is asked, and the steps contain the cause.
     """
     other = Directory(tmp_path / "other")
     fields = home.fields()
@@ -259,7 +264,10 @@ async def test_an_untrusted_server_gets_no_login(
 
 
 async def test_the_configuration_has_defaults_and_hides_the_key(upstream: Upstream, home: SecureHome) -> None:
-    """Port and secret have defaults, the key is never shown, and a key that does not fit its certificate is refused."""
+    """Port and secret have defaults, and the key is never shown.
+
+    A key that does not belong to its certificate is refused.
+    """
     fields = home.fields()
     del fields["port"]
     await configure(upstream, fields)
@@ -299,14 +307,14 @@ async def test_the_configuration_has_defaults_and_hides_the_key(upstream: Upstre
 async def test_costly_keys_are_refused(
     upstream: Upstream, home: SecureHome, tls: dict[str, object], field: str
 ) -> None:
-    """Encrypted keys, and keys that are slow, are refused with the field's name when the first factor is set."""
+    """Encrypted keys and slow keys are refused when the first factor is set. The error names the field."""
     with pytest.raises(Invalid) as refused:
         await configure(upstream, home.fields(**tls))
     assert [each.field for each in refused.value.fields] == [f"radius.servers.0.tls.{field}"]
 
 
 async def test_a_costly_key_of_before(home: SecureHome) -> None:
-    """A long key that was stored before such keys were refused ends each connection with the reason."""
+    """A long key may have been stored before such keys were refused. It ends each connection with that reason."""
     fields = {**home.fields()["tls"], "clientKey": costly_keys.pem(costly_keys.LONG_RSA)}  # type: ignore[dict-item]
     link = Link("127.0.0.1", TlsFields.model_validate(fields).settings, Egress(ANYWHERE))
     near, far = link.pair()

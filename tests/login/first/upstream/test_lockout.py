@@ -1,4 +1,4 @@
-"""Lock-outs with EAP at a home server: the inner user is unknown until the Accept names it."""
+"""Tests of lock-outs with EAP at a home server, where the inner user is unknown until the Accept contains its name."""
 
 from collections.abc import AsyncIterator
 from itertools import count
@@ -23,13 +23,13 @@ numbers = count(1)
 
 @pytest.fixture
 async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
-    """The areas over a new store; three failures lock."""
+    """The areas with a new store. Three failures lock a user."""
     async with running_areas(tmp_path, clock, lockout_failures=3) as areas:
         yield areas
 
 
 async def log_in(upstream: Upstream, code: int, body: bytes = b"", *, outside: bytes = b"anonymous") -> None:
-    """Log in by EAP, with this answer of the home server."""
+    """Log in by EAP. The home server sends this answer."""
     upstream.first.reply = lambda request: [encode_reply(code, request, SECRET, body)]
     sent = attributes(USER_NAME=outside, EAP_MESSAGE=b"\2\1\0\5\1")
     await upstream.ask(access_request(sent, identifier=next(numbers)))
@@ -44,7 +44,7 @@ async def guess(upstream: Upstream, user: str, times: int = 3) -> None:
 
 @pytest.mark.parametrize("named", [b"", ALICE])
 async def test_a_shared_outer_name(upstream: Upstream, named: bytes) -> None:
-    """Failures under a shared outer name, by EAP and by PAP, do not lock the inner users."""
+    """Failures with a shared outer name, by EAP and by PAP, do not lock the inner users."""
     for _ in range(3):
         await log_in(upstream, ACCESS_REJECT)
     await guess(upstream, "anonymous")
@@ -53,14 +53,14 @@ async def test_a_shared_outer_name(upstream: Upstream, named: bytes) -> None:
 
 
 async def test_the_inner_user_is_locked_out(upstream: Upstream) -> None:
-    """The user that the Accept names is locked after failures for that name, whatever the outer name is."""
+    """If there were too many failures for the name in the Accept, the user is locked, whatever the outer name is."""
     await guess(upstream, "alice")
     await log_in(upstream, ACCESS_ACCEPT, ALICE)
     assert (await upstream.reasons())[-1] is LOCKED
 
 
 async def test_an_outer_name_resets_no_failures(upstream: Upstream) -> None:
-    """A login with another user's name outside does not reset that user's failures."""
+    """A login with the name of another user as the outer name does not reset the failures of that user."""
     await guess(upstream, "alice", 2)
     await log_in(upstream, ACCESS_ACCEPT, outside=b"alice")
     await guess(upstream, "alice", 2)

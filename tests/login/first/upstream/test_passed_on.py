@@ -1,4 +1,4 @@
-"""Requests to a home server and its answers: attributes, methods and verdicts."""
+"""Tests of requests to a home server and of its answers: attributes, methods and verdicts."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def answers(server: HomeServer, code: int, body: bytes = b"") -> None:
 
 
 def passed(request: Request) -> list[tuple[int, bytes]]:
-    """Return the attributes of a request to the home server, except those of its hop."""
+    """Return the attributes of a request to the home server, without those that belong only to this hop."""
     hop = {MESSAGE_AUTHENTICATOR, PROXY_STATE, USER_PASSWORD}
     return [pair for pair in pull_attributes(request.data, 20) if pair[0] not in hop]
 
@@ -48,8 +48,9 @@ def passed(request: Request) -> list[tuple[int, bytes]]:
 
 
 async def test_an_accept_is_the_first_factor(upstream: Upstream) -> None:
-    """An Accept of the home server is a right first factor. Its attributes reach the NAS. One request and one event
-    result.
+    """If the home server sends an Accept, the first factor is right.
+
+    The NAS gets the attributes of the Accept. There is one request and one event.
     """
     assert await upstream.ask(pap("ann", PASSWORD)) == (ACCESS_ACCEPT, STAFF)
     assert await upstream.reasons() == [PASSED]
@@ -59,7 +60,7 @@ async def test_an_accept_is_the_first_factor(upstream: Upstream) -> None:
 
 
 async def test_answers_are_read_in_turns(upstream: Upstream) -> None:
-    """Answers that arrive in the same instant are read a few at a time."""
+    """If many answers arrive in the same instant, a few of them are read at a time."""
     upstream.areas.http.of(1).egress.turns = turns = CountedTurns(1)
     await upstream.configure()
     await upstream.ask(pap("ann", PASSWORD))
@@ -67,14 +68,15 @@ async def test_answers_are_read_in_turns(upstream: Upstream) -> None:
 
 
 async def test_a_reject_is_a_wrong_first_factor(upstream: Upstream) -> None:
-    """A Reject of the home server rejects the login in a monitored domain too, and its text reaches the NAS."""
+    """If the home server sends a Reject, the login is rejected even in a monitored domain. The NAS gets the text."""
     assert await upstream.ask(pap("ann", "wrong")) == (ACCESS_REJECT, SORRY)
     assert await upstream.reasons() == [Reason.REFUSED_UPSTREAM]
 
 
 async def test_a_challenge_is_passed_through(upstream: Upstream) -> None:
-    """State and text of a challenge reach the NAS, without an event. The next request carries the same State and is
-    decided.
+    """The NAS gets the State and the text of a challenge, and no event is recorded.
+
+    The next request contains the same State and is decided.
     """
     asks = push_attribute(STATE, b"\0talk") + push_attribute(REPLY_MESSAGE, b"PIN?")
     answers(upstream.first, ACCESS_CHALLENGE, asks)
@@ -94,21 +96,23 @@ async def test_a_challenge_is_passed_through(upstream: Upstream) -> None:
     [b"p", b"x" * 16, b"x" * 17, b"x" * 128, "Zürich 上海".encode(), b"\xfc\xff", b"a\0b", b" \0 "],
 )
 async def test_a_password_is_encrypted_for_the_home_server(upstream: Upstream, password: bytes) -> None:
-    """The password is encrypted for the home server, with any octets of any length."""
+    """The password is encrypted for the home server, whatever its octets and its length."""
     await upstream.ask(pap("ann", password))
     assert typed(upstream.first.received[0]) == password
 
 
 @pytest.mark.parametrize("name", [b"x" * 253, "ü".encode() * 126, b"z\xfc", b"ann\0", b"\0"])
 async def test_a_name_is_passed_as_it_is(upstream: Upstream, name: bytes) -> None:
-    """User-Name is passed on unchanged: any octets, up to 253."""
+    """User-Name is passed on unchanged, with any octets and up to 253 octets."""
     await upstream.ask(pap(name, PASSWORD))
     assert upstream.first.names == [name]
 
 
 async def test_all_attributes_go_along(upstream: Upstream) -> None:
-    """All attributes are passed on, except those of the hop: one Message-Authenticator and the password come first, and
-    the service's Proxy-State follows those of the NAS (RFC 2865 section 5).
+    """All attributes are passed on except those that belong to the hop.
+
+    One Message-Authenticator and the password come first, and the service's Proxy-State follows those of the NAS (RFC
+    2865 section 5).
     """
     body = attributes(NAS_IDENTIFIER=b"nas", PROXY_STATE=b"one") + push_vendor_attribute(9, 1, b"pair")
     body += attributes(PROXY_STATE=b"two", CALLING_STATION_ID=b"02-00-00-00-00-01")
@@ -128,7 +132,7 @@ async def test_all_attributes_go_along(upstream: Upstream) -> None:
 
 @pytest.mark.parametrize("challenge", [None, b"c" * 16, b"c" * 32])
 async def test_chap_keeps_its_challenge(upstream: Upstream, challenge: bytes | None) -> None:
-    """If the authenticator was the CHAP challenge, it is passed on as CHAP-Challenge."""
+    """If the authenticator was used as the CHAP challenge, it is passed on as CHAP-Challenge."""
     datagram = chap("ann", PASSWORD, challenge)
     answers(upstream.first, ACCESS_ACCEPT)
     assert (await upstream.ask(datagram))[0] == ACCESS_ACCEPT
@@ -138,7 +142,10 @@ async def test_chap_keeps_its_challenge(upstream: Upstream, challenge: bytes | N
 
 
 async def test_eap_is_passed_on_round_by_round(upstream: Upstream) -> None:
-    """All fragments of EAP-Message pass in order, both ways. A Reject carries the home server's EAP-Failure."""
+    """All fragments of EAP-Message are passed on in order, in both directions.
+
+    A Reject contains the home server's EAP-Failure.
+    """
     first, second = b"\2\1\1\xfb" + b"a" * 249, b"b" * 250
     pieces = push_attribute(EAP_MESSAGE, first) + push_attribute(EAP_MESSAGE, second)
     answers(upstream.first, ACCESS_CHALLENGE, pieces + push_attribute(STATE, b"eap"))
@@ -151,7 +158,7 @@ async def test_eap_is_passed_on_round_by_round(upstream: Upstream) -> None:
 
 
 async def test_mschap_is_passed_on_unchanged(upstream: Upstream) -> None:
-    """MS-CHAP attributes are passed on unchanged, and so is their error."""
+    """MS-CHAP attributes are passed on unchanged, and so is the MS-CHAP error."""
     body = push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, bytes(range(16)))
     body += push_vendor_attribute(MICROSOFT, MS_CHAP2_RESPONSE, bytes(range(50)))
     error = push_vendor_attribute(MICROSOFT, MS_CHAP_ERROR, b"\0E=691 R=1")
@@ -162,7 +169,7 @@ async def test_mschap_is_passed_on_unchanged(upstream: Upstream) -> None:
 
 
 async def test_an_unsigned_request_is_signed_on_its_way(upstream: Upstream) -> None:
-    """The request to the home server has a Message-Authenticator, also if the NAS sent none."""
+    """The request to the home server has a Message-Authenticator, even if the NAS sent none."""
     assert (await upstream.ask(pap("ann", PASSWORD, signed=False)))[0] == ACCESS_ACCEPT
     assert upstream.first.received[0].signed
 
@@ -171,7 +178,7 @@ async def test_an_unsigned_request_is_signed_on_its_way(upstream: Upstream) -> N
     ("name", "sent"), [("ann@corp", b"ann"), ("ann@mail@corp", b"ann@mail"), ("CORP\\ann", b"ann"), ("ann", b"ann")]
 )
 async def test_a_realm_is_taken_off_where_that_is_wanted(upstream: Upstream, name: str, sent: bytes) -> None:
-    """The realm is taken off if stripRealm is set, else User-Name is unchanged."""
+    """If stripRealm is set, the realm is removed from User-Name. Otherwise User-Name is unchanged."""
     await upstream.ask(pap(name, PASSWORD))
     await upstream.configure(stripRealm=True)
     await upstream.ask(pap(name, PASSWORD, identifier=1))
@@ -179,7 +186,10 @@ async def test_a_realm_is_taken_off_where_that_is_wanted(upstream: Upstream, nam
 
 
 async def test_a_request_without_room_is_dropped(upstream: Upstream) -> None:
-    """A request that would exceed 4096 octets with the added attributes is dropped; with one octet less it passes."""
+    """A request that would exceed 4096 octets with the added attributes is dropped.
+
+    A request of exactly 4096 octets is passed on.
+    """
     room = 4096 - 20 - 18 - 18 - 5 - 10  # header, Message-Authenticator, password, name, our Proxy-State
     full = attributes(REPLY_MESSAGE=bytes(253)) * (room // 255)
     rest = room - len(full)
@@ -197,7 +207,7 @@ async def test_a_request_without_room_is_dropped(upstream: Upstream) -> None:
 
 
 async def test_keys_are_hidden_for_the_nas(upstream: Upstream) -> None:
-    """Keys that the home server encrypted with its secret are encrypted again with the NAS's secret."""
+    """Keys that the home server encrypted with its secret are encrypted again with the secret of the NAS."""
     key = bytes(range(32))
 
     def reply(request: Request) -> list[bytes]:
@@ -215,7 +225,7 @@ async def test_keys_are_hidden_for_the_nas(upstream: Upstream) -> None:
 
 
 async def test_keys_that_cannot_be_decrypted(upstream: Upstream) -> None:
-    """An Accept with a key that cannot be decrypted is a reject, without further waiting."""
+    """If an Accept contains a key that cannot be decrypted, the login is rejected at once."""
     answers(upstream.first, ACCESS_ACCEPT, push_vendor_attribute(MICROSOFT, MS_MPPE_SEND_KEY, b"short"))
     assert (await upstream.ask(pap("ann", PASSWORD)))[0] == ACCESS_REJECT
     assert await upstream.reasons() == [Reason.FIRST_FACTOR_UNREACHABLE]
@@ -225,7 +235,8 @@ async def test_keys_that_cannot_be_decrypted(upstream: Upstream) -> None:
 
 
 async def test_a_login_that_comes_back_is_refused(upstream: Upstream) -> None:
-    """A home server that sends the request back ends the login, and the first request gets that answer."""
+    """If a home server sends the request back to the service, the login ends, and the first request gets that
+    answer."""
     wire = upstream.wire
 
     def loop(request: Request) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""User-Name in a home server's Accept."""
+"""Tests of the User-Name in a home server's Accept."""
 
 import pytest
 
@@ -34,7 +34,10 @@ from tests.packets import pap
 async def test_the_user_that_an_accept_names(
     upstream: Upstream, outer: str, named: bytes, typed: str | None, inside: str | None
 ) -> None:
-    """An Accept may name another user only for EAP, with a valid name, and not of another realm."""
+    """An Accept may contain another user name only for EAP.
+
+    The name must be valid and must not belong to another realm.
+    """
     login = upstream.login(pap(outer, "hello"))
     login.domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
     login.user = outer.partition("@")[0]

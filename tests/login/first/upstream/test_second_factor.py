@@ -1,4 +1,5 @@
-"""A second factor after a home server's Accept: it is asked once, and the Accept's attributes are kept."""
+"""Tests of a second factor after a home server's Accept: the home server is asked once, and the attributes of its
+Accept are kept."""
 
 from collections.abc import Iterable
 
@@ -39,7 +40,7 @@ def grant(request: Request) -> Iterable[bytes]:
 
 @pytest.fixture
 async def script(upstream: Upstream) -> Script:
-    """Make the domain enforce, with a push."""
+    """Set the domain to enforce, with a push as the second factor."""
     upstream.first.reply = grant
     script = Script()
     await script.attach(upstream.areas)
@@ -47,13 +48,14 @@ async def script(upstream: Upstream) -> Script:
 
 
 def login(password: str | bytes = PASSWORD, body: bytes = b"") -> bytes:
-    """Return a request of one session."""
+    """Return a request of the same session."""
     return a_login(SESSION + body, password=password if isinstance(password, str) else password.decode())
 
 
 async def test_keys_outlive_a_parked_push(upstream: Upstream, script: Script) -> None:
-    """The home server and the user are asked once. The NAS then gets all attributes, with the key encrypted for its
-    latest request.
+    """The home server and the user are each asked once.
+
+    The NAS then gets all attributes, and the key is encrypted for its latest request.
     """
     datagram = login()
     upstream.wire.put(datagram)
@@ -72,8 +74,9 @@ async def test_keys_outlive_a_parked_push(upstream: Upstream, script: Script) ->
 
 
 async def test_attributes_outlive_a_challenge(upstream: Upstream, script: Script) -> None:
-    """VLAN and Class come with the Accept that ends the challenge. The home server gets neither the code nor the
-    State.
+    """The Accept that ends the challenge has the VLAN and the Class.
+
+    The home server gets neither the code nor the State.
     """
     script.begins = Outcome.CODE
     code, answer = await upstream.ask(login())
@@ -84,9 +87,8 @@ async def test_attributes_outlive_a_challenge(upstream: Upstream, script: Script
 
 
 async def test_an_encrypted_attribute_is_not_kept_over_a_challenge(upstream: Upstream, script: Script) -> None:
-    """An attribute that the dictionary encrypts is not kept over a challenge: it was encrypted for the request
-    before.
-    """
+    """An attribute that the dictionary marks as encrypted is not kept across a challenge, because it was encrypted for
+    the earlier request."""
     script.begins = Outcome.CODE
 
     def reply(request: Request) -> Iterable[bytes]:
@@ -100,7 +102,7 @@ async def test_an_encrypted_attribute_is_not_kept_over_a_challenge(upstream: Ups
 
 
 async def test_the_inner_user_is_asked(upstream: Upstream, script: Script) -> None:
-    """The second factor is asked for the user in the home server's Accept, not for the outer name."""
+    """The second factor is requested for the user in the home server's Accept, not for the outer name."""
     named = push_attribute(USER_NAME, b"alice")
     upstream.first.reply = lambda request: [encode_reply(ACCESS_ACCEPT, request, SECRET, named)]
     datagram = access_request(SESSION + attributes(USER_NAME=b"anonymous", EAP_MESSAGE=b"\2\1\0\5\1"))
@@ -113,7 +115,8 @@ async def test_the_inner_user_is_asked(upstream: Upstream, script: Script) -> No
 
 
 async def test_an_accept_of_another_user_is_a_reject(upstream: Upstream, script: Script) -> None:
-    """If the Accept for a password names another user, the login is rejected without a push to either."""
+    """If the Accept for a password login contains another user name, the login is rejected and neither user gets a
+    push."""
     named = push_attribute(USER_NAME, b"alice")
     upstream.first.reply = lambda request: [encode_reply(ACCESS_ACCEPT, request, SECRET, named)]
     assert await upstream.ask(login()) == (ACCESS_REJECT, b"")
@@ -122,7 +125,7 @@ async def test_an_accept_of_another_user_is_a_reject(upstream: Upstream, script:
 
 
 async def test_a_denied_push_grants_nothing(upstream: Upstream, script: Script) -> None:
-    """A denied push rejects the login, although the home server accepted it, and no attribute is sent."""
+    """A denied push rejects the login, although the home server accepted it. No attribute is sent."""
     datagram = login()
     upstream.wire.put(datagram)
     await prompted(script)
@@ -131,14 +134,14 @@ async def test_a_denied_push_grants_nothing(upstream: Upstream, script: Script) 
 
 
 async def test_a_wrong_password_sends_no_push(upstream: Upstream, script: Script) -> None:
-    """A wrong password leads to no push."""
+    """After a wrong password no push is sent."""
     upstream.first.reply = lambda request: [encode_reply(ACCESS_REJECT, request, SECRET, SORRY)]
     assert await upstream.ask(login("wrong")) == (ACCESS_REJECT, SORRY)
     assert not script.disturbed
 
 
 async def test_a_code_appended_to_the_password(upstream: Upstream, script: Script) -> None:
-    """A code is taken off before the home server is asked, and the provider checks it."""
+    """A code is removed from the password before the home server is asked. The provider checks the code."""
     code, _ = await upstream.ask(login("s3cret123456"))
     assert code == ACCESS_ACCEPT
     assert [typed(request) for request in upstream.first.received] == [PASSWORD]
@@ -146,7 +149,7 @@ async def test_a_code_appended_to_the_password(upstream: Upstream, script: Scrip
 
 
 async def test_a_code_of_eight_digits(upstream: Upstream, script: Script) -> None:
-    """With codeDigits of eight, eight digits are taken off; six digits are part of the password."""
+    """If codeDigits is eight, eight digits are removed from the end, and six digits are part of the password."""
     await upstream.configure(codeDigits=8)
     code, _ = await upstream.ask(login("s3cret12345678"))
     assert code == ACCESS_ACCEPT
@@ -158,14 +161,14 @@ async def test_a_code_of_eight_digits(upstream: Upstream, script: Script) -> Non
 
 @pytest.mark.parametrize("password", ["s3cret12345", "123456", "s3cret123456x"])
 async def test_a_password_without_a_code(upstream: Upstream, script: Script, password: str) -> None:
-    """Nothing is taken off unless a code follows a password."""
+    """Nothing is removed unless a code is appended to a password."""
     upstream.first.reply = lambda request: [encode_reply(ACCESS_REJECT, request, SECRET)]
     await upstream.ask(login(password))
     assert [typed(request) for request in upstream.first.received] == [password.encode()]
 
 
 async def test_no_code_where_the_provider_takes_none(upstream: Upstream, script: Script) -> None:
-    """If the provider takes no codes, the digits are part of the password."""
+    """If the provider does not support codes, the digits are part of the password."""
     script.takes_codes = False
     await script.attach(upstream.areas)
     upstream.first.reply = lambda request: [encode_reply(ACCESS_REJECT, request, SECRET)]

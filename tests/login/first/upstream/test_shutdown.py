@@ -1,4 +1,4 @@
-"""A stop of the service while a login waits for its home server."""
+"""Tests of a stop of the service while a login waits for its home server."""
 
 import socket
 import threading
@@ -12,7 +12,7 @@ ONE = {"orgId": 1, "tenantId": 1, "domainId": 1}
 
 
 def received(home: socket.socket) -> tuple[Request, tuple[str, int]]:
-    """Return the next login at the home server."""
+    """Return the next login that the home server receives."""
     while True:
         datagram, source = home.recvfrom(4096)
         request = decode(datagram, SharedSecret(HOME_SECRET.encode()))
@@ -21,7 +21,7 @@ def received(home: socket.socket) -> tuple[Request, tuple[str, int]]:
 
 
 def test_a_login_that_waits_is_answered_before_the_end(tmp_path: Path) -> None:
-    """A login whose home server answers after the stop began is answered and recorded."""
+    """If the home server answers after the stop began, the login is still answered and recorded."""
     with socket.socket(type=socket.SOCK_DGRAM) as home, running_service(tmp_path) as service:
         home.bind(("127.0.0.1", 0))
         home.settimeout(20)

@@ -1,4 +1,4 @@
-"""The program `program.py` in the place of ntlm_auth, started as the service starts ntlm_auth."""
+"""The program `program.py`, which replaces ntlm_auth and is started like it."""
 
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -20,7 +20,7 @@ KEY = nt_hash_hash(nt_hash(b"hello"))
 
 @dataclass(frozen=True)
 class Program:
-    """The program in a directory of its own."""
+    """The program, in a directory of its own."""
 
     path: Path
 
@@ -46,7 +46,7 @@ Running: TypeAlias = Callable[..., AbstractAsyncContextManager[Helpers]]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """Return the program, which knows the password hello for ann."""
+    """Return the program. It knows that ann's password is hello."""
     path = tmp_path / "ntlm_auth"
     path.write_text(f"#!{sys.executable} -IS\n" + Path(__file__).with_name("program.py").read_text())
     path.chmod(0o755)
@@ -57,7 +57,7 @@ def program(tmp_path: Path) -> Program:
 
 @pytest.fixture
 def running(program: Program) -> Running:
-    """Return a function that runs `Helpers` for the time of a block, and asserts that no process is left."""
+    """Return a function that runs `Helpers` until the block ends, and then asserts that no process is left."""
 
     @asynccontextmanager
     async def run(**options: float) -> AsyncIterator[Helpers]:
@@ -72,5 +72,5 @@ def running(program: Program) -> Running:
 
 
 def question(user: str = "ann", password: str = "hello") -> Question:  # noqa: S107
-    """Return the question for a user who typed a password."""
+    """Return the question for a user who typed this password."""
     return Question(user, "", CHALLENGE, challenge_response(CHALLENGE, nt_hash(password.encode())))

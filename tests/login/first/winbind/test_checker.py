@@ -1,4 +1,4 @@
-"""The check of one response by winbind: the key for the answer, or the reason."""
+"""Tests of how winbind checks one response: the result is the key for the answer, or the reason."""
 
 import pytest
 import structlog.testing
@@ -15,7 +15,10 @@ ATTEMPT = MsChap1(1, CHALLENGE, challenge_response(CHALLENGE, nt_hash(b"hello"))
 
 
 async def test_a_right_response_has_a_key(running: Running, program: Program) -> None:
-    """A right response has a key, and a wrong one a reason. The steps have both, and the question has the domain."""
+    """A right response has a key, and a wrong response has a reason.
+
+    The steps contain both, and the question contains the domain.
+    """
     steps: list[str] = []
     async with running() as helpers:
         winbind = Winbind(helpers, "corp", "CORP")
@@ -27,7 +30,10 @@ async def test_a_right_response_has_a_key(running: Running, program: Program) ->
 
 
 async def test_trouble_is_logged_once_with_a_hint(running: Running) -> None:
-    """A cause is logged once with a hint, until it changes or is over. A refused password is not logged."""
+    """A cause is logged once with a hint.
+
+    It is logged again after it has changed or ended. A refused password is not logged.
+    """
     away = f"says {SILENCE}"
     async with running() as helpers:
         winbind = Winbind(helpers, "corp", "")
@@ -39,7 +45,7 @@ async def test_trouble_is_logged_once_with_a_hint(running: Running) -> None:
 
 
 async def test_no_answer_is_unreachable(running: Running) -> None:
-    """A process without a valid answer makes the first factor unreachable, and raises nothing."""
+    """If a process gives no valid answer, the first factor is unreachable, and no error is raised."""
     async with running() as helpers:
         for user in ("dies", "lies", "keyless", "says No logon servers"):
             reason = await Winbind(helpers, "corp", "").ask(user, ATTEMPT, b"", lambda _step: None)
@@ -55,8 +61,9 @@ async def test_no_answer_is_unreachable(running: Running) -> None:
     ],
 )
 async def test_a_silent_winbindd(running: Running, program: Program, wbinfo: str | None, expected: str) -> None:
-    """`wbinfo --ping` distinguishes a winbindd that does not run from a pipe that the service may not use. Each check
-    reports it.
+    """`wbinfo --ping` shows whether winbindd is not running or the service may not use its pipe.
+
+    Each check reports this.
     """
     if wbinfo is not None:
         beside = program.path.with_name("wbinfo")
@@ -71,8 +78,9 @@ async def test_a_silent_winbindd(running: Running, program: Program, wbinfo: str
 
 
 async def test_the_remedy_follows_the_text(running: Running) -> None:
-    """The steps have a remedy for a refusal and for a known fault. For an unknown one it is a check of the domain
-    membership.
+    """For a refusal and for a known fault the steps contain the remedy.
+
+    For an unknown fault the remedy is to check the domain membership.
     """
     steps: list[str] = []
     async with running() as helpers:
@@ -100,7 +108,7 @@ async def test_the_remedy_follows_the_text(running: Running) -> None:
     ],
 )
 def test_a_text_has_a_remedy(said: str, remedy: str) -> None:
-    """Each known text has a remedy, also older texts, which are the names of the status codes."""
+    """Each known text has a remedy. This includes older texts, which are the names of the status codes."""
     assert remedy in remedy_of(said)
 
 
@@ -114,12 +122,12 @@ def test_a_text_has_a_remedy(said: str, remedy: str) -> None:
     ],
 )
 def test_the_likeliest_name_is_taken(sent: bytes, hashed: bytes) -> None:
-    """The hashed name is without the part before a backslash, and with the part after an @."""
+    """The name in the hash does not have the part before a backslash, but has the part after an @."""
     assert hashed_name(sent) == hashed
 
 
 def test_a_computer_has_its_account() -> None:
-    """A computer logs in as host/NAME.DOMAIN, and its account is NAME$."""
+    """A computer logs in as host/NAME.DOMAIN. Its account is NAME$."""
     names = {
         "host/PC1.corp.example": "PC1$",
         "host/pc1": "pc1$",
@@ -152,5 +160,8 @@ def test_a_computer_has_its_account() -> None:
     ],
 )
 def test_a_text_is_a_reason(said: str, reason: Reason) -> None:
-    """Texts of older and newer Samba map to a reason. A text about no user means that the password was not checked."""
+    """The texts of older and newer Samba versions are mapped to a reason.
+
+    If the text says that there is no such user, the password was not checked.
+    """
     assert why_refused(said) is reason

@@ -1,4 +1,5 @@
-"""The ntlm_auth processes: their limit, one question at a time, replacement after a failure, end when idle."""
+"""Tests of the ntlm_auth processes: their limit, one question at a time, replacement after a failure, and their end
+when idle."""
 
 import os
 import signal
@@ -14,8 +15,9 @@ from tests.waiting import until
 
 
 async def test_one_process_answers_one_after_the_other(running: Running, program: Program) -> None:
-    """One process answers right and wrong responses in turn. The second dot after a refusal does not shift the
-    answers.
+    """One process answers right and wrong responses in turn.
+
+    The second dot after a refusal does not shift the later answers.
     """
     async with running() as helpers:
         for password, key in (("hello", KEY), ("wrong", None), ("wrong", None), ("hello", KEY), ("hello", KEY)):
@@ -24,7 +26,7 @@ async def test_one_process_answers_one_after_the_other(running: Running, program
 
 
 async def test_a_name_ends_no_line(running: Running, program: Program) -> None:
-    """A name with line ends reaches the program unchanged, in one question."""
+    """A name that contains line ends reaches the program unchanged, in one question."""
     async with running() as helpers:
         name = "bob\n.\nUsername: ann\r\n\0 ü: ::"
         assert (await helpers.ask(question(name))).key is None
@@ -33,7 +35,7 @@ async def test_a_name_ends_no_line(running: Running, program: Program) -> None:
 
 @pytest.mark.parametrize("user", ["dies", "lies", "endless", "keyless"])
 async def test_a_failed_process_is_replaced(running: Running, program: Program, user: str) -> None:
-    """A process that fails is killed. Its question is not asked again, and the next question gets a new process."""
+    """A process that fails is killed. Its question is not sent again, and the next question gets a new process."""
     async with running() as helpers:
         with pytest.raises(Unanswered, match=r"ntlm_auth (ended|does not speak)"):
             await helpers.ask(question(user))
@@ -52,7 +54,8 @@ async def test_a_process_that_hangs_is_killed(running: Running, program: Program
 
 
 async def test_a_login_that_is_given_up_takes_its_process_along(running: Running, program: Program) -> None:
-    """A cancelled login kills its process, whose answer could be taken for the next one's."""
+    """If a login is cancelled, its process is killed, because its answer could be taken for the answer to the next
+    question."""
     async with running() as helpers:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(helpers.ask, question("hangs"))
@@ -63,7 +66,7 @@ async def test_a_login_that_is_given_up_takes_its_process_along(running: Running
 
 
 async def test_the_number_of_processes_is_limited(running: Running, program: Program) -> None:
-    """At the limit of processes later questions wait for a turn, and all are answered."""
+    """If the maximum number of processes is running, later questions wait for their turn. All of them are answered."""
     answered: list[bytes | None] = []
     async with running(most=2) as helpers:
 
@@ -78,7 +81,7 @@ async def test_the_number_of_processes_is_limited(running: Running, program: Pro
 
 
 async def test_a_wait_for_a_turn_is_limited(running: Running, program: Program) -> None:
-    """A question that waits too long for a turn raises Unanswered, and no process is started."""
+    """If a question waits too long for its turn, Unanswered is raised and no process is started."""
     async with running(most=1, patience_s=0.1) as helpers, helpers._turns:
         with pytest.raises(Unanswered):
             await helpers.ask(question())
@@ -86,7 +89,7 @@ async def test_a_wait_for_a_turn_is_limited(running: Running, program: Program) 
 
 
 async def test_idle_processes_end(running: Running, program: Program) -> None:
-    """An idle process ends, and a later login starts one again."""
+    """An idle process is ended, and a later login starts a new one."""
     async with running(idle_s=0.2) as helpers:
         await helpers.ask(question())
         await until(lambda: program.alive == [])
@@ -95,7 +98,7 @@ async def test_idle_processes_end(running: Running, program: Program) -> None:
 
 
 async def test_a_process_that_ended_while_idle_is_replaced(running: Running, program: Program) -> None:
-    """A process that ended while it was idle, as after an update of Samba, is replaced without a failed login."""
+    """If a process ended while it was idle, for example after an update of Samba, it is replaced and no login fails."""
     async with running() as helpers:
         await helpers.ask(question())
         os.kill(program.started[0], signal.SIGKILL)
@@ -105,7 +108,7 @@ async def test_a_process_that_ended_while_idle_is_replaced(running: Running, pro
 
 
 async def test_processes_get_no_setting_of_the_service(running: Running, program: Program) -> None:
-    """The processes get no setting of the service, since the master key may be among them."""
+    """The processes get no settings of the service, because the master key may be among them."""
     os.environ[MASTER_KEY] = "00" * 32
     try:
         async with running() as helpers:
@@ -118,7 +121,7 @@ async def test_processes_get_no_setting_of_the_service(running: Running, program
 
 
 async def test_without_the_program_each_question_is_unanswered(program: Program) -> None:
-    """Without the program the error names it."""
+    """If the program is missing, the error names it."""
     program.path.unlink()
     with pytest.raises(Unanswered, match=r"ntlm_auth cannot be run: No such file"):
         await Helpers(program.path).ask(question())

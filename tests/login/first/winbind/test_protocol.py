@@ -1,4 +1,4 @@
-"""The helper protocol of ntlm_auth in octets."""
+"""Tests of the helper protocol of ntlm_auth."""
 
 import pytest
 from hypothesis import given
@@ -11,8 +11,9 @@ KEY = bytes.fromhex("00112233445566778899aabbccddeeff")
 
 
 def test_a_question_has_its_names_in_base64() -> None:
-    """Names are in base64, so that a line end or a dot in them does no harm. Octets are in hex, and a domain only if
-    given.
+    """Names are sent in base64, so that a line end or a dot in a name does no harm.
+
+    Octets are sent in hex. A domain is sent only if it is given.
     """
     asked = push_question(Question("jörg\n.\n", "CORP", bytes(8), bytes(range(24)))).decode().splitlines()
     assert asked == [
@@ -27,7 +28,7 @@ def test_a_question_has_its_names_in_base64() -> None:
 
 
 def test_an_answer_is_read_when_it_is_whole() -> None:
-    """An answer is read when it is complete, however it is split. Dots before it belong to the last answer."""
+    """An answer is read when it is complete, however it is split. Dots before it belong to the previous answer."""
     for before in (b"", b".\n", b".\n.\n"):
         whole = before + RIGHT
         assert [pull_answer(whole[:end]) for end in range(len(whole))] == [None] * len(whole)
@@ -35,7 +36,7 @@ def test_an_answer_is_read_when_it_is_whole() -> None:
 
 
 def test_a_refusal_has_its_text() -> None:
-    """A refusal has its text plain, in base64, or not at all; CR at its end is removed."""
+    """The text of a refusal is plain, in base64, or missing. A CR at its end is removed."""
     refused = b"Authenticated: No\nAuthentication-Error"
     assert pull_answer(refused + b": Wrong Password\n.\n") == Answer(None, "Wrong Password")
     assert pull_answer(refused + b":: V3Jvbmc=\n.\n.\n") == Answer(None, "Wrong")
@@ -56,7 +57,7 @@ def test_a_refusal_has_its_text() -> None:
     ],
 )
 def test_nonsense_is_no_answer(said: bytes) -> None:
-    """An answer without a verdict or a key, and any other text, raise Nonsense."""
+    """An answer without a verdict or without a key raises Nonsense, and so does any other text."""
     with pytest.raises(Nonsense):
         pull_answer(said)
 
@@ -64,7 +65,7 @@ def test_nonsense_is_no_answer(said: bytes) -> None:
 @pytest.mark.torture
 @given(st.binary(max_size=200))
 def test_any_octets_are_an_answer_or_none(said: bytes) -> None:
-    """Any octets are an answer, no answer yet, or Nonsense."""
+    """Any octets are parsed as a complete answer or an incomplete one, or raise Nonsense."""
     try:
         answer = pull_answer(said)
     except Nonsense:

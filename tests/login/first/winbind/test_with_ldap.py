@@ -1,4 +1,5 @@
-"""MS-CHAP logins of the first factor `ldap`: the directory finds the account, and winbind checks the response."""
+"""Tests of MS-CHAP logins with the first factor `ldap`: the directory finds the account, and winbind checks the
+response."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,10 @@ ATTEMPT = MsChap1(1, question().challenge, question().response)
 
 
 async def asked_about(running: Running, people: list[Person], user: str, **fields: Any) -> tuple[Any, frozenset[str]]:
-    """Return the key, or the reason, and the groups. fields: of the first factor; manner: of the directory."""
+    """Return the key or the reason, and the groups.
+
+    fields: the fields of the first factor. manner: how the directory behaves.
+    """
     manner = fields.pop("manner", Manner.ANSWERS)
     async with running() as helpers, directory(*people) as server:
         server.manner = manner
@@ -46,7 +50,10 @@ async def test_the_wrong_response_has_a_reason(running: Running) -> None:
 
 
 async def test_winbind_is_asked_about_the_account_that_was_found(running: Running, program: Program) -> None:
-    """winbind is asked about the found account under its own name, so that no user gets another one's groups."""
+    """winbind is asked about the account that was found, with the name of that account.
+
+    Therefore no user gets the groups of another user.
+    """
     ann = Person("ann", attributes={"mail": ["ann@example.com"], "sAMAccountName": ["A.Smith"]})
     key, _ = await asked_about(
         running, [ann], "ann", userFilter="(mail={user}@example.com)", winbindDomain="CORP.example"
@@ -71,9 +78,8 @@ async def test_winbind_is_asked_about_the_account_that_was_found(running: Runnin
 async def test_without_one_account_winbind_is_not_asked(
     running: Running, program: Program, user: str, fields: dict[str, Any], reason: Reason
 ) -> None:
-    """winbind is not asked if no entry, more than one or one without an account name is found, or if the directory does
-    not answer.
-    """
+    """winbind is not asked if the directory finds no entry, more than one entry or an entry without an account name, or
+    if the directory does not answer."""
     people = [
         Person("ann"),
         Person("both"),
@@ -85,8 +91,9 @@ async def test_without_one_account_winbind_is_not_asked(
 
 
 async def test_an_organization_that_may_not_use_winbind(areas: Areas) -> None:
-    """An organization that may not use winbind is refused when it sets it, with the field. If it was set before,
-    MS-CHAP is not checked.
+    """If an organization may not use winbind, it cannot set it, and the error names the field.
+
+    If winbind was set before, MS-CHAP is not checked.
     """
     fields = {"servers": ["ldaps://dc.example.com"], "baseDN": "dc=example,dc=com", "winbind": True}
     domain = areas.domains.table.by_id[areas.domain]

@@ -1,0 +1,83 @@
+"""The composition of this node with the others: its place in the cluster, and the changes that other nodes make."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sallyport.nodes.follower import Follower
+from sallyport.nodes.notices import NoNotices, Notices, SharedNotices
+from sallyport.nodes.service import Alone, Cluster, Nodes
+from sallyport.store.directory import installation_id
+from sallyport.store.foreign import CERTIFICATES, CONFIGURATION, KEYS, PRINCIPALS, TOKENS, USERS
+from sallyport.tenancy.authentication import Guesses
+
+if TYPE_CHECKING:
+    from sallyport.app import App
+
+
+def cluster_of(app: App) -> Cluster:
+    """Return this node among the others; on the embedded database, there are no others."""
+    settings = app.settings
+
+    def address() -> str:
+        return settings.link_base(app.http_address)
+
+    if not app.store.is_shared:
+        return Alone(settings.node, app.version, address, app.clock)
+    return Nodes(
+        app.store,
+        settings.node,
+        installation_id(settings.data_dir),
+        app.version,
+        lambda: app.vault.keys,
+        address,
+        names=settings.nodes,
+    )
+
+
+def notices_of(app: App) -> Notices:
+    """Return the notices to other nodes."""
+    return SharedNotices(app.store, lambda: app.cluster.id) if app.store.is_shared else NoNotices()
+
+
+def guesses_of(app: App, kind: str, *, burst: int) -> Guesses:
+    """Return the limit of wrong keys, which counts over all nodes. kind: of the keys."""
+    notice = f"wrong_{kind}"
+    guesses = Guesses(burst=burst, tell=partial(app.notices.send, notice))
+    app.notices.receive(notice, lambda values, age_us: guesses.count(str(values[0]), app.clock() - age_us))
+    return guesses
+
+
+def follower_of(app: App) -> Follower:
+    """Return the follower, which drops from memory what other nodes have changed."""
+
+    def users_changed(domain_id: int) -> None:
+        if domain_id:
+            app.users.forget_domain(domain_id)
+        else:
+            app.users.forget()
+        for each in [domain_id] if domain_id else app.domains.table.by_id:
+            app.logins.second.enrolments.forget(each, None)
+
+    return Follower(
+        app.store,
+        {
+            CONFIGURATION: lambda _domain_id: app.configuration.look(),
+            USERS: users_changed,
+            TOKENS: lambda _domain_id: app.tenancy.forget(),
+            KEYS: lambda _domain_id: app.keys.forget(),
+            PRINCIPALS: app.directory.principals.changed_elsewhere,
+            CERTIFICATES: lambda _domain_id: app.certificate_files.changed(),
+        },
+        app.restored,
+    )
+
+
+async def nodes_without_key(app: App, version: int) -> list[str]:
+    """Return the names of the other live nodes that do not have this version of the master key. Raises StoreError."""
+    return [
+        each.name
+        for each in await app.cluster.everyone()
+        if each.is_alive and each.id != app.cluster.id and each.key_version < version
+    ]

@@ -1,0 +1,53 @@
+"""The periodic tasks of the service: those that each node runs for itself, and those that one node runs for all.
+
+A task of the second kind runs on the node with the lease. If a node that was paused could do harm, its transactions
+check the lease: retention by size, positions of outlets, revocations, handed-over imports, silent agents, scheduled
+rotations. The others may run twice at the same time: they compare and set a row (directory schedules, mode reverts,
+sessions of restarted devices), or change only rows that are overdue.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from sallyport.app import App
+
+Tasks: TypeAlias = tuple[Callable[[], Awaitable[object]], ...]
+
+
+def of_node(app: App) -> Tasks:
+    """Return the tasks that each node runs: they keep its memory."""
+    return (
+        app.cluster.run,
+        app.nodes.run,
+        app.follower.run,
+        app.certificate_files.run,
+        app.devices.run,
+        app.clients.run,
+        app.configuration.watch,
+        app.sessions.run,
+        app.reverts.run,  # each node knows the deadlines; the one with the lease reverts
+        app.logins.providers.run,
+        app.logins.ntlm_auth.run,
+        app.logins.lockouts.run,
+        app.directory.jobs.run,  # of its own files, and jobs without a file
+        app.agents.states.run,
+        app.agents.presence.run,
+    )
+
+
+def of_leader(app: App) -> Tasks:
+    """Return the tasks that one node runs for all."""
+    return (
+        app.retention.run,
+        app.audit_retention.run,
+        app.outlets.run,
+        app.sessions.end,
+        app.removal.run,
+        app.revocations.run,
+        app.directory.schedules.run,
+        app.directory.handover.run,
+        app.agents.presence.watch,
+        app.agents.orders.run,
+        app.agents.rotations.run,
+        app.journal.purge,
+    )

@@ -1,0 +1,302 @@
+"""The processes of a service with several workers: started, watched and stopped by the process of `sallyport serve`.
+
+That process runs no event loop and has no threads, so it can fork at any time: a worker needs no imports, and has the
+sockets that are bound once (`sockets`). It waits for signals, and for the messages of the workers, which are those that
+a service sends to systemd.
+
+The first worker starts alone, since it makes the store at the first start. Until all are ready, the end of one ends the
+service. Later, a worker that has ended is started again.
+"""
+
+import os
+import selectors
+import signal
+import socket
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport import __version__
+from sallyport.base.config import Settings
+from sallyport.base.notify import Notifier, ToParent
+from sallyport.cli.main import run
+from sallyport.serve import GRACE_S, STATUS, Worker, serve_until_signal
+from sallyport.sockets import bind_for_workers
+from sallyport.store.extra import check_extra
+
+PAUSE_S: Final = 0.2
+LONGEST_PAUSE_S: Final = 30.0
+"""The pause before a worker is started again: it doubles with each end, up to this."""
+STEADY_S: Final = 60.0
+"""A worker that has been ready for as long begins with the shortest pause again."""
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+
+Run = Callable[[int, ToParent], int]
+"""A function that runs a worker in its process, given its number, and returns the exit code. It raises nothing."""
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Process:
+    """A worker. messages: the socket that it sends to. alive_at: the time of its last message, of the monotonic clock.
+    is_ready: whether it answers requests. is_reloading: whether it has not answered SIGHUP yet."""
+
+    process_id: int
+    messages: socket.socket
+    started_at: float
+    alive_at: float = 0.0
+    is_ready: bool = False
+    is_reloading: bool = False
+
+
+@dataclass(slots=True)
+class _Place:
+    """The place of a worker. ends: how often it has ended in a row. due: when it is started again."""
+
+    ends: int = 0
+    due: float = 0.0
+    process: _Process | None = None
+
+
+class Workers:
+    """The workers of a service. run: see Run. notifier: of systemd. ready: called once all are ready. drain_s: the
+    setting."""
+
+    def __init__(
+        self, count: int, run: Run, notifier: Notifier, ready: Callable[[], None], *, drain_s: float = 0.0
+    ) -> None:
+        self._run = run
+        self._notifier = notifier
+        self._ready = ready
+        self._drain_s = drain_s
+        self._places = {number: _Place() for number in range(1, count + 1)}
+        self._selector = selectors.DefaultSelector()
+        self._has_begun = False  # all were ready
+        self._has_reloaded = False
+        self._is_stopping = False
+        self._code = 0
+
+    def watch(self) -> int:
+        """Start all, and return the exit code once all have ended: after SIGTERM or SIGINT, or if one cannot start."""
+        with self._selector, _signals() as came:
+            self._selector.register(came, selectors.EVENT_READ)
+            self._start(1)
+            while not self._is_stopping or self._processes():
+                for key, _ in self._selector.select(self._wait()):
+                    if key.data is None:
+                        for number in came.recv(4096):
+                            self._handle(number)
+                    else:
+                        self._hear(key.data)
+                self._start_due()
+                self._feed_watchdog()
+        return self._code
+
+    def _processes(self) -> list[_Process]:
+        return [each.process for each in self._places.values() if each.process is not None]
+
+    def _wait(self) -> float | None:
+        """Return the seconds until something is due; None: nothing is."""
+        now, watchdog_s = time.monotonic(), self._notifier.watchdog_s
+        waits = [max(0.0, each.due - now) for each in self._places.values() if each.process is None and each.due]
+        waits += [] if watchdog_s is None else [watchdog_s / 3]
+        return min(waits, default=None)
+
+    def _start(self, number: int) -> None:
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        process_id = os.fork()
+        if process_id == 0:
+            ours.close()
+            self._become(number, its)
+        its.close()
+        ours.setblocking(False)
+        now = time.monotonic()
+        place = self._places[number]
+        place.process, place.due = _Process(process_id, ours, now, now), 0.0
+        self._selector.register(ours, selectors.EVENT_READ, place.process)
+
+    def _become(self, number: int, messages: socket.socket) -> None:
+        """Run a worker in this process, and end the process."""
+        code = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for each in SIGNALS:
+                signal.signal(each, signal.SIG_DFL)
+            for process in self._processes():  # a worker knows by its own socket that its parent has ended
+                process.messages.close()
+            self._selector.close()
+            code = self._run(number, ToParent(messages, self._notifier.watchdog_s))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    def _start_due(self) -> None:
+        now = time.monotonic()
+        for number, place in self._places.items():
+            if place.process is None and place.due and place.due <= now and not self._is_stopping:
+                self._start(number)
+
+    def _hear(self, process: _Process) -> None:
+        """Handle a message of a worker."""
+        try:
+            lines = process.messages.recv(4096).decode().split("\n")
+        except OSError:
+            return
+        if lines == [""]:  # it has ended; SIGCHLD follows
+            self._selector.unregister(process.messages)
+            return
+        process.alive_at = time.monotonic()
+        if "READY=1" in lines:
+            self._has_become_ready(process)
+
+    def _has_become_ready(self, process: _Process) -> None:
+        was_reloading, was_ready = process.is_reloading, process.is_ready
+        process.is_ready, process.is_reloading = True, False
+        if self._is_stopping:
+            return
+        if not was_ready and self._has_reloaded:  # it has the settings of the start
+            os.kill(process.process_id, signal.SIGHUP)
+        if not self._has_begun:
+            for number, place in self._places.items():
+                if place.process is None:
+                    self._start(number)
+            if all(each.is_ready for each in self._processes()):
+                self._has_begun = True
+                self._ready()
+                self._notifier.ready(STATUS)
+        elif was_reloading:
+            self._end_reload()
+
+    def _end_reload(self) -> None:
+        if not any(each.is_reloading for each in self._processes()):
+            self._notifier.ready(STATUS)
+
+    def _handle(self, number: int) -> None:
+        """Handle a signal."""
+        if number == signal.SIGCHLD:
+            self._reap()
+        elif number == signal.SIGHUP:
+            self._reload()
+        else:
+            self._stop()
+
+    def _reload(self) -> None:
+        self._has_reloaded = True
+        self._notifier.reloading()
+        for process in self._processes():
+            if process.is_ready:
+                process.is_reloading = True
+                os.kill(process.process_id, signal.SIGHUP)
+        self._end_reload()
+
+    def _stop(self) -> None:
+        self._is_stopping = True
+        self._notifier.stopping(self._drain_s + GRACE_S)
+        for process in self._processes():
+            os.kill(process.process_id, signal.SIGTERM)
+
+    def _reap(self) -> None:
+        """Take note of the workers that have ended."""
+        for number, place in self._places.items():
+            process = place.process
+            if process is None:
+                continue
+            ended, status = os.waitpid(process.process_id, os.WNOHANG)
+            if ended:
+                with suppress(KeyError):
+                    self._selector.unregister(process.messages)
+                process.messages.close()
+                place.process = None
+                self._ended(number, place, process, os.waitstatus_to_exitcode(status))
+
+    def _ended(self, number: int, place: _Place, process: _Process, code: int) -> None:
+        if self._is_stopping:
+            self._code = self._code or int(code not in {0, -signal.SIGTERM})
+            return
+        if not self._has_begun:
+            self._code = code if code > 0 else 1
+            self._stop()
+            return
+        now = time.monotonic()
+        is_steady = process.is_ready and now - process.started_at > STEADY_S
+        place.ends = 1 if is_steady else place.ends + 1
+        pause_s = min(LONGEST_PAUSE_S, PAUSE_S * 2 ** (place.ends - 1))
+        place.due = now + pause_s
+        log.error("worker_ended", worker=number, status=code, restart_in_s=pause_s)
+        if process.is_reloading:
+            self._end_reload()
+
+    def _feed_watchdog(self) -> None:
+        """Report to systemd, and kill each worker that has not reported in time."""
+        watchdog_s = self._notifier.watchdog_s
+        if watchdog_s is None:
+            return
+        self._notifier.alive()
+        for number, place in self._places.items():
+            process = place.process
+            if process is not None and process.is_ready and time.monotonic() - process.alive_at > watchdog_s:
+                log.error("worker_hangs", worker=number)
+                os.kill(process.process_id, signal.SIGKILL)
+
+
+def run_workers(
+    settings: Settings, environ: Mapping[str, str], read: Callable[[], Settings], lock: int, ready: Callable[[], None]
+) -> int:
+    """Run a service with several workers; return the exit code. Raises StartError.
+
+    read: returns the present settings. lock: of the data directory; each worker has a copy. ready: called when all
+    workers are ready.
+    """
+    check_extra()
+    import_module("sallyport.store.postgres.engine")  # once for all workers
+    with ExitStack() as held:
+        sockets = bind_for_workers(settings, held)
+
+        def work(number: int, parent: ToParent) -> int:
+            structlog.contextvars.bind_contextvars(worker=number)
+            return run(
+                lambda: trio.run(
+                    partial(serve_until_signal, worker=Worker(number, sockets[number - 1], parent)),
+                    _as_node(settings, number),
+                    environ,
+                    lambda: _as_node(read(), number),
+                    os.dup(lock),
+                )
+            )
+
+        def all_ready() -> None:
+            ready()
+            log.info("ready", **sockets[0].addresses().shown(), version=__version__, workers=settings.workers)
+
+        return Workers(settings.workers, work, Notifier(environ), all_ready, drain_s=settings.drain_s).watch()
+
+
+def _as_node(settings: Settings, number: int) -> Settings:
+    """Return the settings of a worker. Each is a node of its own."""
+    return settings.model_copy(update={"node_name": settings.nodes[number - 1]})
+
+
+@contextmanager
+def _signals() -> Iterator[socket.socket]:
+    """Yield a socket from which the numbers of arriving signals are read."""
+    ours, kernels = socket.socketpair()
+    with closing(ours), closing(kernels):
+        kernels.setblocking(False)
+        before = {each: signal.signal(each, lambda _number, _frame: None) for each in SIGNALS}
+        signal.set_wakeup_fd(kernels.fileno())
+        try:
+            yield ours
+        finally:
+            signal.set_wakeup_fd(-1)
+            for each, handler in before.items():
+                signal.signal(each, handler)

@@ -1,0 +1,67 @@
+"""The other workers of a service. What only their memory has is asked for over their control sockets."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from sallyport.base.wire import JSON
+
+ANSWER_S: Final = 5.0
+LARGEST: Final = 64 << 20
+"""Octets of an answer: the metrics of a worker."""
+
+
+def socket_of(control: Path, number: int) -> Path:
+    """Return the path of a worker's own control socket. control: of the socket of all."""
+    return control.with_name(f"{control.name}.{number}")
+
+
+class Siblings:
+    """The other workers. paths: the control sockets of all, by number. own: the number of this one."""
+
+    def __init__(self, paths: Mapping[int, Path], own: int = 0) -> None:
+        self._paths = {number: path for number, path in paths.items() if number != own}
+        self.own = own
+
+    def __bool__(self) -> bool:
+        return bool(self._paths)
+
+    async def ask(self, command: str, **arguments: JSON) -> dict[int, JSON]:
+        """Run a command in each; return the results by number. A worker that does not answer in time is left out."""
+        asked = json.dumps({"command": command, "arguments": arguments}).encode() + b"\n"
+        results: dict[int, JSON] = {}
+
+        async def ask_one(number: int, path: Path) -> None:
+            with trio.move_on_after(ANSWER_S):
+                answer = json.loads(await _exchange(path, asked) or b"{}")
+                if "result" in answer:
+                    results[number] = answer["result"]
+
+        async with trio.open_nursery() as nursery:
+            for each in self._paths.items():
+                nursery.start_soon(ask_one, *each)
+        return results
+
+
+async def _exchange(path: Path, line: bytes) -> bytes:
+    """Return the line that answers a line; empty if the peer has gone."""
+    answer = bytearray()
+    directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        # through the directory's descriptor, since a socket's address holds 107 octets only
+        async with await trio.open_unix_socket(f"/proc/self/fd/{directory}/{path.name}") as stream:
+            await stream.send_all(line)
+            while not answer.endswith(b"\n") and len(answer) < LARGEST:
+                received = await stream.receive_some()
+                if not received:
+                    return b""
+                answer += received
+    except (OSError, trio.BrokenResourceError):
+        return b""
+    finally:
+        os.close(directory)
+    return bytes(answer)

@@ -1,0 +1,65 @@
+"""The metrics of several workers, at one address.
+
+Counters and histograms have the label `worker`: a sum of them would look like a reset when one worker restarts. A gauge
+keeps its labels, so that a query sees one service: what each worker has of its own is added up, and of what all know
+the highest value is shown, or the lowest where that one is the worst.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+ADDED: Final = frozenset(
+    {
+        "sallyport_agents_waiting",
+        "sallyport_process_resident_memory_bytes",
+        "sallyport_process_virtual_memory_bytes",
+        "sallyport_radius_inflight_requests",
+        "sallyport_radsec_connections",
+        "sallyport_store_queue_depth",
+    }
+)
+LOWEST: Final = frozenset({"sallyport_config_last_reload_success_timestamp_seconds"})
+_HEAD: Final = re.compile(r"# (HELP|TYPE) (\S+) (.*)")
+_SAMPLE: Final = re.compile(r"([^ {]+)(\{.*\})? (\S+)")
+
+
+def merged(texts: Mapping[int, str]) -> str:
+    """Return the metrics of all workers in Prometheus's text format. texts: those of each, by its number."""
+    families: dict[str, list[str]] = {}
+    gauges: dict[str, dict[str, float]] = {}
+    for number, text in texts.items():
+        family, is_gauge = "", False
+        for line in text.splitlines():
+            head = _HEAD.fullmatch(line)
+            if head is None:
+                name, labels, value = _SAMPLE.fullmatch(line).groups("")  # type: ignore[union-attr]
+                if is_gauge:
+                    _join(gauges.setdefault(family, {}), family, name + labels, float(value))
+                else:
+                    families[family].append(f"{name}{_labelled(labels, number)} {value}")
+            elif head[1] == "HELP":
+                family = head[2]
+                families.setdefault(family, [line])
+            else:
+                is_gauge = head[3] == "gauge"
+                if line not in families[family]:
+                    families[family].append(line)
+    lines = []
+    for family, found in families.items():
+        lines += found
+        lines += [f"{sample} {value!r}" for sample, value in gauges.get(family, {}).items()]
+    return "\n".join([*lines, ""])
+
+
+def _labelled(labels: str, number: int) -> str:
+    return f'{{worker="{number}",{labels[1:]}' if labels else f'{{worker="{number}"}}'
+
+
+def _join(samples: dict[str, float], family: str, sample: str, value: float) -> None:
+    if sample not in samples:
+        samples[sample] = value
+    elif family in ADDED:
+        samples[sample] += value
+    else:
+        samples[sample] = (min if family in LOWEST else max)(samples[sample], value)

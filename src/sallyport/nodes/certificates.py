@@ -1,0 +1,186 @@
+"""The certificates of `sallyport cert` on every node: sealed rows of the store, and files on each machine.
+
+The programs that use certificates read files. So each node writes the files whose rows are newer than its own, when a
+change is announced and at its start. A command reads the files, and what it makes is committed before any file changes:
+two commands at the same time on two nodes lose nothing, since the one that finds newer rows is run again.
+
+With SQLite the files alone count. Rows come there only with a backup of PostgreSQL; they become files.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+import structlog
+import trio
+
+from sallyport.base.errors import Conflict, SallyportError
+from sallyport.certs.directory import Directory
+from sallyport.store.model import Engine, Tx
+from sallyport.store.vault import Vault
+
+T = TypeVar("T")
+LOOK_S: Final = 5.0
+"""Seconds between two looks, in case an announcement is lost."""
+TRIES: Final = 5
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A file. name: its path below the directory. version: grows with each change of any file."""
+
+    name: str
+    content: bytes
+    version: int
+
+
+class CertificateFiles(Protocol):
+    """The files of `sallyport cert`. directory: where they are on this machine."""
+
+    directory: Directory
+
+    async def change(self, work: Callable[[Directory], T]) -> T:
+        """Run a change in a thread; on return it is kept for all nodes. Raises StoreError, and the errors of `work`."""
+
+    async def load(self) -> None:
+        """Write the files that are newer in the store, at the start or after a restore. Raises StoreError,
+        SecretError."""
+
+    def changed(self) -> None:
+        """Look for newer files soon."""
+
+    async def run(self) -> None:
+        """Write newer files until cancelled."""
+
+
+class OwnFiles:
+    """The files of the only node."""
+
+    def __init__(self, store: Engine, vault: Vault, directory: Directory) -> None:
+        self.directory = directory
+        self._store = store
+        self._vault = vault
+
+    async def change(self, work: Callable[[Directory], T]) -> T:
+        """See CertificateFiles.change."""
+        return await trio.to_thread.run_sync(work, self.directory)
+
+    async def load(self) -> None:
+        """Write the files of a backup of PostgreSQL, unless there is an authority here."""
+        rows = await self._store.read(partial(_newer, than=0))
+        if rows:
+            if not self.directory.ca.exists():
+                await trio.to_thread.run_sync(self.directory.adopt, _opened(self._vault, rows))
+            await self._store.write(lambda tx: tx.execute("delete from certificate_files"))
+
+    def changed(self) -> None:
+        """Do nothing."""
+
+    async def run(self) -> None:
+        """Do nothing."""
+
+
+class SharedFiles:
+    """The files of several nodes over PostgreSQL."""
+
+    def __init__(self, store: Engine, vault: Vault, directory: Directory) -> None:
+        self.directory = directory
+        self._store = store
+        self._vault = vault
+        self._version = 0  # of the newest row that the files have
+        self._one = trio.Lock()
+        self._announced = trio.Event()
+
+    async def change(self, work: Callable[[Directory], T]) -> T:
+        """See CertificateFiles.change. Conflict: other nodes have changed the files each time."""
+        async with self._one:
+            for _ in range(TRIES):
+                await self._fetch()
+                made: dict[Path, bytes] = {}
+                result = await trio.to_thread.run_sync(work, self.directory.staged(made.__setitem__))
+                if await self._keep({str(each.relative_to(self.directory.path)): made[each] for each in made}):
+                    await self._fetch()
+                    return result
+        raise Conflict("other nodes change certificates at the same time: try again")
+
+    async def load(self) -> None:
+        """See CertificateFiles.load. The files of a single node become those of all if the store has none; a directory
+        with another authority is moved aside."""
+        async with self._one:
+            self._version = 0
+            own = await trio.to_thread.run_sync(self.directory.files)
+            rows = await self._store.read(partial(_newer, than=0))
+            authority = next((each for each in rows if each.name == "ca.pem"), None)
+            if authority is None and "ca.pem" in own:
+                await self._keep(own)
+            elif authority is not None and own.get("ca.pem") not in {None, *_opened(self._vault, [authority]).values()}:
+                aside = self.directory.path.with_name(f"{self.directory.path.name}.before-{int(time.time())}")
+                self.directory.path.rename(aside)
+                log.warning("certificates_replaced", former=str(aside))
+            await self._fetch()
+
+    def changed(self) -> None:
+        """See CertificateFiles.changed."""
+        self._announced.set()
+
+    async def run(self) -> None:
+        """See CertificateFiles.run."""
+        while True:
+            with trio.move_on_after(LOOK_S):
+                await self._announced.wait()
+            self._announced = trio.Event()
+            try:
+                async with self._one:
+                    await self._fetch()
+            except SallyportError as error:
+                log.warning("certificates_not_read", error=str(error))
+
+    async def _fetch(self) -> None:
+        rows = await self._store.read(partial(_newer, than=self._version))
+        if rows:
+            await trio.to_thread.run_sync(self.directory.adopt, _opened(self._vault, rows))
+            self._version = max(each.version for each in rows)
+
+    async def _keep(self, files: Mapping[str, bytes]) -> bool:
+        """Store files. False: there are newer rows."""
+        sealed = [(name, self._vault.seal(octets, _identity(name))) for name, octets in files.items()]
+
+        def keep(tx: Tx) -> bool:
+            tx.execute("lock table certificate_files in share row exclusive mode")
+            newest = tx.value(int, "select max(version) from certificate_files") or 0
+            if newest != self._version:
+                return False
+            tx.insert(
+                "certificate_files",
+                ("name", "content"),
+                sealed,
+                same={"version": newest + 1},
+                on_conflict="on conflict (name) do update set content = excluded.content, version = excluded.version",
+            )
+            return True
+
+        return await self._store.write(keep)
+
+
+def check_key(tx: Tx, vault: Vault) -> None:
+    """Check that the vault opens the rows of a store. Raises SecretError."""
+    _opened(vault, _newer(tx, 0))
+
+
+def _newer(tx: Tx, than: int) -> list[_Row]:
+    sql = "select name, content, version from certificate_files where version > :than order by version, name"
+    return tx.all(_Row, sql, than=than)
+
+
+def _opened(vault: Vault, rows: list[_Row]) -> dict[str, bytes]:
+    """Return the files of rows. Raises SecretError."""
+    return {each.name: vault.open(each.content, _identity(each.name)) for each in rows}
+
+
+def _identity(name: str) -> str:
+    return f"certificate_files/{name}"

@@ -1,0 +1,117 @@
+"""The sockets that a process of the service reads from, and those of several workers.
+
+Workers share the addresses. Each has a UDP socket of its own at each address (SO_REUSEPORT, socket(7)), and all accept
+from the same listening sockets. The process that starts the workers binds all sockets and keeps them open. The kernel
+chooses a UDP socket by the address and port of the sender, so a sender stays with its worker while the number of
+workers does not change, and the datagrams for a worker that restarts wait in its socket.
+"""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+
+import structlog
+
+from sallyport.base.config import Settings
+from sallyport.base.errors import StartError
+from sallyport.base.listening import bound, cannot_listen, has_family
+from sallyport.base.setting_values import Address
+from sallyport.listen import control, udp
+from sallyport.listen.counts import Kind
+
+BACKLOG = 512
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Bound:
+    """The addresses of the service, with the ports that the system has chosen for port 0."""
+
+    radius_auth: list[Address] = field(default_factory=list)
+    radius_acct: list[Address] = field(default_factory=list)
+    radsec: list[Address] = field(default_factory=list)
+    http: list[Address] = field(default_factory=list)
+
+    def shown(self) -> dict[str, list[str]]:
+        """Return the addresses for the log."""
+        return {name: [str(each) for each in getattr(self, name)] for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """The sockets of a process. http: of `http_bind`, then of `metrics_bind`. control: of the command line. These two
+    are only those of a worker; the only process of a service opens them itself."""
+
+    radius: tuple[tuple[Kind, socket.socket], ...]
+    radsec: tuple[socket.socket, ...]
+    http: tuple[socket.socket, ...] = ()
+    control: socket.socket | None = None
+
+    def addresses(self) -> Bound:
+        """Return their addresses."""
+        found = Bound(radsec=[_address(each) for each in self.radsec], http=[_address(each) for each in self.http])
+        for kind, sock in self.radius:
+            (found.radius_auth if kind is Kind.AUTHENTICATION else found.radius_acct).append(_address(sock))
+        return found
+
+
+def bind(settings: Settings, held: ExitStack) -> Sockets:
+    """Bind the sockets of RADIUS for a service of one process. held: closes them. Raises StartError."""
+    radius = [(kind, held.enter_context(closing(udp.bind(address, name)))) for kind, name, address in _radius(settings)]
+    if not radius and not settings.radsec_bind:
+        raise StartError("no RADIUS address to listen on")
+    return Sockets(tuple(radius), tuple([_listen(each, "radsec_bind", held) for each in settings.radsec_bind]))
+
+
+def bind_for_workers(settings: Settings, held: ExitStack) -> list[Sockets]:
+    """Bind the sockets of all workers; return those of each. held: closes them. Raises StartError."""
+    with ExitStack() as alone:  # without SO_REUSEPORT: a socket of another service at an address is an error
+        places = [(kind, _address(sock)) for kind, sock in bind(settings, alone).radius]
+    radsec = tuple([_listen(each, "radsec_bind", held) for each in settings.radsec_bind])
+    http = [_listen(settings.http_bind, "http_bind", held)]
+    if settings.metrics_bind is not None:
+        http.append(_listen(settings.metrics_bind, "metrics_bind", held))
+    commands = held.enter_context(closing(control.listen(settings.control_path)))
+    held.callback(settings.control_path.unlink, missing_ok=True)
+    return [
+        Sockets(
+            tuple(
+                [
+                    (kind, held.enter_context(closing(udp.bind(each, f"radius_{kind.value}_bind", shared=True))))
+                    for kind, each in places
+                ]
+            ),
+            radsec,
+            tuple(http),
+            commands,
+        )
+        for _ in range(settings.workers)
+    ]
+
+
+def _radius(settings: Settings) -> Iterator[tuple[Kind, str, Address]]:
+    """Yield the addresses with their settings. One of a family that the machine does not have is left out."""
+    wanted = [(Kind.AUTHENTICATION, "radius_auth_bind", address) for address in settings.radius_auth_bind]
+    wanted += [(Kind.ACCOUNTING, "radius_acct_bind", address) for address in settings.radius_acct_bind]
+    for each in wanted:
+        if has_family(each[2]):
+            yield each
+        else:
+            log.warning("ipv6_not_available", address=str(each[2]))
+
+
+def _listen(address: Address, setting: str, held: ExitStack) -> socket.socket:
+    """Return a listening TCP socket. StartError names the address and its setting."""
+    try:
+        sock = held.enter_context(closing(bound(address, socket.SOCK_STREAM)))
+    except OSError as error:
+        raise cannot_listen(setting, address, socket.SOCK_STREAM, error) from error
+    sock.setblocking(False)
+    sock.listen(BACKLOG)
+    return sock
+
+
+def _address(sock: socket.socket) -> Address:
+    return Address(*sock.getsockname()[:2])

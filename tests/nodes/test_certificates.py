@@ -1,0 +1,110 @@
+"""Certificates of one node at another."""
+
+import shutil
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from sallyport.certs.authority import common_name
+from sallyport.certs.directory import Directory, present
+from sallyport.nodes.certificates import OwnFiles, SharedFiles
+from tests.areas import Areas, running_store, stored
+from tests.certs.conftest import made
+from tests.nodes.conftest import until
+from tests.peers.postgres import needs_postgres
+
+__all__ = ["made"]
+
+pytestmark = needs_postgres
+BOB = "bob@example.org"
+
+
+@pytest.fixture
+async def nodes(pair: tuple[Areas, Areas], made: Path) -> AsyncIterator[tuple[Areas, Areas]]:
+    """Yield two nodes. The first had an authority when it moved to PostgreSQL, and the second starts after it."""
+    one, two = pair
+    shutil.copytree(made / "certs", one.settings.data_dir / "certs")
+    await one.certificate_files.load()
+    await two.certificate_files.load()
+    async with trio.open_nursery() as nursery:
+        for each in pair:
+            nursery.start_soon(each.certificate_files.run)
+        yield pair
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_node_has_the_certificates_of_the_others(nodes: tuple[Areas, Areas], made: Path) -> None:
+    """A node that starts has the authority and all certificates. One that is issued, and one that is revoked, is known
+    to the others within a second."""
+    one, two = nodes
+    assert two.certificate_files.directory.files() == Directory(made).files()
+    used = two.certificates.server()
+    issued = await two.certificate_files.change(lambda directory: directory.issue(BOB, present()))
+    await until(one.certificate_files.directory.client(BOB).exists)
+    assert two.certificates.server() is used  # no listener has a reason to load the files again
+    await one.certificate_files.change(lambda directory: directory.revoke(BOB, present()))
+
+    def revoked() -> set[str]:
+        return {each.name for each in two.certificate_files.directory.issued() if each.revoked}
+
+    await until(lambda: revoked() == {common_name(issued)})
+    assert two.certificates.server() is not used
+
+
+async def test_changes_at_the_same_time(nodes: tuple[Areas, Areas]) -> None:
+    """Two nodes that issue certificates at the same time both have both."""
+    names = BOB, "cid@example.org"
+    async with trio.open_nursery() as nursery:
+        for areas, name in zip(nodes, names, strict=True):
+            nursery.start_soon(areas.certificate_files.change, partial(_issue, name))
+    for areas in nodes:
+        for name in names:
+            await until(areas.certificate_files.directory.client(name).exists)
+
+
+def _issue(name: str, directory: Directory) -> None:
+    directory.issue(name, present())
+
+
+async def test_a_failed_commit_changes_no_file(nodes: tuple[Areas, Areas]) -> None:
+    """A certificate that the store does not keep is on no disk."""
+    one, _ = nodes
+    await one.store.write(lambda tx: tx.execute("alter table certificate_files add check (version < 2)"))
+    with pytest.raises(Exception, match="certificate_files"):
+        await one.certificate_files.change(partial(_issue, BOB))
+    assert not one.certificate_files.directory.client(BOB).exists()
+
+
+async def test_a_node_with_another_authority(nodes: tuple[Areas, Areas], made: Path, tmp_path: Path) -> None:
+    """A node that had an authority of its own takes that of the others. Its files are kept beside."""
+    one, _ = nodes
+    third = tmp_path / "third"
+    other = Directory(third)
+    await trio.to_thread.run_sync(other.make, "Another CA", ["radius.example.com"], present())
+    before = other.files()
+    await SharedFiles(one.store, one.vault, other).load()
+    assert other.files() == Directory(made).files()
+    (aside,) = third.glob("certs.before-*")
+    assert (aside / "ca.pem").read_bytes() == before["ca.pem"]
+
+
+async def test_keys_are_sealed(nodes: tuple[Areas, Areas]) -> None:
+    """No private key is in the store in clear."""
+    one, _ = nodes
+    assert b"PRIVATE KEY" not in stored(one.store)
+
+
+async def test_a_backup_has_the_certificates(nodes: tuple[Areas, Areas], made: Path, tmp_path: Path) -> None:
+    """A backup of PostgreSQL that becomes a SQLite store brings the files, once."""
+    one, _ = nodes
+    place = tmp_path / "sqlite"
+    place.mkdir()
+    one.store.write_copy(place / "s.db")
+    async with running_store(place / "s.db") as store:
+        files = OwnFiles(store, one.vault, Directory(place))
+        await files.load()
+        assert files.directory.files() == Directory(made).files()
+        assert await store.read(lambda tx: tx.value(int, "select count(*) from certificate_files")) == 0
