@@ -47,7 +47,7 @@ def names(service: RunningService) -> list[str]:
 
 
 def test_changes_hold_on_the_running_node(cluster: Cluster, desk: RunningService) -> None:
-    """A user who is added elsewhere logs in, and is refused after the removal. The command is no node."""
+    """A user that was added elsewhere logs in, and is refused after the removal. The command is no node."""
     desk.ok("user", "add", "ann", "--domain", "default", "--password", "-", input="hello")
     with cluster.nodes[0].radius("xyzzy5461") as client:
         eventually(lambda: client.login("ann", "hello") == ACCEPT)

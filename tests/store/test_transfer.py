@@ -153,12 +153,3 @@ def test_a_database_in_another_encoding_is_refused(tmp_path: Path) -> None:
     server().execute("create database latin encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0")
     with pytest.raises(SchemaError, match="UTF8"):
         PostgresStore(server().url("latin"), StoreMetrics(CollectorRegistry()))
-
-
-async def test_one_process_uses_a_database(tmp_path: Path) -> None:
-    """A second process is refused until the first one has ended."""
-    async with running_postgres(tmp_path):
-        with pytest.raises(StoreError, match="another process uses this database"):
-            PostgresStore(database_in(tmp_path), StoreMetrics(CollectorRegistry()))
-    async with running_postgres(tmp_path) as later:
-        assert await later.read(lambda tx: tx.rows("select 1")) == [(1,)]
