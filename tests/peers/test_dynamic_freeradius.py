@@ -62,7 +62,10 @@ pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
 
 @dataclass(frozen=True)
 class Nas:
-    """FreeRADIUS, and the service that it accounts to. output: its log."""
+    """FreeRADIUS, and the service to which it sends accounting.
+
+    output: the log of FreeRADIUS.
+    """
 
     service: RunningService
     directory: Path
