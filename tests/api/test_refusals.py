@@ -79,8 +79,7 @@ async def test_every_operation_has_a_gate_roles_and_a_body(areas: Areas) -> None
 
 
 def test_every_operation_is_served_and_tested(world: World) -> None:
-    """The service answers at the path of each listed operation. Each path also occurs in another file of the folder.
-    """
+    """The service answers at the path of each listed operation, and another file of tests has the path."""
     described = world.http.get("/openapi.json").json()["paths"]
     answering = [(method.upper(), path) for path, methods in described.items() for method in methods]
     assert sorted(answering) == sorted((operation.method, operation.path) for operation in (*OPERATIONS, *FORMS))
