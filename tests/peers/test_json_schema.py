@@ -58,7 +58,7 @@ def standing(schema: JSON, value: JSON) -> str:
     ],
 )
 def test_the_suite(folder: str, draft: str, reasons: set[str], least: int) -> None:
-    """Each case has the suite's verdict."""
+    """Each case gives the verdict of the suite."""
     others: list[str] = []
     found: Counter[str] = Counter()
     for file in sorted((SUITE / folder).glob("*.json")):
