@@ -67,7 +67,7 @@ class Server:
         self._run("pg_ctl", "-w", "-l", str(self.directory / "log"), "start")
 
     def kill(self) -> None:
-        """End the server as if its machine were lost: none of its processes writes anything more."""
+        """End the server as if its machine were lost: its processes do not write anything more."""
         file = self.directory / "data" / "postmaster.pid"
         process_id = int(file.read_text().split()[0])
         children = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat") if _parent(path) == process_id]
@@ -104,7 +104,7 @@ class Server:
 def _runs(process_id: int) -> bool:
     """Return whether a process is still running.
 
-    A process for which nobody waits remains as a zombie and counts as ended.
+    A zombie, which its parent has not waited for, counts as ended.
     """
     try:
         return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

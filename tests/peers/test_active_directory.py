@@ -147,7 +147,7 @@ async def test_an_untrusted_certificate(corp: Corp, scheme: str, start_tls: bool
 
 @needs("ldapmodify")
 async def test_restricted_hours(corp: Corp) -> None:
-    """A user who may not log in at any hour is reported with that reason, not with a wrong password."""
+    """A user without a permitted hour is reported with that reason, not with a wrong password."""
     corp.dc.run("samba-tool", "user", "create", "night", PASSWORD)
     none = base64.b64encode(bytes(21)).decode()
     change = f"dn: CN=night,CN=Users,{BASE}\nchangetype: modify\nreplace: logonHours\nlogonHours:: {none}\n"

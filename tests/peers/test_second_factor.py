@@ -50,7 +50,7 @@ def hook() -> Iterator[Hook]:
 def pushing(tmp_path_factory: pytest.TempPathFactory, hook: Hook) -> Iterator[RunningService]:
     """Yield a service that sends pushes.
 
-    Rules set reply attributes for two users, of whom only one needs a second factor.
+    Rules set reply attributes for two users. Only one of them needs a second factor.
     """
     with running_service(tmp_path_factory.mktemp("pushing")) as service:
         populate(service, *PUSHED)
@@ -151,7 +151,7 @@ def test_a_user_without_an_approval_is_rejected(
 ) -> None:
     """If a user denies the push, the login is rejected with that reason.
 
-    A user whom the provider does not know is rejected with another reason.
+    A user that the provider does not know is rejected with another reason.
     """
     hook.will(user, status)
     assert REJECTED in phone_device.pap(user, PASSWORD)

@@ -80,7 +80,7 @@ async def test_logins_with_a_wrong_first_factor_are_ignored(book: Book) -> None:
 
 
 async def test_a_removed_user(book: Book) -> None:
-    """A removed user is rejected as unknown, and is not counted among the users whom enforce mode would deny."""
+    """A removed user is rejected as unknown, and is not counted among the users that enforce mode would deny."""
     await book.provider(enrolled="ann")
     await book.events(["ann"])
     impact = await book.impact()

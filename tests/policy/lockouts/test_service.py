@@ -364,7 +364,7 @@ async def test_the_same_guess_counts_once(listener: FakeListener) -> None:
 
 
 async def test_guesses_under_one_authenticator(listener: FakeListener) -> None:
-    """An attacker who has the RADIUS secret and sends each response with the same authenticator is locked out.
+    """An attacker that has the RADIUS secret and sends each response with the same authenticator is locked out.
 
     A copy of a response counts once, whatever its identifier is.
     """
