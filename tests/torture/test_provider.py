@@ -1,4 +1,4 @@
-"""Tests of a complete service whose provider is killed, slow, redirects, or sends invalid answers or a wrong certificate.
+"""Tests of a complete service whose provider is killed, is slow, or sends invalid answers or a wrong certificate.
 
 The domain's fallback decides, the event and the metrics have the reason, and the provider is asked again when it works
 again. Other tests kill the service between a challenge and its answer.

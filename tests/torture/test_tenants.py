@@ -1,4 +1,4 @@
-"""Tests that one tenant cannot delay another. Each field of each operation gets its costliest values while a probe runs.
+"""Tests that one tenant cannot delay another. Each field of each operation gets costly values while a probe runs.
 
 This is the only test that measures time, and it runs alone. The processor time that the service used during a delay
 shows whether the service or the machine was busy.

@@ -1,5 +1,4 @@
 """Tests of the external first factor of a domain: its configuration, its display, its checks, and its replacement."""
-replacement."""
 
 import json
 
