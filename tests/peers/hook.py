@@ -1,11 +1,11 @@
-"""A customer's webhook in the test's process: it checks each signature, and answers for its users as the test sets.
+"""A customer's webhook in the test's process. It checks each signature, and a test sets the answers of its users.
 
 with Hook() as hook:
     service.post("/ad/SetMFAProvider", {**ids, "provider": "webhook", **hook.fields})
     hook.will("bob", "approved", after_s=1)
 
-Without a setting a user does not answer. `close` ends it as a kill does, with all its connections; `open` brings
-it back on the same port.
+A user whose answer is not set does not answer. `close` ends the webhook with all its connections, as a kill does.
+`open` starts it again on the same port.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The directory agent between a real OpenLDAP and a running service that cannot reach the directory."""
+"""Tests of the directory agent between a real OpenLDAP and a running service that cannot reach the directory."""
 
 import json
 import os

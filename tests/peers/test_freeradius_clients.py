@@ -1,7 +1,7 @@
-"""The import of clients.conf against FreeRADIUS itself.
+"""Tests that compare the import of clients.conf with FreeRADIUS itself.
 
-`freeradius -XCx` prints each client with its values, `Adding client` with its network, and at this level the secret.
-The signature of an answer proves that FreeRADIUS uses the printed secret.
+At this level `freeradius -XCx` prints each client with its values and its secret, and prints its network after
+`Adding client`. The signature of an answer proves that FreeRADIUS uses the printed secret.
 """
 
 import hashlib

@@ -1,5 +1,6 @@
-"""FreeRADIUS as a proxy in front of the service, with two NAS behind it, each a device of its own. It runs in debug
-mode with all of its files in the test's directory, and logs every packet that it receives.
+"""Tests of FreeRADIUS as a proxy in front of the service. The two NAS behind it are two devices.
+
+FreeRADIUS runs in debug mode with all its files in the test's directory, and logs every packet that it receives.
 """
 
 import re

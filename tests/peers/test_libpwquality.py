@@ -1,6 +1,8 @@
-"""The password engine against libpwquality: random parameters and random passwords at the limits of all rules have the
-same verdict, and the same first failed rule. The engine omits dictionaries and similarity to the last password, and so
-does this test.
+"""Tests that compare the password engine with libpwquality.
+
+For random parameters, and random passwords at the limits of all rules, both must give the same verdict and the same
+first failed rule. The engine does not check dictionaries and the similarity to the last password, and neither does this
+test.
 """
 
 import ctypes

@@ -1,5 +1,7 @@
-"""OpenVPN with openvpn-auth-radius as the NAS, and its client. The plug-in cuts ports to four digits. Therefore the
-test runs in a network of its own, where the service has the usual ports.
+"""Tests of OpenVPN with openvpn-auth-radius as the NAS, and of its client.
+
+The plug-in cuts port numbers to four digits. Therefore the test runs in a network of its own, where the service has the
+usual ports.
 """
 
 import subprocess

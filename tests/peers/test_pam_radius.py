@@ -1,5 +1,7 @@
-"""pam_radius_auth as the device, run by pamtester, as in a login to a Linux machine. PAM reads /etc/pam.d: the test's
-file is there in a mount namespace of its own, so that the machine stays unchanged.
+"""Tests of pam_radius_auth as the device. pamtester runs it as in a login to a Linux machine.
+
+PAM reads /etc/pam.d. The file of the test is there only in its own mount namespace, so that the machine does not
+change.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""radsecproxy in front of the service: UDP towards the device, RadSec towards the service."""
+"""Tests of radsecproxy in front of the service. It uses UDP to the device, and RadSec to the service."""
 
 import socket
 import subprocess

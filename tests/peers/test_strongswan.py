@@ -1,7 +1,7 @@
-"""strongSwan as the NAS: a gateway whose eap-radius asks the service, and a station that dials in to it by IKEv2.
+"""Tests of strongSwan as the NAS: a gateway whose eap-radius asks the service, and a station that connects by IKEv2.
 
-Each is a machine of its own, with a cable between them. The service is on the gateway's machine and passes EAP on to
-FreeRADIUS. The tunnels are strongSwan's own (kernel-libipsec), since not every kernel has ESP.
+Gateway and station are machines of their own with a cable between them. The service is on the gateway's machine and
+passes EAP on to FreeRADIUS. The tunnels are strongSwan's own (kernel-libipsec), because not every kernel has ESP.
 """
 
 import socket

@@ -1,4 +1,4 @@
-"""FreeRADIUS as the home server behind the service, and on both sides of it."""
+"""Tests of FreeRADIUS as the home server behind the service, and as both proxy and home server."""
 
 import re
 import time

@@ -1,5 +1,6 @@
-"""hostapd's RADIUS server as the home server: EAP only, and no answer to Status-Server. It listens on all addresses, so
-that it runs in a network of its own, with the service and the station.
+"""Tests of hostapd's RADIUS server as the home server. It supports only EAP, and does not answer Status-Server.
+
+It listens on all addresses. Therefore it runs in a network of its own, together with the service and the station.
 """
 
 from collections.abc import Iterator

@@ -26,9 +26,9 @@ _UNFINISHED = "<unfinished ...>"
 class Call:
     """One system call on a descriptor.
 
-    path: the path of the descriptor. octets: the buffer. port: the peer's port for a datagram; else 0. began, ended:
-    positions in the order of events. result: the return value of the kernel; -1 for an error and for a call that never
-    ended.
+    path: the path of the descriptor. octets: the buffer. port: the peer's port of a datagram, and 0 for other calls.
+    began, ended: positions in the order of events. result: the return value of the kernel; it is -1 for an error and
+    for a call that never ended.
     """
 
     name: str
