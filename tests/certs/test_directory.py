@@ -146,7 +146,7 @@ def test_a_name_has_one_certificate(directory: Directory, name: str) -> None:
 
 
 def test_a_name_is_revoked_in_any_case(directory: Directory) -> None:
-    """A name is revoked in any case, because logins use either case."""
+    """A name is revoked in any letter case, because logins use either case."""
     directory.revoke("ANN@example.org", present())
     assert [each.name for each in directory.issued() if each.revoked] == ["ann@example.org"]
 

@@ -1,9 +1,9 @@
-"""Run every command as a user without rights, and print the result of each; a program of its own.
+"""A program that runs every command as a user without rights and prints the result of each command.
 
     python -m tests.cli.permissions FOLDER
 
-It imports everything first, so that a command costs only a fork. Each child process gives up root. FOLDER is made
-readable here.
+The program imports everything first, so that a command costs only a fork. Each child process gives up root. The program
+makes FOLDER readable.
 """
 
 import json

@@ -230,8 +230,8 @@ def test_a_certificate_belongs_to_the_only_tenant(installation: Service) -> None
 
 
 def test_a_certificate_is_issued_for_a_tenant(tenants: Service) -> None:
-    """If there are several tenants, --org and --tenant are required, and the tenant must exist. Then the name is
-    refused for any other tenant, in any case.
+    """If there are several tenants, --org and --tenant are required, and the tenant must exist. Then no other tenant
+    can have a certificate for the name, in any letter case.
     """
     undecided = tenants.cli("cert", "issue", "nas.example.org")
     assert (undecided.returncode, "--org and --tenant" in undecided.stderr) == (1, True)

@@ -192,7 +192,7 @@ def test_an_expired_mode_is_reverted_at_the_next_start(stopped: RunningService) 
 
 
 def test_disconnect_on_revoke_is_set(service: Service) -> None:
-    """The option is set by `add` or later by `set`. `set` takes the domain's ID, or its name in any case."""
+    """The option is set by `add` or later by `set`. `set` takes the domain's ID, or its name in any letter case."""
 
     def disconnects(name: str) -> object:
         return {each["domainName"]: each for each in json.loads(service.ok("domain", "list", "--json"))}[name][

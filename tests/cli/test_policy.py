@@ -156,7 +156,7 @@ def test_invalid_arguments_are_refused(service: Service, arguments: tuple[str, .
 
 
 def test_a_policy_name_is_unique(service: Service) -> None:
-    """A second policy with the same name, in any case, is refused."""
+    """A second policy with the same name, in any letter case, is refused."""
     add(service, "Taken")
     refused = service.cli("policy", "add", "TAKEN", *TENANT)
     assert (refused.returncode, refused.stdout) == (1, "")

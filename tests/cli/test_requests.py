@@ -54,7 +54,7 @@ def test_an_operation_on_a_domain_needs_no_tenant(service: Service) -> None:
 
 
 def test_a_domain_name_is_looked_up_in_the_given_tenant(service: Service) -> None:
-    """If two tenants have a domain of the name, the tenant must be given."""
+    """If two tenants have a domain of the same name, the tenant must be given."""
     add_domain(service, "twice")
     theirs = add_domain(service, "twice", org=9, tenant=4)
     body = {"orgId": 9, "tenantId": 4, "fallbackAction": "allow", "enforcementMode": "monitor"}

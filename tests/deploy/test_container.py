@@ -1,4 +1,4 @@
-"""Static checks of the container file; test_image.py builds and runs the image."""
+"""Static checks of the container file. The image is built and run in test_image.py."""
 
 import json
 import re

@@ -18,7 +18,7 @@ class Entry:
 
 
 def entry_of(document: dict[str, JSON]) -> Entry:
-    """Return the place at which the status of a credential document is published."""
+    """Return the URL and the index under which the status of a credential document is published."""
     status = document["credentialStatus"]
     assert isinstance(status, dict)
     assert (status["type"], status["statusPurpose"]) == ("StatusList2021Entry", "revocation")

@@ -15,8 +15,8 @@ async def test_a_domain_without_people_is_answered_from_memory(areas: Areas) -> 
 
 
 async def test_groups_and_units_are_found_and_cached(areas: Areas) -> None:
-    """Direct groups, nested groups and units are found in lower case, by a name in any case. They are cached until the
-    domain changes.
+    """Direct groups, nested groups and units are found in lower case, by a name in any letter case. They are cached
+    until the domain changes.
     """
     await imported(areas, person("Ann") + group("ops", ANN) + group("STÄFF", "cn=ops,dc=x"))
     principals = areas.directory.principals

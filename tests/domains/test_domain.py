@@ -14,7 +14,7 @@ def make(id: int, name: str, *realms: str, tenant_id: int = 1) -> Domain:
 
 @pytest.mark.parametrize("realm", ["Corp", "CORP", "corp.EXAMPLE", "straße"])
 def test_a_domain_is_found_by_name_or_realm_in_any_case(realm: str) -> None:
-    """A realm matches the name or a realm of a domain, in any case, but only in the same tenant."""
+    """A realm matches the name or a realm of a domain, in any letter case, but only in the same tenant."""
     corp, branch = make(1, "Corp", "corp.example", "STRASSE"), make(2, "Zürich")
     theirs = make(3, "Corp", tenant_id=2)
     table = DomainTable([corp, branch, theirs])

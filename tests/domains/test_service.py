@@ -50,8 +50,8 @@ async def test_all_settings_are_stored(areas: Areas) -> None:
     [("CORP", ()), ("other", ("Corp",)), ("hq.example", ()), ("other", ("x", "HQ.Example")), ("STRASSE", ())],
 )
 async def test_a_realm_belongs_to_one_domain(areas: Areas, name: str, realms: tuple[str, ...]) -> None:
-    """If another domain of the tenant has the name or the realm, in any case, Conflict is raised. Another tenant may
-    have the same one.
+    """If another domain of the tenant has the name or the realm, in any letter case, Conflict is raised. Another tenant
+    may have the same one.
     """
     await areas.domains.add(areas.tenant, "hq", realms=["hq.example", "straße"])
     before = list(areas.domains.table.by_id)

@@ -191,7 +191,7 @@ async def test_all_live_sessions_of_a_user_are_found(areas: Areas) -> None:
 
 
 async def test_a_user_beyond_ascii_is_found_in_any_case(areas: Areas) -> None:
-    """A user name beyond ASCII is found in any case. The request has the name in UTF-8."""
+    """A user name beyond ASCII is found in any letter case. The request has the name in UTF-8."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         await session(areas, await device(areas, client, LOCAL, **AP), "s1", USER_NAME="Jörg@corp")
@@ -209,7 +209,7 @@ async def test_a_user_beyond_ascii_is_found_in_any_case(areas: Areas) -> None:
     ],
 )
 async def test_the_sessions_of_a_station_are_found(areas: Areas, station: str, found: list[str]) -> None:
-    """A station is found by its MAC address in any notation, or by another name in any case."""
+    """A station is found by its MAC address in any notation, or by another name in any letter case."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         place = await device(areas, client, LOCAL, **AP)

@@ -109,8 +109,8 @@ def test_a_reserved_name_in_the_metadata_is_refused(metadata: dict[str, JSON]) -
 
 @pytest.mark.parametrize("claims", [{"EPMPassword": "p"}, {"a": [{"epmPassword": "p"}]}], ids=["case", "nested"])
 async def test_a_password_elsewhere_in_the_metadata_is_refused(areas: Areas, claims: dict[str, JSON]) -> None:
-    """A password under a name in another case, or in a nested object, is refused, because it would be signed with the
-    credential.
+    """A password under a name in another letter case, or in a nested object, is refused, because it would be signed
+    with the credential.
     """
     with pytest.raises(Invalid, match="invalid metadata"):
         await (await identity(areas)).issue(claims={"epmUsername": "alice", **claims})

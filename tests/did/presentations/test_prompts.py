@@ -108,8 +108,8 @@ async def test_each_challenge_has_one_request(world: World) -> None:
 
 
 async def test_a_user_with_a_usable_credential_is_enrolled(world: World) -> None:
-    """A user is enrolled by a credential whose user name matches in any case. The credential does not count if it is
-    ignored, expired, in no wallet, or of another issuer or schema.
+    """A user is enrolled by a credential whose user name matches in any letter case. The credential does not count if
+    it is ignored, expired, in no wallet, or of another issuer or schema.
     """
     prompts, areas = world.did.prompts, world.areas
 

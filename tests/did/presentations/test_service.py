@@ -98,8 +98,8 @@ async def test_the_oldest_request_is_polled_first(world: World) -> None:
 
 
 async def test_a_wallet_declines_a_request(world: World) -> None:
-    """To decline a request, the wallet's own token or the walletKey is needed; an admin alone cannot decline it. A
-    declined request is closed.
+    """To decline a request, the wallet's own token or the walletKey is needed. An admin without the walletKey cannot
+    decline it. A declined request is closed.
     """
     ann, presentations = world.ann, world.did.presentations
     first, second = await requested(world), await requested(world)
@@ -277,7 +277,7 @@ async def test_the_credential_must_have_the_user_name(world: World) -> None:
 
 
 async def test_the_endpoint_is_an_instance_or_a_group(world: World) -> None:
-    """An endpoint is found by its name in any case or by its ID, and only in its own tenant."""
+    """An endpoint is found by its name in any letter case or by its ID, and only in its own tenant."""
     areas = world.areas
     instance = await areas.instances.add(areas.domain, NewInstance("Server"))
     group = await areas.groups.add(areas.domain, NewGroup("Admins"))

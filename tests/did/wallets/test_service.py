@@ -22,8 +22,8 @@ async def delivered(world: World, wallet_key: str = "") -> list[tuple[int, str]]
 
 
 async def test_a_wallet_is_registered_once_for_an_address(world: World) -> None:
-    """The new token has the role wallet. A second wallet for the same address is refused, in any case. No part of the
-    key is stored.
+    """The new token has the role wallet. A second wallet for the same address is refused, in any letter case. No part
+    of the key is stored.
     """
     assert world.ann.caller.role is Role.WALLET
     with pytest.raises(Conflict):
@@ -138,7 +138,7 @@ async def lock(world: World, email: str) -> None:
 @pytest.mark.parametrize("email", ["ann@corp.example", "nobody@corp.example"], ids=["a wallet's", "unknown"])
 async def test_ten_wrong_keys_lock_an_address(world: World, email: str) -> None:
     """After ten wrong keys for an address, the next key has to wait. This is the same whether or not the address has a
-    wallet, in any case, and with spaces around the address.
+    wallet, in any letter case, and with spaces around the address.
     """
     await lock(world, email)
     for spelled in (email, f" {email.upper()}"):
