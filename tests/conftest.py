@@ -1,7 +1,6 @@
-"""Hooks for all tests: the names of parametrized tests, and the order of files in a parallel run.
-
-A file runs in one process, since its tests share slow fixtures. Files that wait for real programs and disks start
-first, so that no long file runs alone at the end.
+"""Hooks for all tests: the names of parametrized tests, and the order of files in a parallel run. All tests of a file
+run in one process, because they share slow fixtures. Files that wait for real programs and disks start first, so that
+no long file runs alone at the end.
 """
 
 from collections.abc import Sequence
@@ -23,20 +22,25 @@ SAMBA = ("tests/peers/test_active_directory", "tests/peers/test_samba.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Print tracebacks in log lines as Python does; structlog's default, with source and locals, takes seconds."""
+    """Print the tracebacks in log lines like Python does. The default of structlog, which prints source and local
+    variables, takes seconds.
+    """
     *others, _ = structlog.get_config()["processors"]
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*others, plain])
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """End the PostgreSQL server of this process: processes of a parallel run end without atexit."""
+    """End the PostgreSQL server of this process. Processes of a parallel run do not call atexit functions when they
+    end.
+    """
     postgres.close()
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
-    """Name words of a command line as they are typed. Name octets and long texts by their position: some are random,
-    and the names must be equal in all processes of a parallel run."""
+    """Name the words of a command line as they are typed. Name octets and long texts by their position, because some
+    are random and the names must be the same in all processes of a parallel run.
+    """
     if isinstance(val, tuple) and all(isinstance(each, str) and each.isprintable() for each in val):
         typed = " ".join(val) or "no words"
         return typed if len(typed) <= 60 else None
@@ -45,19 +49,20 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort folders by the duration of their files; the order within a folder is kept."""
+    """Sort the folders by the duration of their files. The order within a folder stays the same."""
     items.sort(key=lambda item: _rank(item.nodeid, (*SAMBA, *FIRST)))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Schedule whole files, in the order of their collection."""
+    """Schedule whole files in the order in which they were collected."""
     config.option.loadscopereorder = False
     return Files(config, log)
 
 
 class Files(LoadScopeScheduling):
-    """A scheduler that gives each free process the next file; files with the same Active Directory domain count as
-    one."""
+    """A scheduler that gives each free process the next file. Files that use the same Active Directory domain count as
+    one file.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         return "samba" if nodeid.startswith(SAMBA) else nodeid.partition("::")[0]

@@ -11,7 +11,7 @@ from sallyport.store.model import Work
 
 
 def statements(path: Path, work: Work[object]) -> list[str]:
-    """Return the different statements that the work runs, without those of triggers."""
+    """Return the different statements that the work runs. The statements of triggers are not returned."""
     traced: list[str] = []
     with closing(open_connection(path)) as connection:
         connection.set_trace_callback(traced.append)

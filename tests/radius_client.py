@@ -17,7 +17,10 @@ from sallyport.radius.password import chap_response, hide_password
 
 
 class RadiusClient:
-    """A client that sends from `source`, an address of this machine such as 127.0.0.7, to a port of 127.0.0.1."""
+    """A client that sends to a port of 127.0.0.1.
+
+    source: the address of this machine from which it sends, such as 127.0.0.7.
+    """
 
     def __init__(self, port: int, secret: str | bytes, *, source: str = "127.0.0.1", timeout: float = 5.0) -> None:
         self.secret = SharedSecret(secret.encode() if isinstance(secret, str) else secret)
@@ -51,8 +54,9 @@ class RadiusClient:
     ) -> bytes:
         """Return an Access-Request in octets.
 
-        attributes: by the names of sallyport.radius.attributes, such as NAS_IDENTIFIER=b"switch-1". extra: more
-        attributes in octets. signed: whether there is a Message-Authenticator.
+        attributes: the attributes, given by the names in sallyport.radius.attributes, such as
+        NAS_IDENTIFIER=b"switch-1". extra: further attributes in octets. signed: whether the request has a
+        Message-Authenticator.
         """
         authenticator = token_bytes(16)
         clear = password.encode() if isinstance(password, str) else password
@@ -72,11 +76,14 @@ class RadiusClient:
         self.sock.send(packet)
 
     def receive(self, request: bytes) -> tuple[int, dict[int, bytes]]:
-        """Return code and first values of the verified reply to a request. Raise TimeoutError or PacketError."""
+        """Return the code of the verified reply to a request, and the first value of each of its attributes.
+
+        Raise TimeoutError or PacketError.
+        """
         return decode_reply(self.sock.recv(4096), request, self.secret)
 
     def exchange(self, request: bytes) -> tuple[int, dict[int, bytes]]:
-        """Send a request and return its reply as receive() does."""
+        """Send a request, and return its reply like receive()."""
         self.send(request)
         return self.receive(request)
 
@@ -90,6 +97,6 @@ class RadiusClient:
         extra: bytes = b"",
         **attributes: bytes,
     ) -> int:
-        """Send a login and return the code of its reply."""
+        """Send a login, and return the code of its reply."""
         request = self.packet(user, password, chap=chap, signed=signed, extra=extra, **attributes)
         return self.exchange(request)[0]

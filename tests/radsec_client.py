@@ -17,7 +17,10 @@ RADSEC = SharedSecret(b"radsec")
 
 
 class RadSecClient:
-    """A RadSec connection. stream: for sending raw octets."""
+    """A RadSec connection.
+
+    stream: the TLS stream, which can send raw octets.
+    """
 
     def __init__(self, stream: "trio.SSLStream[trio.SocketStream]") -> None:
         self.stream = stream
@@ -42,7 +45,7 @@ class RadSecClient:
         return packet
 
     async def ask(self, request: bytes) -> int:
-        """Send a request and return the code of its verified reply."""
+        """Send a request, and return the code of its verified reply."""
         await self.send(request)
         return decode_reply(await self.reply(), request, RADSEC)[0]
 
@@ -56,8 +59,10 @@ class RadSecClient:
 
 
 def client_context(ca: Path, certificate: Path | None = None, *, newest: bool = True) -> ssl.SSLContext:
-    """Return the TLS context of a client with a certificate, its key beside it, or without. newest: TLS 1.3, else
-    1.2."""
+    """Return the TLS context of a client with or without a certificate. The key is in a file beside the certificate.
+
+    newest: whether to use TLS 1.3; otherwise TLS 1.2 is used.
+    """
     context = ssl.create_default_context(cafile=str(ca))
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.maximum_version = ssl.TLSVersion.TLSv1_3 if newest else ssl.TLSVersion.TLSv1_2
@@ -70,8 +75,10 @@ def client_context(ca: Path, certificate: Path | None = None, *, newest: bool = 
 async def connected(
     port: int, context: ssl.SSLContext, *, host: str = "radius.example.org", source: str = "127.0.0.1"
 ) -> AsyncIterator[RadSecClient]:
-    """Yield a connection to 127.0.0.1; the server's certificate must be for `host`. Raise BrokenResourceError if the
-    handshake fails."""
+    """Yield a connection to 127.0.0.1. The server's certificate must be valid for `host`.
+
+    Raise BrokenResourceError if the handshake fails.
+    """
     sock = trio.socket.socket()
     await sock.bind((source, 0))
     await sock.connect(("127.0.0.1", port))

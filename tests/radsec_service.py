@@ -1,5 +1,7 @@
-"""A running service with RadSec, the user ann with the password hello, and the RADIUS client `proxy` with a
-certificate."""
+"""A running service with RadSec.
+
+The user ann has the password hello, and the RADIUS client `proxy` has a certificate.
+"""
 
 import shutil
 import socket
@@ -13,7 +15,7 @@ PROXY = "proxy.example.org"
 
 
 class SecureService(RunningService):
-    """A service with a RadSec port on 127.0.0.1 that stays the same over all starts."""
+    """A service with a RadSec port on 127.0.0.1. The port stays the same when the service is started again."""
 
     def __init__(self, directory: Path) -> None:
         with socket.socket() as sock:

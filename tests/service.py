@@ -7,8 +7,8 @@
             with service.radius("secret") as client:
                 assert client.login("ann", "hello") == ACCESS_ACCEPT
 
-The first start takes ports that the system chooses. A later start of the same object takes the same ports, so that a
-test can `kill()` or `stop()` the service and `start()` it again.
+At the first start the system chooses the ports. A later start of the same object uses the same ports, so that a test
+can `kill()` or `stop()` the service and `start()` it again.
 """
 
 import json
@@ -53,17 +53,17 @@ class Ports:
 
 
 class ServiceError(Exception):
-    """The service did not start or stop; the message has the end of its log."""
+    """The service did not start or did not stop. The message contains the end of its log."""
 
 
 class RunningService:
-    """A service and its data directory. directory: an empty one, for data and log.
+    """A service and its data directory.
 
-    settings: environment variables besides those of the data directory and the binds, such as
-    {"SALLYPORT_REJECT_DELAY_S": "0"}; None removes a variable. wrapper: the beginning of its command line, a program
-    that executes the rest (nsenter, strace -D). fresh: whether the service is started as a new program, for tests that
-    measure the start; else it is forked from a process that has imported everything. program: the command of another
-    installation.
+    directory: an empty directory for the data and the log. settings: environment variables in addition to those of the
+    data directory and the binds, such as {"SALLYPORT_REJECT_DELAY_S": "0"}; the value None removes a variable. wrapper:
+    the beginning of the command line, which is a program that executes the rest (nsenter, strace -D). fresh: whether
+    the service is started as a new program, for tests that measure the start; otherwise it is forked from a process
+    that has imported everything. program: the command of another installation.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class RunningService:
     # --- life -------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the service and wait until it is ready. Raise ServiceError."""
+        """Start the service, and wait until it is ready. Raise ServiceError."""
         assert self._process is None, "it runs already"
         self.log_path.touch()
         written = self.log_path.stat().st_size
@@ -114,7 +114,7 @@ class RunningService:
             return subprocess.Popen(command, stdout=log, stderr=log, env=self.environ, cwd=self.directory)
 
     def stop(self) -> int:
-        """Send SIGTERM, wait for the end and return the exit status; do nothing if it does not run."""
+        """Send SIGTERM, wait for the end and return the exit status. Do nothing if the service is not running."""
         if self._process is None:
             return 0
         self._process.terminate()
@@ -126,7 +126,7 @@ class RunningService:
             self.kill()
 
     def kill(self) -> None:
-        """Send SIGKILL, as in a crash; do nothing if it does not run."""
+        """Send SIGKILL, as in a crash. Do nothing if the service is not running."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -139,7 +139,7 @@ class RunningService:
         return self._process.pid
 
     def log(self) -> str:
-        """Return everything that it has logged so far, in all of its starts."""
+        """Return everything that the service has logged so far, in all its starts."""
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def _ready(self, written: int) -> dict[str, Any] | None:
@@ -156,13 +156,16 @@ class RunningService:
 
     @property
     def ports(self) -> Ports:
-        """The ports, which are known after the first start and stay the same."""
+        """The ports. They are known after the first start and then stay the same."""
         assert self._ports is not None, "it has not been started yet"
         return self._ports
 
     @property
     def environ(self) -> dict[str, str]:
-        """The caller's environment with this service's settings and no other SALLYPORT_ variable."""
+        """The environment of the caller with the settings of this service.
+
+        It contains no other SALLYPORT_ variables.
+        """
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SALLYPORT_")}
         ports = self._ports or Ports(0, 0, 0)
         settings: dict[str, str | None] = {
@@ -179,11 +182,11 @@ class RunningService:
 
     @property
     def token(self) -> str:
-        """The admin token of organization 1, tenant 1 from the first start."""
+        """The admin token for organization 1, tenant 1, which the first start has printed."""
         return (self.data_dir / "admin.token").read_text().strip()
 
     def cli(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
-        """Run `sallyport ARGS` with the service's settings, with or without a running service."""
+        """Run `sallyport ARGS` with the settings of the service, whether or not the service is running."""
         with tempfile.TemporaryDirectory() as streams:
             given, output, errors = (Path(streams, name) for name in ("input", "output", "errors"))
             given.write_bytes(input.encode() if isinstance(input, str) else input)
@@ -197,7 +200,7 @@ class RunningService:
             return subprocess.CompletedProcess(args, status, output.read_text(), errors.read_text())
 
     def program(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
-        """Run the installed program instead of a fork, for tests in which the process matters."""
+        """Run the installed program instead of a fork, for tests that need a real process."""
         done = subprocess.run(
             [self._program, *args],
             input=input.encode() if isinstance(input, str) else input,
@@ -210,28 +213,34 @@ class RunningService:
         return subprocess.CompletedProcess(args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def ok(self, *args: str, input: str | bytes = b"") -> str:
-        """Run a command that must succeed; return its standard output without the last line end."""
+        """Run a command, which must succeed. Return its standard output without the last line end."""
         done = self.cli(*args, input=input)
         assert done.returncode == 0, f"sallyport {' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout.removesuffix("\n")
 
     def call(self, command: str, **arguments: Any) -> Any:
-        """Run a command of the control socket, which must succeed, and return its result."""
+        """Run a command of the control socket, which must succeed. Return its result."""
         return self._control({"command": command, "arguments": arguments})
 
     def run(self, path: str, body: object = MappingProxyType({}), *, domain: str | None = None) -> Any:
-        """Run an operation over the control socket, which must succeed; return its answer. domain: a name or an ID."""
+        """Run an operation over the control socket, which must succeed. Return its answer.
+
+        domain: the name or the ID of a domain.
+        """
         whole = dict(body) if isinstance(body, Mapping) else body
         return self._control({"path": path, "body": whole, **({} if domain is None else {"domain": domain})})
 
     def add_domain(self, name: str, org: int = 1, tenant: int = 1, **fields: object) -> int:
-        """Add a domain and return its ID. fields: of AddDomain."""
+        """Add a domain and return its ID.
+
+        fields: further fields of AddDomain.
+        """
         self.call("tenant.add", org=org, tenant=tenant)
         body = {"orgId": org, "tenantId": tenant, "domainName": name, **fields}
         return int(self.run("/ad/AddDomain", body)["domainId"])
 
     def domains(self) -> dict[str, Any]:
-        """Return the domains of organization 1, tenant 1, as in GetAllDomains, by name."""
+        """Return the domains of organization 1, tenant 1, keyed by name. The values are those of GetAllDomains."""
         listed = self.run("/ad/GetAllDomains", {"orgId": 1, "tenantId": 1, "pageSize": 100})["domains"]
         return {each["domainName"]: each for each in listed}
 
@@ -245,14 +254,17 @@ class RunningService:
         tenant: int = 1,
         **fields: object,
     ) -> None:
-        """Add a RADIUS client. domains: names or IDs, the default first. fields: of AddClient."""
+        """Add a RADIUS client.
+
+        domains: names or IDs of domains, the default domain first. fields: further fields of AddClient.
+        """
         given = {"hex": (secret.encode() if isinstance(secret, str) else secret).hex()} if secret else None
         body = {"orgId": org, "tenantId": tenant, "name": name, "address": address, "secret": given, **fields}
         named = {"domains": domains} if domains else {}
         self._control({"path": "/network_device/AddClient", "body": body, **named})
 
     def clients(self) -> dict[str, Any]:
-        """Return the RADIUS clients of organization 1, tenant 1, as in ListClients, by name."""
+        """Return the RADIUS clients of organization 1, tenant 1, keyed by name. The values are those of ListClients."""
         found: dict[str, Any] = {}
         for page in count(1):
             body = {"orgId": 1, "tenantId": 1, "pageId": page, "pageSize": 1000}
@@ -263,7 +275,10 @@ class RunningService:
         return found
 
     def add_rule(self, domain: str, **fields: object) -> int:
-        """Add a login rule and return its ID. fields: of AddLoginRule."""
+        """Add a login rule and return its ID.
+
+        fields: the fields of AddLoginRule.
+        """
         return int(self.run("/ad/AddLoginRule", fields, domain=domain)["ruleId"])
 
     def devices(self, domain: str = "default") -> list[dict[str, Any]]:
@@ -272,16 +287,22 @@ class RunningService:
         return list(listed["network_devices"])
 
     def sessions(self, domain: str = "default", **fields: object) -> list[dict[str, Any]]:
-        """Return the first 100 sessions of a domain, newest first. fields: of ListSessions."""
+        """Return the first 100 sessions of a domain, newest first.
+
+        fields: further fields of ListSessions.
+        """
         listed = self.run("/network_device/ListSessions", {"pageSize": 100, **fields}, domain=domain)
         return list(listed["sessions"])
 
     def disconnect(self, session: int, domain: str = "default") -> list[dict[str, Any]]:
-        """Ask the device of a session to end it; return the results of DisconnectSession."""
+        """Ask the device of a session to end it. Return the results of DisconnectSession."""
         return list(self.run("/network_device/DisconnectSession", {"sessionId": session}, domain=domain)["results"])
 
     def add_user(self, name: str, password: str | bytes, domain: str = "default", **fields: object) -> int:
-        """Add an endpoint user and return its ID. fields: of addEpmUserInfo."""
+        """Add an endpoint user and return its ID.
+
+        fields: further fields of addEpmUserInfo.
+        """
         octets = password.encode() if isinstance(password, str) else password
         body = {"userName": name, "password": {"hex": octets.hex()}, **fields}
         return int(self.run("/api/v1/endpointUsers/addEpmUserInfo", body, domain=domain)["userId"])
@@ -292,7 +313,7 @@ class RunningService:
         self.run("/api/v1/endpointUsers/deleteEpmUser", body, domain=domain)
 
     def enrol_totp(self, name: str, domain: str = "default") -> str:
-        """Make a pending TOTP seed for a user and return it."""
+        """Create a pending TOTP seed for a user, and return it."""
         return str(self.run("/api/v1/endpointUsers/enrolTotp", {"userName": name}, domain=domain)["seed"])
 
     def confirm_totp(self, name: str, code: str, domain: str = "default") -> None:
@@ -311,7 +332,10 @@ class RunningService:
         return found
 
     def set_mode(self, domain: str, mode: str, **fields: object) -> None:
-        """Set the mode of a domain. fields: of updateDomainEnforcement."""
+        """Set the mode of a domain.
+
+        fields: further fields of updateDomainEnforcement.
+        """
         self.run("/ad/updateDomainEnforcement", {"enforcementMode": mode, **fields}, domain=domain)
 
     def _control(self, asked: dict[str, object]) -> Any:
@@ -328,14 +352,17 @@ class RunningService:
         return answer["result"]
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """Return rows of the store, read from its file by another connection; the service need not run."""
+        """Return rows of the store.
+
+        Another connection reads them from its file, so that the service need not be running.
+        """
         if self.url:
             return postgres_rows(self.url, sql, parameters)
         with closing(sqlite3.connect(f"{(self.data_dir / 'sallyport.db').as_uri()}?mode=ro", uri=True)) as connection:
             return connection.execute(sql, parameters).fetchall()
 
     def execute(self, sql: str, *parameters: object) -> None:
-        """Change stored rows behind the service's back."""
+        """Change stored rows without using the service."""
         if self.url:
             postgres_execute(self.url, sql, parameters)
             return
@@ -343,7 +370,7 @@ class RunningService:
             connection.execute(sql, parameters)
 
     def database(self) -> bytes:
-        """Return all octets of the database and its log, or a copy of a PostgreSQL database."""
+        """Return all octets of the database and its log. For PostgreSQL, return those of a copy of the database."""
         if not self.url:
             return b"".join(
                 path.read_bytes() for path in self.data_dir.iterdir() if path.name.startswith("sallyport.db")
@@ -362,20 +389,26 @@ class RunningService:
         return b"".join(parts)
 
     def request(self, method: str, path: str, *, token: str | None = None, **options: Any) -> httpx.Response:
-        """Send an HTTP request with an access token (default: the first one; empty: none)."""
+        """Send an HTTP request with an access token.
+
+        The default is the token of the first start; if the token is empty, send none.
+        """
         token = self.token if token is None else token
         headers = {**({"X-Authorization": token} if token else {}), **options.pop("headers", {})}
         url = f"http://127.0.0.1:{self.ports.http}{path}"
         return httpx.request(method, url, headers=headers, timeout=30, trust_env=False, **options)
 
     def post(self, path: str, body: object, *, status: int = 200, token: str | None = None) -> Any:
-        """POST a JSON body and return the answer's JSON. Assert the status."""
+        """Send a POST request with a JSON body, and return the JSON of the answer. Assert the status."""
         answer = self.request("POST", path, json=body, token=token)
         assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text}"
         return answer.json()
 
     def radius(self, secret: str | bytes, *, source: str = "127.0.0.1") -> RadiusClient:
-        """Return a RADIUS client of the authentication port that sends from `source`, an address of this machine."""
+        """Return a RADIUS client for the authentication port.
+
+        source: the address of this machine from which it sends.
+        """
         return RadiusClient(self.ports.auth, secret, source=source)
 
 
@@ -387,7 +420,10 @@ def running_service(
     wrapper: Sequence[str] = (),
     fresh: bool = False,
 ) -> Iterator[RunningService]:
-    """Run a service until the block ends. directory: an empty one."""
+    """Run a service until the block ends.
+
+    directory: an empty directory.
+    """
     service = RunningService(directory, settings, wrapper=wrapper, fresh=fresh)
     service.start()
     try:

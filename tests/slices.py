@@ -1,4 +1,7 @@
-"""A store that limits each transaction of a long deletion to one slice, and can stop between two of them."""
+"""A store that limits each transaction of a long deletion to one slice.
+
+It can stop the deletion between two transactions.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar, cast
@@ -10,11 +13,11 @@ T = TypeVar("T")
 
 
 class Stopped(Exception):
-    """Raised before a transaction, as if the process had ended."""
+    """An error that is raised before a transaction, as if the process had ended."""
 
 
 class _Busy:
-    """A transaction for which another task waits."""
+    """A transaction that another task is always waiting for."""
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
@@ -27,7 +30,7 @@ class _Busy:
 
 
 class OneSlice:
-    """A store that ends each transaction after one slice, since another task always seems to wait.
+    """A store that ends each transaction after one slice, because another task always seems to wait.
 
     transactions: the number of transactions before Stopped is raised.
     """
@@ -60,9 +63,10 @@ class OneSlice:
 
 
 async def interrupted(store: Store, tables: list[str], delete: Callable[[Store], Awaitable[object]]) -> int:
-    """Stop a deletion after each of its transactions and restart it until it completes. Return their number.
+    """Stop a deletion after each of its transactions and restart it, until it is complete. Return the number of
+    transactions.
 
-    tables: tables whose rows are counted. Assert that no transaction deletes more than SLICE of them.
+    tables: the tables whose rows are counted. Assert that no transaction deletes more than SLICE of these rows.
     """
     transactions = 0
     while True:

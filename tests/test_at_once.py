@@ -1,7 +1,8 @@
-"""A change by API or command applies to the next RADIUS request: no polling, no cache that has to expire.
+"""Tests that a change by API or command applies to the next RADIUS request. There is no polling, and no cache has to
+expire.
 
-Each test makes a change and examines the next request. A missing reply is detected by a later request of another
-client that is answered, since replies are sent in the order of the requests.
+Each test makes a change and examines the next request. To detect that a request has no reply, the test sends a later
+request from another client and waits for its reply, because replies are sent in the order of the requests.
 """
 
 import threading
@@ -102,7 +103,7 @@ def admin(request: pytest.FixtureRequest, service: RunningService) -> Admin:
 
 
 def test_a_new_mode_applies_to_the_next_login(service: RunningService, admin: Admin) -> None:
-    """The event in enforce mode has no wouldHaveBeen; the one in monitor mode has `accept`."""
+    """In enforce mode the event has no wouldHaveBeen. In monitor mode it is `accept`."""
     with service.radius(SECRET) as device:
         for mode, would_have_been in (("enforce", ""), ("monitor", "accept")) * 2:
             admin.set_mode(mode)
@@ -120,7 +121,7 @@ def test_break_glass_applies_to_the_next_login(service: RunningService) -> None:
 
 
 def test_a_new_mode_applies_to_the_next_login_under_load(service: RunningService) -> None:
-    """Other logins arrive without a pause meanwhile."""
+    """The new mode applies to the next login, even if other logins arrive without a pause."""
     api = Api(service)
     with logins_without_pause(service), service.radius(SECRET) as device:
         for number in range(20):
@@ -135,7 +136,7 @@ def test_a_new_mode_applies_to_the_next_login_under_load(service: RunningService
 def test_a_client_is_answered_between_its_addition_and_removal(
     service: RunningService, admin: Admin, address: str
 ) -> None:
-    """A packet of the client before its addition, or after its removal, is dropped."""
+    """A packet of the client is dropped before the client is added and after it is removed."""
     with service.radius(SECRET, source=address) as device:
         assert not is_answered(service, device)
         for _ in range(2):
@@ -146,7 +147,7 @@ def test_a_client_is_answered_between_its_addition_and_removal(
 
 
 def test_a_new_secret_applies_to_the_next_packet(service: RunningService, address: str) -> None:
-    """A packet with the old secret is dropped."""
+    """After the secret was changed, a packet with the old secret is dropped."""
     api = Api(service)
     api.add_client(f"changed {address}", address)
     with service.radius(SECRET, source=address) as old, service.radius(OTHER_SECRET, source=address) as new:
@@ -168,7 +169,7 @@ def test_required_signatures_apply_to_the_next_packet(service: RunningService, a
 
 
 def test_a_new_domain_of_a_client_applies_to_the_next_login(service: RunningService, address: str) -> None:
-    """The login belongs to the new domain, which does not have the user."""
+    """The next login is decided in the new domain, which does not have the user."""
     api = Api(service)
     api.add_client(f"moves {address}", address)
     domain = service.post("/ad/AddDomain", {**SCOPE, "domainName": f"of {address}"})["domainId"]
@@ -181,7 +182,7 @@ def test_a_new_domain_of_a_client_applies_to_the_next_login(service: RunningServ
 
 
 def test_a_deleted_device_registers_again_at_the_next_request(service: RunningService) -> None:
-    """The device gets a new ID and one more registration; until then it is not listed."""
+    """A deleted device is not listed until its next request. Then it has a new ID and one more registration."""
     with service.radius(SECRET) as device:
         ids = []
         for registrations in range(1, 5):
@@ -195,7 +196,7 @@ def test_a_deleted_device_registers_again_at_the_next_request(service: RunningSe
 
 
 def test_a_user_is_accepted_between_addition_and_removal(service: RunningService) -> None:
-    """A second user of the same name does not have the password of the first."""
+    """If a user is removed and a second user of the same name is added, the password of the first user is wrong."""
     with service.radius(SECRET) as device:
         assert device.login("eve", "first") == ACCESS_REJECT
         for password in ("first", "second"):
@@ -226,7 +227,7 @@ def last_event(service: RunningService) -> dict[str, Any]:
 
 
 def listed(service: RunningService, name: str) -> list[dict[str, Any]]:
-    """Return the devices with a name."""
+    """Return the devices that have this name."""
     chosen = {"filterBy": "NAS_IDENTIFIER", "value": name}
     body = {**DOMAIN, "pageId": 1, "pageSize": 10, "filter": chosen}
     found: list[dict[str, Any]] = service.post("/network_device/ListDevices", body)["network_devices"]
@@ -234,7 +235,7 @@ def listed(service: RunningService, name: str) -> list[dict[str, Any]]:
 
 
 def is_answered(service: RunningService, device: RadiusClient, *, signed: bool = True) -> bool:
-    """Send a login, and return whether its reply has arrived when a later login is answered."""
+    """Send a login. Return whether its reply has arrived when a later login is answered."""
     request = device.packet(USER, PASSWORD, signed=signed)
     device.send(request)
     with service.radius(SECRET) as later:
@@ -250,7 +251,7 @@ def is_answered(service: RunningService, device: RadiusClient, *, signed: bool =
 
 @contextmanager
 def logins_without_pause(service: RunningService) -> Iterator[None]:
-    """Log in repeatedly in a thread until the block ends."""
+    """Log in repeatedly in another thread until the block ends."""
     ended, failed = threading.Event(), []
 
     def log_in() -> None:

@@ -1,4 +1,4 @@
-"""Garbage collection: short collections at intervals, long ones while no request waits."""
+"""Tests of garbage collection: short collections run at intervals, and long ones run when no request waits."""
 
 import gc
 import weakref
@@ -15,7 +15,7 @@ GROWN_S, OLD_S = 5.0, 10.0
 
 
 class Cycle:
-    """An object that only the collector can free."""
+    """An object that only the garbage collector can free."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -42,7 +42,7 @@ def grown_old() -> weakref.ref[Cycle]:
 
 
 async def test_a_young_cycle_is_freed_by_the_next_collection(autojump_clock: MockClock) -> None:
-    """The cycle is freed although requests wait."""
+    """A young cycle is freed although requests wait."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(collect_garbage, lambda: 1000)
         await trio.sleep(LONGEST_S / 2)
@@ -53,7 +53,7 @@ async def test_a_young_cycle_is_freed_by_the_next_collection(autojump_clock: Moc
 
 
 async def test_a_cycle_in_the_second_generation_is_freed_by_its_collection(autojump_clock: MockClock) -> None:
-    """The cycle is freed although requests wait."""
+    """A cycle in the second generation is freed although requests wait."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(collect_garbage, lambda: 1000, grown_s=GROWN_S))
         await trio.sleep(LONGEST_S / 2)
@@ -66,7 +66,7 @@ async def test_a_cycle_in_the_second_generation_is_freed_by_its_collection(autoj
 
 
 async def test_an_old_cycle_is_freed_while_no_request_waits(autojump_clock: MockClock) -> None:
-    """While requests wait, the cycle is freed after twice old_s at the latest."""
+    """While requests wait, an old cycle is freed after 2 * old_s at the latest."""
     waiting = 1
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(collect_garbage, lambda: waiting, grown_s=10 * OLD_S, old_s=OLD_S))
@@ -84,7 +84,7 @@ async def test_an_old_cycle_is_freed_while_no_request_waits(autojump_clock: Mock
 
 
 def test_the_interval_adapts_to_the_duration_of_a_collection() -> None:
-    """A long collection shortens the interval and a short one lengthens it, within bounds."""
+    """A long collection shortens the interval, and a short collection lengthens it, within limits."""
     assert next_pause(0.1, LOOK_S * 2) == 0.05
     assert next_pause(0.1, LOOK_S * 0.7) == 0.1
     assert next_pause(0.1, LOOK_S * 0.1) == 0.2

@@ -1,4 +1,5 @@
-"""The start of `serve` with addresses in use or wrong settings, and its stop with pending second factors."""
+"""Tests of `serve`: its start with addresses that are in use or with wrong settings, and its stop with pending second
+factors."""
 
 import os
 import socket
@@ -21,7 +22,7 @@ SCOPE = {"orgId": 1, "tenantId": 1, "domainId": 1}
 
 
 def enforce(service: RunningService, hook: Hook, fallback: str) -> None:
-    """Add a client and the user ann, and enforce a second factor of the hook."""
+    """Add a client and the user ann. Set the domain to enforce, with the hook as the second factor."""
     service.add_client("here", "127.0.0.1", SECRET)
     service.add_user("ann", b"hello")
     service.post("/ad/SetMFAProvider", {**SCOPE, "provider": "webhook", **hook.fields})
@@ -31,7 +32,7 @@ def enforce(service: RunningService, hook: Hook, fallback: str) -> None:
 
 @pytest.mark.parametrize(("fallback", "code"), [("deny", ACCESS_REJECT), ("allow", ACCESS_ACCEPT)])
 def test_a_pending_login_is_answered_at_sigterm(tmp_path: Path, fallback: str, code: int) -> None:
-    """The fallback decides, and the event has the reason; the process ends by itself."""
+    """At SIGTERM the fallback decides a pending login, and the event has the reason. The process ends by itself."""
     with Hook() as hook, running_service(tmp_path, {"SALLYPORT_DRAIN_S": "0"}, fresh=True) as service:
         enforce(service, hook, fallback)
         with service.radius(SECRET) as device:
@@ -45,7 +46,7 @@ def test_a_pending_login_is_answered_at_sigterm(tmp_path: Path, fallback: str, c
 
 
 def test_an_approval_during_the_drain_is_accepted(tmp_path: Path) -> None:
-    """The drain ends when no login is pending."""
+    """An approval during the drain is accepted, and the drain ends when no login is pending."""
     with Hook() as hook, running_service(tmp_path, {"SALLYPORT_DRAIN_S": "60"}) as service:
         enforce(service, hook, "deny")
         with service.radius(SECRET) as device:
@@ -58,14 +59,14 @@ def test_an_approval_during_the_drain_is_accepted(tmp_path: Path) -> None:
 
 
 def make_certificate(service: RunningService) -> None:
-    """Make a store and a certificate for RadSec, for a stopped service."""
+    """Create a store and a certificate for RadSec, for a service that is not running."""
     service.ok("db", "migrate")
     service.ok("cert", "init", "--host", "radius.example.org")
 
 
 @contextmanager
 def held(kind: socket.SocketKind) -> Iterator[str]:
-    """Yield an address of 127.0.0.1 that another socket has."""
+    """Yield an address of 127.0.0.1 that another socket uses."""
     with socket.socket(socket.AF_INET, kind) as other:
         other.bind(("127.0.0.1", 0))
         if kind == socket.SOCK_STREAM:
@@ -84,8 +85,10 @@ def held(kind: socket.SocketKind) -> Iterator[str]:
     ],
 )
 def test_an_address_in_use_names_setting_and_process(tmp_path: Path, setting: str, kind: socket.SocketKind) -> None:
-    """`serve` ends with status 1 and leaves no new data directory. Its last line has the setting, the address and the
-    process that holds it."""
+    """`serve` exits with status 1 and creates no data directory.
+
+    Its last line contains the setting, the address and the process that uses it.
+    """
     with ExitStack() as ends:
         address = ends.enter_context(held(kind))
         service = RunningService(tmp_path, {f"SALLYPORT_{setting.upper()}": address})
@@ -103,7 +106,7 @@ def test_an_address_in_use_names_setting_and_process(tmp_path: Path, setting: st
 
 
 def test_one_address_of_two_settings_is_reported(tmp_path: Path) -> None:
-    """`serve` names the second setting and leaves no new data directory."""
+    """`serve` names the second of two conflicting settings and creates no data directory."""
     with held(socket.SOCK_STREAM) as address:
         pass
     service = RunningService(tmp_path, {"SALLYPORT_HTTP_BIND": address, "SALLYPORT_METRICS_BIND": address})
@@ -125,7 +128,7 @@ def test_one_address_of_two_settings_is_reported(tmp_path: Path) -> None:
     ],
 )
 def test_a_failed_first_start_leaves_no_directory(tmp_path: Path, setting: str, value: str, message: str) -> None:
-    """`serve` ends with one line about the cause. Neither the data directory nor its new parents exist."""
+    """`serve` exits with one line that contains the cause. Neither the data directory nor its new parents exist."""
     service = RunningService(tmp_path, {f"SALLYPORT_{setting.upper()}": value})
     service.data_dir = tmp_path / "new" / "data"
     done = service.cli("serve")
@@ -137,7 +140,7 @@ def test_a_failed_first_start_leaves_no_directory(tmp_path: Path, setting: str, 
 
 @pytest.mark.parametrize("reason", ["directory", "store"])
 def test_a_failed_start_removes_nothing_that_may_be_in_use(tmp_path: Path, reason: str) -> None:
-    """An existing data directory is kept, and so is the master key of a store in another directory."""
+    """An existing data directory is kept. The master key of a store in another directory is kept too."""
     settings: dict[str, str | None] = {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"}
     if reason == "store":
         settings["SALLYPORT_DATABASE"] = str(tmp_path / "elsewhere.db")
@@ -152,7 +155,7 @@ def test_a_failed_start_removes_nothing_that_may_be_in_use(tmp_path: Path, reaso
 
 
 def test_a_control_socket_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
-    """`serve` ends with one line that has the path and the setting."""
+    """`serve` exits with one line that contains the path and the setting."""
     service = RunningService(tmp_path)
     (service.data_dir / "control.sock").mkdir(parents=True)
     done = service.cli("serve")

@@ -1,4 +1,4 @@
-"""Notifications of a running service to systemd, and the reload of its settings at SIGHUP."""
+"""Tests of notifications to systemd, and of reloading the settings at SIGHUP."""
 
 import json
 import os
@@ -38,14 +38,14 @@ def manager(path: Path) -> Iterator[socket.socket]:
 
 
 def next_message(sock: socket.socket, line: str) -> dict[str, str]:
-    """Return the next message with this line, as names and values."""
+    """Return the next message that contains this line, as a dictionary of names and values."""
     while line not in (lines := sock.recv(4096).decode().splitlines()):
         pass
     return dict(each.split("=", 1) for each in lines)
 
 
 def logged(service: RunningService, event: str, count: int = 1) -> list[dict[str, object]]:
-    """Return the log lines of an event, waiting until there are `count`."""
+    """Wait until the log has `count` lines of an event, and return these lines."""
     deadline = time.monotonic() + WAIT_S
     while True:
         lines = [json.loads(line) for line in service.log().splitlines() if line.startswith("{")]
@@ -56,8 +56,10 @@ def logged(service: RunningService, event: str, count: int = 1) -> list[dict[str
 
 
 def test_systemd_is_notified_of_each_state(tmp_path: Path) -> None:
-    """READY is sent once every listener answers, WATCHDOG repeatedly, RELOADING and READY at SIGHUP, STOPPING at
-    SIGTERM."""
+    """READY is sent when every listener answers, and WATCHDOG is sent repeatedly.
+
+    At SIGHUP RELOADING and then READY are sent, and at the stop STOPPING is sent.
+    """
     path = tmp_path / "notify"
     (tmp_path / "service").mkdir()
     with manager(path) as sock:
@@ -73,7 +75,7 @@ def test_systemd_is_notified_of_each_state(tmp_path: Path) -> None:
 
 
 async def test_the_watchdog_is_not_notified_while_a_write_hangs(tmp_path: Path) -> None:
-    """Notifications continue when the write has ended."""
+    """While a write hangs no notification is sent. Notifications continue when the write has ended."""
     resume = threading.Event()
     with manager(tmp_path / "notify") as sock:
         sock.setblocking(False)
@@ -96,8 +98,10 @@ async def test_the_watchdog_is_not_notified_while_a_write_hangs(tmp_path: Path) 
 
 
 async def test_low_disk_space_is_logged_once(autojump_clock: trio.testing.MockClock) -> None:
-    """One warning is logged when the free space falls below the limit, and one line when it is well above again. An
-    unknown free space is ignored."""
+    """One warning is logged when the free space falls below the limit.
+
+    One line is logged when the free space is well above the limit again. If the free space is unknown, it is ignored.
+    """
     seen = iter([200, 99, 50, None, 110, 99, 130, 120, 99])
     with structlog.testing.capture_logs() as lines, trio.move_on_after(8.5 * LOOK_S):
         await watch_room(Path("/var/lib/x"), 100 << 20, lambda _: None if (left := next(seen)) is None else left << 20)
@@ -107,14 +111,14 @@ async def test_low_disk_space_is_logged_once(autojump_clock: trio.testing.MockCl
 
 
 async def test_disk_space_is_not_watched_without_a_threshold() -> None:
-    """The task ends at once."""
+    """Without a threshold the task ends at once."""
     with structlog.testing.capture_logs() as lines:
         await watch_room(Path("/"), 0)
     assert lines == []
 
 
 def test_without_a_service_manager_nothing_is_sent() -> None:
-    """A missing socket is no error, and a watchdog for another process is ignored."""
+    """A missing socket is no error. A watchdog that is set for another process is ignored."""
     Notifier({}).ready("x")
     Notifier({"NOTIFY_SOCKET": "/there/is/no/socket"}).alive()
     ours = {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": str(os.getpid())}
@@ -124,7 +128,10 @@ def test_without_a_service_manager_nothing_is_sent() -> None:
 
 
 def test_sighup_reloads_the_settings(tmp_path: Path) -> None:
-    """The log level applies at once, settings that need a restart are named, and a broken file changes nothing."""
+    """A new log level applies at once.
+
+    Settings that need a restart are named. If the file is broken, nothing is changed.
+    """
     file = tmp_path / "sallyport.toml"
     file.write_text('log_level = "info"\n')
     with running_service(tmp_path, fresh=True) as service:
@@ -141,7 +148,7 @@ def test_sighup_reloads_the_settings(tmp_path: Path) -> None:
 
 
 async def test_a_failed_reload_applies_no_setting(areas: Areas) -> None:
-    """If a certificate cannot be used, the changed log level does not apply either."""
+    """If a certificate cannot be used, the new log level does not apply either."""
     areas.tls = Tls(Path("/there/is/no.pem"), Path("/there/is/no.key"))
     before = logs.level()
     with pytest.raises(ConfigError, match="tls_certificate"):

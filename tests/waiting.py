@@ -1,4 +1,4 @@
-"""Wait for the effect of other tasks and processes."""
+"""Functions that wait for the effects of other tasks and processes."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,10 @@ async def until(condition: Callable[[], bool | Awaitable[bool]], *, seconds: flo
 
 
 def eventually(condition: Callable[[], bool], *, seconds: float = 30.0) -> None:
-    """Return as soon as a condition is true, in a test without an event loop. AssertionError: not true in time."""
+    """Return as soon as a condition is true, in a test without an event loop.
+
+    Raise AssertionError if it is not true in time.
+    """
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "still not true"

@@ -199,7 +199,7 @@ def test_waiting_for_an_outcome(tenant: Tenant, host: Host) -> None:
     ],
 )  # fmt: skip
 def test_malformed_orders(tenant: Tenant, host: Host, fields: dict[str, Any], message: str) -> None:
-    """A malformed order is 400 and the message names the field."""
+    """A malformed order is answered with 400 and the message names the field."""
     assert tenant.refused(ORDER, domainId=tenant.domain, instanceId=host.instance, **fields) == (400, message)
 
 
@@ -243,9 +243,9 @@ def test_a_rotated_password_is_known_to_the_service_first(world: World, tenant: 
 
 
 def test_invalid_rotation_steps(host: Host) -> None:
-    """A confirmation of an unknown rotation is 404, but abandoning an unknown rotation succeeds.
+    """A confirmation of an unknown rotation is answered with 404, but abandoning an unknown rotation succeeds.
 
-    Sending another password under the same id is 409, and so is abandoning the password in force.
+    Sending another password under the same id is answered with 409, and so is abandoning the password in force.
     """
     message = {"id": "rotation-1", "user": "bob"}
     escrow = {**message, "phase": "escrow", "password": "one", "passwordHash": sha512_crypt(b"one")}

@@ -119,7 +119,9 @@ def test_a_machine_registers_itself(world: World, tenant: Tenant) -> None:
     ],
 )
 def test_malformed_registrations(tenant: Tenant, fields: dict[str, Any], expected: tuple[int, str]) -> None:
-    """A malformed field is 400 and an invalid key is 401. The message does not repeat the value."""
+    """A malformed field is answered with 400 and an invalid key is answered with 401. The message does not repeat the
+    value.
+    """
     assert tenant.refused(ADD[0], domainId=tenant.domain, **fields) == expected
 
 
@@ -219,7 +221,7 @@ def test_keys_of_agents(world: World, tenant: Tenant, host: Host) -> None:
     ],
 )  # fmt: skip
 def test_malformed_messages(host: Host, path: str, body: dict[str, Any], expected: str) -> None:
-    """A malformed message is 400. The error names the field but never the value."""
+    """A malformed message is answered with 400. The error names the field but never the value."""
     answer = host.send(path, **body)
     assert problem(answer) == (400, expected)
     assert "hunter2" not in answer.text.lower()
@@ -261,7 +263,7 @@ def test_rotation_of_the_state_key(tenant: Tenant, host: Host) -> None:
 
 
 def test_another_tenants_instance(world: World, tenant: Tenant, host: Host) -> None:
-    """For each operation, an instance of another tenant is 404."""
+    """For each operation, an instance of another tenant is answered with 404."""
     other = world.tenant()
     for path, fields in (
         (STATUS, {}), (REPORTS, {}), (DISCOVERED, {}), (GET_PASSWORD, {"userName": "ann"}), (ORDER, {"kind": "sync"}),

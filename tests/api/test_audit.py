@@ -87,12 +87,14 @@ def test_filters(tenant: Tenant) -> None:
     ],
 )
 def test_malformed_filters(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed filter is 400. The message names the field but not the value."""
+    """A malformed filter is answered with 400. The message names the field but not the value."""
     assert tenant.refused(LIST, **fields) == (400, text)
 
 
 def test_a_tenant_sees_its_own(world: World, tenant: Tenant) -> None:
-    """A tenant sees no entry of another tenant or of the installation. A domain of another tenant is 403."""
+    """A tenant sees no entry of another tenant or of the installation. A domain of another tenant is answered with
+    403.
+    """
     other = world.tenant()
     enforce(other)
     world.service.ok("db", "backup", f"audit-{tenant.org}.db")

@@ -51,7 +51,7 @@ def test_invalid_station_addresses(tenant: Tenant, station: object) -> None:
 
 
 def test_a_station_that_is_not_listed(tenant: Tenant) -> None:
-    """Removing a station that is not listed is 404."""
+    """Removing a station that is not listed is answered with 404."""
     assert tenant.refused(DELETE, domainId=tenant.domain, station=MAC) == (404, "station not found")
 
 
@@ -63,8 +63,8 @@ def test_another_tenants_list(tenant: Tenant, path: str) -> None:
 
 
 def test_rules_by_kind(tenant: Tenant) -> None:
-    """A rule stores its kinds, which are accepted in any case. An unknown kind is refused, and the error names the
-    field.
+    """A rule stores its kinds, which are accepted in any letter case. An unknown kind is refused, and the error names
+    the field.
     """
     tenant.ask("/ad/AddLoginRule", domainId=tenant.domain, name="pcs", action="allow", kinds=["Machine", "user"])
     (rule,) = tenant.ask("/ad/ListLoginRules", domainId=tenant.domain)["rules"]

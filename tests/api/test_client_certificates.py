@@ -32,8 +32,8 @@ def issue(tenant: Tenant, name: str) -> dict[str, str]:
 
 
 def test_a_certificate_of_another_tenant_is_refused(world: World) -> None:
-    """A name or fingerprint is 403 for a tenant if it was not issued for that tenant. The answer is the same for a
-    certificate of another tenant and for an unknown one, and it repeats neither value.
+    """If a name or fingerprint was not issued for the tenant, the answer is 403. The answer is the
+    same for a certificate of another tenant and for an unknown one, and it repeats neither value.
     """
     owner, other = world.tenant(), world.tenant()
     client = other.ask(ADD, name="n", address=ADDRESS)["clientId"]

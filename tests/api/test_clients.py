@@ -126,8 +126,9 @@ def test_any_form_of_an_ipv6_address_finds_a_client(tenant: Tenant, form: str) -
 
 
 def test_taken_names_and_addresses(world: World, tenant: Tenant) -> None:
-    """A name that the tenant already has in any case, and an address that any tenant has, are 409. The message repeats
-    neither. A range wider than /24 (IPv6: /64) is 403. Ranges of the same tenant may overlap.
+    """A name that the tenant already has in any letter case, and an address that any tenant has, are answered with 409.
+    The message repeats neither. A range wider than /24 (IPv6: /64) is answered with 403. Ranges of the same tenant may
+    overlap.
     """
     other = world.tenant()
     mine, theirs = world.address(), world.address()
@@ -231,7 +232,7 @@ def test_a_latch_is_shown_and_kept(world: World, tenant: Tenant) -> None:
 def test_a_deleted_client_is_not_answered(world: World, tenant: Tenant) -> None:
     """The next packet of a deleted client is not answered.
 
-    Its devices stay in the inventory, and a second deletion is 404.
+    Its devices stay in the inventory, and a second deletion is answered with 404.
     """
     address = tenant.device("switch")
     (client,) = listed(tenant)
@@ -244,7 +245,7 @@ def test_a_deleted_client_is_not_answered(world: World, tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", [UPDATE, DELETE])
 def test_another_tenants_client(world: World, tenant: Tenant, path: str) -> None:
-    """A client of another tenant is 404 and stays unchanged."""
+    """A client of another tenant is answered with 404 and stays unchanged."""
     other = world.tenant()
     theirs = other.ask(ADD, name="theirs", address=world.address())["clientId"]
     for client in (theirs, 10**9, 0, -1):

@@ -88,8 +88,8 @@ def test_devices_are_named_by_addresses(tenant: Tenant) -> None:
 
 
 def test_unknown_devices_are_not_deleted(world: World, tenant: Tenant) -> None:
-    """If one of the ids is unknown, or belongs to another tenant or domain, the deletion is 404 and deletes no
-    device.
+    """If one of the ids is unknown, or belongs to another tenant or domain, the deletion is answered with 404 and
+    deletes no device.
     """
     known = many(tenant, "a")
     theirs = many(world.tenant(), "b")
@@ -116,7 +116,7 @@ def test_unknown_devices_are_not_deleted(world: World, tenant: Tenant) -> None:
     ],
 )
 def test_a_body_without_a_device(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A body that has neither an id nor a pair of addresses is 400, and so is a malformed body."""
+    """A body that has neither an id nor a pair of addresses is answered with 400, and so is a malformed body."""
     assert tenant.refused(DELETE, domainId=tenant.domain, **fields) == (400, text)
 
 

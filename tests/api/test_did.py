@@ -121,7 +121,7 @@ def test_a_new_issuer(tenant: Tenant, method: str) -> None:
     ],
 )  # fmt: skip
 def test_malformed_issuers(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
-    """An unknown method or curve is 400, and the message names the field."""
+    """An unknown method or curve is answered with 400, and the message names the field."""
     assert refuse_creation(tenant, ISSUER, fields) == refusal
     assert tenant.ask(LIST, domainId=tenant.domain) == []
 
@@ -227,7 +227,7 @@ def test_resolution(tenant: Tenant, encoded: bool) -> None:
 
 @pytest.mark.parametrize("did", ["did:ion:x", "did:web:169.254.169.254", "did:key:zz", "nothing", "did:web:a%252F..:x"])
 def test_unresolvable_dids(tenant: Tenant, did: str) -> None:
-    """Other methods, other hosts and malformed DIDs are 400, and no request is sent to another host."""
+    """Other methods, other hosts and malformed DIDs are answered with 400, and no request is sent to another host."""
     answer = tenant.world.http.get(RESOLVE + did, headers={"x-authorization": tenant.token})
     assert problem(answer)[0] == 400
 
@@ -257,7 +257,9 @@ def test_a_new_schema(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_schemas(tenant: Tenant, fields: dict[str, Any]) -> None:
-    """Remote references, costly patterns and malformed schemas are 400. The message does not repeat the value."""
+    """Remote references, costly patterns and malformed schemas are answered with 400. The message does not repeat the
+    value.
+    """
     sent = {"author": issuer(tenant), "name": "n", "schema": {}, **fields}
     answer = tenant.world.send("POST", SCHEMA, tenant.token, json=sent)
     assert answer.status_code == 400
@@ -324,8 +326,8 @@ def test_a_new_credential(tenant: Tenant, path: str) -> None:
     ],
 )  # fmt: skip
 def test_malformed_credentials(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
-    """A malformed field is 400 and its value is not repeated. An id that is unknown in the domain is 404. Nothing is
-    issued.
+    """A malformed field is answered with 400 and its value is not repeated. An id that is unknown in the domain is
+    answered with 404. Nothing is issued.
     """
     assert tenant.refused(ISSUE[0], **body(tenant, **fields)) == refusal
     assert tenant.ask(CREDENTIALS, domainId=tenant.domain)["count"] == 0
@@ -383,7 +385,7 @@ def test_a_revoked_credential_is_in_the_status_list(tenant: Tenant) -> None:
 
 
 def test_another_tenants_objects(tenant: Tenant) -> None:
-    """An object of another tenant is 404 by number, by URN and by DID."""
+    """For an object of another tenant the answer is 404, whether it is given by number, by URN or by DID."""
     sent = body(tenant)
     made = tenant.ask(ISSUE[0], **sent)
     other = tenant.world.tenant("other")
@@ -407,7 +409,7 @@ def test_a_credential_of_a_domain(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", OF_WALLET)
 def test_an_unknown_wallet(tenant: Tenant, path: str) -> None:
-    """An unknown wallet is 404, and a malformed page is 400."""
+    """An unknown wallet is answered with 404, and a malformed page is answered with 400."""
     assert tenant.refused(path, walletId=10**9)[0] == 404
     assert tenant.refused(path, walletId=1, pageNumber=0) == (400, "invalid pageNumber")
 

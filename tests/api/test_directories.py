@@ -140,8 +140,8 @@ def test_a_directory_is_tried(tenant: Tenant) -> None:
 
 
 def test_import_status(tenant: Tenant) -> None:
-    """Imports are found by the name of the directory in any case. An unknown name is 404, and so is a name of another
-    tenant.
+    """Imports are found by the name of the directory in any letter case. An unknown name is answered with 404, and so
+    is a name of another tenant.
     """
     done = send(tenant, [ANN, BEN])
     for body in ({"DirectoryName": "HQ"}, {"directoryName": "hq", "domainId": str(tenant.domain)}):
@@ -154,7 +154,7 @@ def test_import_status(tenant: Tenant) -> None:
 
 
 def test_imports_by_the_directory_name_of_a_domain(tenant: Tenant) -> None:
-    """A domain's directoryName finds the imports of all directories of that domain, in any case, and of no other
+    """A domain's directoryName finds the imports of all directories of that domain, in any letter case, and of no other
     domain.
     """
     done = send(tenant, [ANN])
@@ -267,7 +267,7 @@ def test_a_directory_is_removed(tenant: Tenant) -> None:
     """A directory is removed with its people.
 
     If one of several directories is unknown, none is removed. The audit entry names the caller. A directory of another
-    tenant is 404.
+    tenant is answered with 404.
     """
     send(tenant, [ANN, OPS])
     domain = {"domainId": tenant.domain}

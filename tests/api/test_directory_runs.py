@@ -82,8 +82,8 @@ def test_a_run_is_applied_at_its_end(tenant: Tenant) -> None:
 def test_a_repeated_batch(tenant: Tenant) -> None:
     """A repeated batch succeeds and is stored once.
 
-    A batch that is out of order, or an early end, is 409, and the message has the expected number. A repeated end
-    returns the same job.
+    A batch that is out of order, or an early end, is answered with 409, and the message has the expected number. A
+    repeated end returns the same job.
     """
     run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
     batch = {"domainId": tenant.domain, "runId": run, "sequence": 1, "entries": [ANN]}

@@ -79,7 +79,7 @@ def test_minutes_and_times_exclude_each_other(tenant: Tenant) -> None:
 
 
 def test_an_import_on_request(tenant: Tenant) -> None:
-    """`sync` queues an import at once. An unknown directory is 404."""
+    """`sync` queues an import at once. An unknown directory is answered with 404."""
     save(tenant)
     queued = tenant.ask(SYNC, domainId=tenant.domain, directoryName="hq")
     ended = job(tenant, "hq", queued["jobId"])
@@ -99,8 +99,9 @@ def test_an_import_on_request(tenant: Tenant) -> None:
 
 
 def test_by_the_command_line(tenant: Tenant) -> None:
-    """`sallyport directory schedule` sets, shows and deletes a schedule; options that exclude each other are wrong
-    usage."""
+    """`sallyport directory schedule` sets, shows and deletes a schedule. Options that exclude each other are wrong
+    usage.
+    """
     save(tenant)
     service, domain = tenant.world.service, ("--domain", str(tenant.domain))
     service.ok("directory", "schedule", "hq", *domain, "--at", "02:30", "--at", "13:00", "--zone", "Europe/Berlin")

@@ -50,7 +50,7 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
 
 
 def test_all_fields_of_a_domain(tenant: Tenant) -> None:
-    """Modes, actions and factors are accepted in any case, and unknown fields are ignored.
+    """Modes, actions and factors are accepted in any letter case, and unknown fields are ignored.
 
     A domain that enforces without a provider causes a warning.
     """
@@ -86,7 +86,9 @@ def test_pages_of_domains(tenant: Tenant) -> None:
 
 
 def test_names_and_realms_are_taken_once(world: World, tenant: Tenant) -> None:
-    """A name or realm that the tenant already has, in any case, is 409. Another tenant may have it."""
+    """A name or realm that the tenant already has, in any letter case, is answered with 409. Another tenant may have
+    it.
+    """
     tenant.ask(ADD, domainName="branch", realms=["branch.example"])
     for fields in (
         {"domainName": "corp"}, {"domainName": "CORP"}, {"domainName": "Branch.Example"},

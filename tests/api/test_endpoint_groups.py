@@ -63,8 +63,8 @@ def test_a_new_group(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_groups(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
-    """A malformed field is 400, an unknown instance is 404, and a taken name is 409. None of these requests adds a
-    group.
+    """A malformed field is answered with 400, an unknown instance is answered with 404, and a taken name is answered
+    with 409. None of these requests adds a group.
     """
     add_group(tenant, "taken")
     assert tenant.refused(ADD_GROUP, domainId=tenant.domain, **fields) == refusal
@@ -117,7 +117,7 @@ def test_editing(world: World, tenant: Tenant, path: str) -> None:
 
 def test_deleting(world: World, tenant: Tenant) -> None:
     """Groups are deleted by one id, by several ids or by epmGroupId. If one of them is unknown, none is deleted. A
-    group of another tenant is 404.
+    group of another tenant is answered with 404.
     """
     one, two, three, four = (add_group(tenant, name) for name in "abcd")
     foreign = add_group(world.tenant(), "a")
@@ -248,7 +248,9 @@ def test_the_credential_policy(world: World, tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_credential_policies(tenant: Tenant, name: str, values: list[Any]) -> None:
-    """A malformed field is 400 and nothing is stored. A body without any field is 400 too."""
+    """A malformed field is answered with 400 and nothing is stored. A body without any field is answered with 400
+    too.
+    """
     group = add_group(tenant, "g")
     fields = {"domainId": tenant.domain, "groupId": group}
     for value in values:

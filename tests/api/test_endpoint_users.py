@@ -99,7 +99,9 @@ def test_auditors_do_not_see_secrets(world: World, tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_users(tenant: Tenant, fields: dict[str, Any], name: str) -> None:
-    """A malformed field of a new or an existing user is 400. Its value is not repeated, and nothing is stored."""
+    """A malformed field of a new or an existing user is answered with 400. Its value is not repeated, and nothing is
+    stored.
+    """
     user = add_epm_user(tenant, userName="bob")
     before = detail(tenant, user)
     adding = ("POST", ADD, {"userName": "carl", **fields})
@@ -121,7 +123,7 @@ def test_a_missing_name(tenant: Tenant) -> None:
 
 
 def test_a_name_is_taken_once(tenant: Tenant) -> None:
-    """A new user or a rename is refused if the name is taken, in any case and Unicode form.
+    """A new user or a rename is refused if the name is taken, in any letter case and Unicode form.
 
     A user may change the case of its own name.
     """
@@ -177,7 +179,7 @@ def test_radius_sees_each_change_at_once(tenant: Tenant) -> None:
 
 
 def test_a_password_meets_the_policies(tenant: Tenant) -> None:
-    """A password that violates policies of the user's instances is 400, with an error for each rule.
+    """A password that violates policies of the user's instances is answered with 400, with an error for each rule.
 
     Without a policy any password is accepted.
     """
@@ -219,7 +221,7 @@ def test_the_list(tenant: Tenant) -> None:
 
 
 def test_the_list_is_filtered(world: World, tenant: Tenant) -> None:
-    """The list is filtered by each column, whose name is accepted in any case, by instances, and by both."""
+    """The list is filtered by each column, whose name is accepted in any letter case, by instances, and by both."""
     web, mail = add(tenant, "web"), add(tenant, "mail")
     bob = add_epm_user(tenant, userName="Bobby", userType="Admin", credType="SSH", instanceIds=[web])
     carl = add_epm_user(tenant, userName="carl", instanceIds=[web, mail])
@@ -248,7 +250,7 @@ def test_the_list_is_filtered(world: World, tenant: Tenant) -> None:
 def test_the_wallet(tenant: Tenant) -> None:
     """One request sets groups, instances, type and privilege of several users.
 
-    If one id is unknown, the request is 404 and changes nothing.
+    If one id is unknown, the request is answered with 404 and changes nothing.
     """
     users, group, machine = (
         [add_epm_user(tenant, userName=name) for name in ("bob", "carl")],

@@ -18,7 +18,7 @@ def test_a_new_domain_checks_its_own_users(tenant: Tenant) -> None:
 
 
 def test_a_first_factor_holds_for_the_next_login(tenant: Tenant) -> None:
-    """A first factor is accepted in any case and applies to the next login.
+    """A first factor is accepted in any letter case and applies to the next login.
 
     A client that may not vouch for passwords is refused at once.
     """

@@ -163,9 +163,9 @@ def test_names(tenant: Tenant) -> None:
 
 
 def test_malformed_forms(tenant: Tenant) -> None:
-    """Another content type is 415.
+    """Another content type is answered with 415.
 
-    A form is 400 if it has no boundary, is truncated, or does not have exactly one file.
+    A form is answered with 400 if it has no boundary, is truncated, or does not have exactly one file.
     """
     http, token = tenant.world.http, {"x-authorization": tenant.token}
     before = left(tenant)
@@ -190,8 +190,8 @@ def test_malformed_forms(tenant: Tenant) -> None:
 
 
 def test_the_largest_file(tenant: Tenant) -> None:
-    """A file of 64 MiB is imported without being held in memory. A file that is one octet larger is 413, whether or not
-    its length is declared.
+    """A file of 64 MiB is imported without being held in memory. A file that is one octet larger is answered with 413,
+    whether or not its length is declared.
     """
 
     def form(octets: int) -> Iterator[bytes]:
@@ -248,7 +248,7 @@ userPassword: hunter2
 
 
 def test_mapped_fields(tenant: Tenant) -> None:
-    """reConfigure accepts names with options, OIDs and lists in any case.
+    """reConfigure accepts names with options, OIDs and lists in any letter case.
 
     GetAllAdUsers returns the fields after the next import. It does so too if later only one value has changed.
     """

@@ -140,7 +140,7 @@ def test_the_list_is_filtered_and_paged(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_instances(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A malformed instance is 400. The message names the field but not its value."""
+    """A malformed instance is answered with 400. The message names the field but not its value."""
     answer = tenant.world.post(ADD, tenant.token, json=tenant.scoped(domainId=tenant.domain, **fields))
     assert problem(answer) == (400, text)
     assert "hunter2" not in answer.text
@@ -148,15 +148,15 @@ def test_malformed_instances(tenant: Tenant, fields: dict[str, Any], text: str) 
 
 
 def test_a_name_is_taken_once(tenant: Tenant) -> None:
-    """A name is unique in a domain, in any case. A domain of another tenant may have the same name."""
+    """A name is unique in a domain, in any letter case. A domain of another tenant may have the same name."""
     add(tenant, "Web")
     assert tenant.refused(ADD, domainId=tenant.domain, instanceName="WEB")[0] == 409
     add(tenant.world.tenant(), "web")
 
 
 def test_the_authentication_type(tenant: Tenant) -> None:
-    """Any combination of methods is accepted in any case, and each method is stored once. Unknown methods are refused.
-    The answer is a text.
+    """Any combination of methods is accepted in any letter case, and each method is stored once. Unknown methods are
+    refused. The answer is a text.
     """
     instance = add(tenant, "web")
     for given in ("SSH", "ssh, did,PASSWORD", "DID,DID", ""):
@@ -208,7 +208,9 @@ def test_groups_of_machines(tenant: Tenant) -> None:
 
 
 def test_assignments_stay_in_the_domain(world: World, tenant: Tenant) -> None:
-    """An instance, user or group of another tenant or domain is 404, and then the request assigns nothing."""
+    """An instance, user or group of another tenant or domain is answered with 404, and then the request assigns
+    nothing.
+    """
     other = world.tenant()
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     machine, user, group = add(tenant, "a"), add_user(tenant, "bob"), add_group(tenant, "g")
@@ -231,7 +233,7 @@ def test_assignments_stay_in_the_domain(world: World, tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("name", ["instanceIds", "userIds", "action"])
 def test_malformed_assignments(tenant: Tenant, name: str) -> None:
-    """A missing or malformed field is 400, and the message names it."""
+    """A missing or malformed field is answered with 400, and the message names it."""
     good = {"domainId": tenant.domain, "instanceIds": [1], "userIds": [1], "action": "add"}
     missing = {key: value for key, value in good.items() if key != name}
     assert tenant.refused(ASSIGN_USERS, **missing) == (400, f"missing {name}")
@@ -240,7 +242,7 @@ def test_malformed_assignments(tenant: Tenant, name: str) -> None:
 
 
 def test_a_request_is_bounded(tenant: Tenant) -> None:
-    """Too many assignments in one request are 400."""
+    """Too many assignments in one request are answered with 400."""
     fields = {"domainId": tenant.domain, "instanceIds": list(range(1, 1001)), "userIds": list(range(1, 1001))}
     status, text = tenant.refused(ASSIGN_USERS, action="add", **fields)
     assert (status, text) == (400, "one request changes at most 2000 assignments: send several requests")

@@ -82,7 +82,7 @@ def test_the_file_of_a_directory_agent(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_keys(world: World, tenant: Tenant, field: str, value: object) -> None:
-    """A malformed field is 400. The message names the field but not its value."""
+    """A malformed field is answered with 400. The message names the field but not its value."""
     answer = world.post(CREATE, tenant.token, json={"domainId": tenant.domain, field: value})
     assert problem(answer) == (400, f"invalid {field}")
     assert "hunter2" not in answer.text
@@ -90,7 +90,7 @@ def test_malformed_keys(world: World, tenant: Tenant, field: str, value: object)
 
 
 def test_an_instance_of_another_tenant(world: World, tenant: Tenant) -> None:
-    """Another tenant's instance is 404."""
+    """Another tenant's instance is answered with 404."""
     other = world.tenant()
     there = other.ask("/api/v1/instances/addInstance", domainId=other.domain, instanceName="web1")["instanceId"]
     assert tenant.refused(CREATE, domainId=tenant.domain, instanceId=there) == (404, "instance not found")
@@ -124,7 +124,7 @@ def test_from_enrolment_to_renewal(world: World, tenant: Tenant) -> None:
 def test_a_revoked_key(world: World, tenant: Tenant) -> None:
     """A revoked enrolment key is refused with the reason.
 
-    Agents that enrolled with it continue. A key of another tenant is 404.
+    Agents that enrolled with it continue. A key of another tenant is answered with 404.
     """
     made, own = create(tenant, agent="directory"), new_key()
     assert exchange(world, made["apiKey"], own).status_code == 200

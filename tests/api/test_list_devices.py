@@ -173,7 +173,7 @@ def test_limits_of_pages(tenant: Tenant) -> None:
 
 
 def test_filters(tenant: Tenant) -> None:
-    """Devices are filtered by each column, whose name is accepted in any case.
+    """Devices are filtered by each column, whose name is accepted in any letter case.
 
     DEVICE_NAME matches the name or, as in the interface's example, the product.
     """

@@ -111,7 +111,7 @@ def test_rules_are_deleted(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", [UPDATE, DELETE])
 def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
-    """A rule of another domain or tenant is 404 and stays unchanged."""
+    """A rule of another domain or tenant is answered with 404 and stays unchanged."""
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     other = world.tenant()
     theirs, branchs = add(other), add(tenant, domainId=branch)
@@ -216,7 +216,7 @@ def test_everyone_and_a_scope_contradict(tenant: Tenant) -> None:
 
 def test_unknown_names_are_a_warning(world: World, tenant: Tenant) -> None:
     """Each user, group or client that the domain does not have causes a warning with the entry and the nearest name of
-    the same tenant. The rule is stored. Addresses, and known names in any case, cause no warning.
+    the same tenant. The rule is stored. Addresses, and known names in any letter case, cause no warning.
     """
     other = world.tenant()
     for of, name in ((tenant, "Printers"), (other, "Nursess")):

@@ -113,7 +113,7 @@ def test_required_fields(tenant: Tenant, name: str) -> None:
     ],
 )
 def test_malformed_fields(tenant: Tenant, name: str, field: str, value: Any) -> None:
-    """A malformed field is 400. The message names the field but not its value."""
+    """A malformed field is answered with 400. The message names the field but not its value."""
     fields, _ = PROVIDERS[name]
     assert refused(tenant, provider=name, **{**fields, field: value}) == (400, f"invalid {field}")
 
@@ -148,7 +148,7 @@ def test_a_refused_provider_changes_nothing(tenant: Tenant) -> None:
 
 
 def test_a_new_provider_replaces_the_old_one(tenant: Tenant) -> None:
-    """A new provider replaces all fields of the old one. Removing it a second time is 404."""
+    """A new provider replaces all fields of the old one. Removing it a second time is answered with 404."""
     put(tenant, "radius", **PROVIDERS["radius"][0])
     put(tenant)
     assert shown(tenant) == {"provider": "totp", "timeoutSeconds": 60}

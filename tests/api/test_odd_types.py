@@ -33,7 +33,7 @@ def bodies(described: dict[str, Any], operation: Operation, right: Any) -> Itera
 
 
 def _fields(described: dict[str, Any], schema: dict[str, Any], depth: int = 1) -> list[tuple[str, list[Any]]]:
-    """Return the names of an object's members, each with the names of its inner members."""
+    """Return the names of an object's members, together with the names of all inner members."""
     if name := schema.get("$ref", "").rpartition("/")[2]:
         schema = described["components"]["schemas"][name]
     for each in (schema.get("items"), *schema.get("anyOf", ())):

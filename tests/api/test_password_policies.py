@@ -123,7 +123,9 @@ def test_policies_are_paged(world: World, tenant: Tenant) -> None:
 
 
 def test_the_policies_of_machines(world: World, tenant: Tenant) -> None:
-    """The list can be restricted to machines. Each policy is listed once. A machine of another tenant is 404."""
+    """The list can be restricted to machines. Each policy is listed once. A machine of another tenant is answered with
+    404.
+    """
     web, data = machine(tenant), machine(tenant, "data")
     one, two = add(tenant, "one"), add(tenant, "two")
     assign(tenant, one, web)
@@ -136,8 +138,8 @@ def test_the_policies_of_machines(world: World, tenant: Tenant) -> None:
 
 
 def test_a_policy_needs_a_name_of_its_own(world: World, tenant: Tenant) -> None:
-    """A missing or empty name is 400. A name that is taken in any case is 409. Another tenant may have the same
-    name.
+    """A missing or empty name is answered with 400. A name that is taken in any letter case is answered with 409.
+    Another tenant may have the same name.
     """
     add(tenant, "Strong")
     add(world.tenant(), "Strong")
@@ -164,7 +166,9 @@ def test_a_policy_needs_a_name_of_its_own(world: World, tenant: Tenant) -> None:
     ],
 )
 def test_malformed_fields_are_refused(tenant: Tenant, field: str, values: tuple[Any, ...]) -> None:
-    """A malformed field is 400 and its value is not repeated. Neither a new policy nor a change is stored."""
+    """A malformed field is answered with 400 and its value is not repeated. Neither a new policy nor a change is
+    stored.
+    """
     policy = add(tenant)
     for value in values:
         for path, body in ((ADD, {"policyName": "n", field: value}), (UPDATE, [{"policyId": policy, field: value}])):
@@ -177,7 +181,7 @@ def test_malformed_fields_are_refused(tenant: Tenant, field: str, values: tuple[
 
 
 def test_lengths_that_exclude_each_other(tenant: Tenant) -> None:
-    """Contradicting lengths are 400, both in a new policy and as the result of an update."""
+    """Contradicting lengths are answered with 400, both in a new policy and as the result of an update."""
     assert problem(send(tenant, ADD, {"policyName": "n", "minLen": "9", "maxLen": "8"})) == (400, "invalid maxLen")
     impossible = {"policyName": "n", "allowSpecial": "no", "ocredit": "-1", "minclass": "4"}
     assert problem(answer := send(tenant, ADD, impossible)) == (400, "invalid ocredit")
@@ -214,7 +218,7 @@ def test_an_update_keeps_and_clears(tenant: Tenant, method: str) -> None:
 
 @pytest.mark.parametrize(("path", "method"), [(UPDATE, "POST"), (UPDATE, "PUT"), (DELETE, "DELETE")])
 def test_another_tenants_policies(world: World, tenant: Tenant, path: str, method: str) -> None:
-    """A policy of another tenant is 404, and the request then changes no policy."""
+    """A policy of another tenant is answered with 404, and the request then changes no policy."""
     other = world.tenant()
     mine, theirs = add(tenant), add(other, "theirs")
     for wrong in (theirs, 10**9, 0, -1, str(theirs)):
@@ -288,7 +292,8 @@ def test_malformed_assignments(tenant: Tenant) -> None:
 def test_a_password_is_validated(tenant: Tenant, path: str) -> None:
     """For a valid password the answer is an array with a success text.
 
-    An invalid one is 400 with each violated rule. Without a policy the default guidance applies.
+    An invalid one is answered with 400, and the errors name each violated rule. Without a policy the default guidance
+    applies.
     """
     web = machine(tenant)
     assert succeeded(send(tenant, path, {"machineId": str(web), "password": "Abcdef1x"})) == MET
@@ -307,7 +312,9 @@ def test_a_password_is_validated(tenant: Tenant, path: str) -> None:
 
 
 def test_malformed_validations(world: World, tenant: Tenant) -> None:
-    """A machine of another tenant is 404. A missing or malformed password or machine is 400. No value is repeated."""
+    """A machine of another tenant is answered with 404. A missing or malformed password or machine is answered with
+    400. No value is repeated.
+    """
     web = machine(tenant)
     for wrong in (machine(world.tenant()), "1000000000", 0, -1):
         assert problem(send(tenant, VALIDATE, {"machineId": wrong, "password": "Abcdef1x"})) == NO_MACHINE

@@ -111,7 +111,7 @@ def test_the_status_of_a_request(holder: Holder, server: str, state: str) -> Non
 
 
 def test_the_status_of_another_tenants_request(world: World, holder: Holder, server: str) -> None:
-    """A request of another tenant is 404."""
+    """A request of another tenant is answered with 404."""
     (pr,) = holder.tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)["prs"]
     refusal = world.tenant().refused(STATUS, presentationRequestId=pr["prId"])
     assert refusal == (404, "presentation request not found")
@@ -198,9 +198,9 @@ def test_the_holders_of_a_group_are_asked(holder: Holder, spelling: str) -> None
 
 
 def test_malformed_presentations(holder: Holder, server: str) -> None:
-    """A malformed or missing presentation is 400.
+    """A malformed or missing presentation is answered with 400.
 
-    Declining without the walletKey is 403. After a decline the request is closed.
+    Declining without the walletKey is answered with 403. After a decline the request is closed.
     """
     tenant = holder.tenant
     tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)

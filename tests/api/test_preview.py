@@ -86,7 +86,8 @@ def test_enforcing_answers_with_its_impact(tenant: Tenant) -> None:
 
 
 def test_a_switch_that_must_deny_no_user(tenant: Tenant) -> None:
-    """With requireClean, a change that would deny users or devices is 409 with a list of them and changes nothing.
+    """With requireClean, a change that would deny users or devices is answered with 409 and a list of them, and changes
+    nothing.
 
     With another fallback it succeeds.
     """

@@ -79,7 +79,7 @@ async def test_every_operation_has_a_gate_roles_and_a_body(areas: Areas) -> None
 
 
 def test_every_operation_is_served_and_tested(world: World) -> None:
-    """The service answers at the path of each listed operation. Each path also occurs in another file of the folder."""
+    """The service answers at the path of each listed operation, and another file of tests has the path."""
     described = world.http.get("/openapi.json").json()["paths"]
     answering = [(method.upper(), path) for path, methods in described.items() for method in methods]
     assert sorted(answering) == sorted((operation.method, operation.path) for operation in (*OPERATIONS, *FORMS))
@@ -91,7 +91,7 @@ def test_every_operation_is_served_and_tested(world: World) -> None:
 
 @EVERY
 def test_no_token(world: World, tenant: Tenant, operation: Operation) -> None:
-    """A missing or empty header is 401 `missing token`, whatever the body contains.
+    """A missing or empty header is answered with 401 `missing token`, whatever the body contains.
 
     Under /api/v1 the token may also be sent as Bearer. Any other header is not read.
     """
@@ -104,7 +104,9 @@ def test_no_token(world: World, tenant: Tenant, operation: Operation) -> None:
 
 @EVERY
 def test_an_invalid_token(world: World, tenant: Tenant, operation: Operation) -> None:
-    """An unknown, altered or revoked token is 401 `invalid token`. The token is checked before the body."""
+    """An unknown, altered or revoked token is answered with 401 `invalid token`. The token is checked before the
+    body.
+    """
     made = world.service.call("token.create", org=tenant.org, tenant=tenant.number)
     assert send(world, operation, made["token"], json=[]).status_code == 400
     world.service.call("token.revoke", token=str(made["id"]))
@@ -114,8 +116,8 @@ def test_an_invalid_token(world: World, tenant: Tenant, operation: Operation) ->
 
 @EVERY
 def test_a_malformed_body(world: World, tenant: Tenant, operation: Operation) -> None:
-    """A body is 400 if it is not a JSON object or has a missing or malformed orgId or tenantId. The message names the
-    field but never the value.
+    """A request is answered with 400 if its body is not a JSON object or has a missing or malformed orgId or tenantId.
+    The message names the field but never the value.
     """
     token = tenant.token
     assert problem(send(world, operation, token, json=[])) == (400, "invalid body")
@@ -133,7 +135,9 @@ def test_a_malformed_body(world: World, tenant: Tenant, operation: Operation) ->
 
 @EVERY
 def test_other_content_types_methods_and_sizes(world: World, tenant: Tenant, operation: Operation) -> None:
-    """Another content type is 415, another method is 405, and a body over 1 MiB is 413, each with an error body."""
+    """Another content type is answered with 415, another method is answered with 405, and a body over 1 MiB is answered
+    with 413, each with an error body.
+    """
     token = tenant.token
     answer = send(world, operation, token, content=b"{}", headers={"content-type": "text/plain"})
     assert problem(answer)[0] == 415
@@ -148,7 +152,9 @@ def test_other_content_types_methods_and_sizes(world: World, tenant: Tenant, ope
 
 @EVERY
 def test_another_scope(world: World, tenant: Tenant, operation: Operation) -> None:
-    """An orgId or tenantId that does not match the token is 403 `scope mismatch`, whether or not that tenant exists."""
+    """An orgId or tenantId that does not match the token is answered with 403 `scope mismatch`, whether or not that
+    tenant exists.
+    """
     other = world.tenant()
     fields = operation.fields(tenant.domain)
     for scope in (
@@ -163,7 +169,9 @@ def test_another_scope(world: World, tenant: Tenant, operation: Operation) -> No
 
 @IN_DOMAIN
 def test_another_tenants_domain(world: World, tenant: Tenant, operation: Operation) -> None:
-    """A domainId of another tenant or organization is 403 `domain not in tenant`, and so is an unknown domainId."""
+    """A domainId of another tenant or organization is answered with 403 `domain not in tenant`, and so is an unknown
+    domainId.
+    """
     for domain in (world.tenant().domain, 1, 10**9, 0, -1, 2**70, str(world.tenant().domain)):
         assert refused(tenant, operation, **{**operation.body, "domainId": domain}) == FOREIGN
 
@@ -185,7 +193,7 @@ def test_a_missing_domain(tenant: Tenant, operation: Operation) -> None:
 @EVERY
 @pytest.mark.parametrize("role", sorted(READER))
 def test_roles(tenant: Tenant, operation: Operation, role: str) -> None:
-    """Each allowed role may call the operation. Any other role is 403 `role not allowed`."""
+    """Each allowed role may call the operation. Any other role is answered with 403 `role not allowed`."""
     answer = send(tenant.world, operation, tenant.role(role), json=tenant.scoped(**operation.fields(tenant.domain)))
     if role in operation.roles:
         assert answer.status_code in operation.passes
@@ -221,8 +229,8 @@ def test_numbers_may_be_strings(world: World, tenant: Tenant, operation: Operati
 
 
 def test_unknown_paths(world: World, tenant: Tenant) -> None:
-    """A path is 404 if it does not exist, differs in case, or has one more slash. The error body has the form for the
-    prefix of the path.
+    """A request is answered with 404 if its path does not exist, differs in letter case, or has one more slash. The
+    error body has the form for the prefix of the path.
     """
     for path in ("/network_device/listdevices", "/network_device/ListDevices/", "/ad/", "/ad/GetAllDomains/x"):
         assert problem(world.post(path, tenant.token, json={})) == (404, "no such path")

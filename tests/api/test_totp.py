@@ -85,7 +85,7 @@ def test_the_answer_of_an_enrolment(world: World, tenant: Tenant) -> None:
 def test_a_seed_is_confirmed_once(tenant: Tenant) -> None:
     """A seed is confirmed by user id or by user name, and the code may be given in two groups of digits.
 
-    A wrong code is 400 and keeps the enrolment. A second confirmation is 404.
+    A wrong code is answered with 400 and keeps the enrolment. A second confirmation is answered with 404.
     """
     made = enrol(tenant, userName="ANN")
     who = {"domainId": tenant.domain, "userId": made["userId"]}
@@ -115,9 +115,9 @@ def test_five_wrong_codes(world: World, tenant: Tenant) -> None:
 
 
 def test_the_user_of_an_enrolment(world: World, tenant: Tenant) -> None:
-    """A user is 404 if it is unknown or of another tenant or domain.
+    """If the user is unknown or of another tenant or domain, the answer is 404.
 
-    A request without a user is 400. If a scope is given, it must match.
+    A request without a user is answered with 400. If a scope is given, it must match.
     """
     other = world.tenant()
     theirs = enrol(other)

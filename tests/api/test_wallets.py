@@ -38,7 +38,7 @@ def test_malformed_fields(tenant: Tenant, field: str, value: str) -> None:
 
 def test_a_reset_wallet(holder: Holder) -> None:
     """A reset invalidates the key and the token, and the new ones give access to the same wallet. A wallet of another
-    domain is 404.
+    domain is answered with 404.
     """
     tenant = holder.tenant
     credential = holder.issue()
@@ -167,7 +167,7 @@ def test_acknowledging(holder: Holder) -> None:
 
 
 def test_another_tenant(holder: Holder) -> None:
-    """Wallets, credentials, requests and issuers of another tenant are 404."""
+    """Wallets, credentials, requests and issuers of another tenant are answered with 404."""
     other, credential = holder.tenant.world.tenant(), holder.issue()
     body = {"walletId": holder.wallet, "userId": holder.wallet, "credentialId": credential}
     assert other.refused(ASSIGN, **body) == (404, "wallet not found")

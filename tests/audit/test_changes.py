@@ -351,7 +351,7 @@ async def test_a_change_without_an_entry_is_rolled_back(areas: Areas, new_entrie
 
 
 async def test_an_entry_is_never_altered(areas: Areas) -> None:
-    """The store refuses to change an entry, whoever the actor is."""
+    """The store refuses to change an entry for every actor."""
     with pytest.raises(StoreError, match="append-only"):
         await areas.store.write(lambda tx: tx.execute("update audit_trail set actor = 'nobody'"))
 

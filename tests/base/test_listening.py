@@ -103,7 +103,9 @@ def test_an_address_of_two_settings_is_reported() -> None:
 
 @as_root
 def test_the_process_of_another_user_cannot_be_named() -> None:
-    """An ordinary user is told the user of the process that holds the socket, and that root can name the process."""
+    """For an ordinary user, the message has the user of the process that holds the socket. It adds that root can name
+    the process.
+    """
     with held("127.0.0.1", TCP) as (_, port):
         message = as_ordinary_user("http_bind", Address("127.0.0.1", port), TCP)
     assert "in use by a process of user root, which root can name; stop it, or change SALLYPORT_HTTP_BIND" in message
@@ -111,8 +113,8 @@ def test_the_process_of_another_user_cannot_be_named() -> None:
 
 @as_root
 def test_a_privileged_port_is_reported() -> None:
-    """An ordinary user is told the lowest port that every user may use, and the capability that allows the service a
-    lower one.
+    """For an ordinary user, the message has the lowest port that every user may use. It also has the capability that
+    allows the service a lower one.
     """
     lowest = lowest_unprivileged_port()
     if lowest <= 1:
@@ -123,7 +125,7 @@ def test_a_privileged_port_is_reported() -> None:
 
 
 def test_an_address_of_no_interface_is_reported() -> None:
-    """If no interface of the machine has the address, the message says so."""
+    """If no interface of the machine has the address, the message has this as the reason."""
     message = str(refused("radsec_bind", Address("192.0.2.77", 0), TCP))
     assert message.endswith("no interface of this machine has the address; change SALLYPORT_RADSEC_BIND")
 

@@ -17,8 +17,8 @@ SOURCES = Path(__file__).parents[2] / "src"
 
 
 def test_equal_letters_with_accents_compare_as_equal() -> None:
-    """A letter with an accent may be given as one or two characters, in any case. A name with a different letter is a
-    different name.
+    """A letter with an accent may be given as one or two characters, in any letter case. A name with a different letter
+    is a different name.
     """
     assert composed("Zoe\u0308") == "Zoë"
     assert {fold(name) for name in ("Zoë", "ZOË", "Zoe\u0308", "ZOE\u0308")} == {"zoë"}

@@ -1,7 +1,7 @@
-"""ListDevices with a large inventory: one domain has 1,000,000 devices, and another tenant has 200,000. The devices
-are registered as by a login, both domains in turn; then `sallyport serve` is started on them. Another benchmark
-measures logins meanwhile. A device's name has a city, a kind and a number, so that a hundred thousand devices
-share each part; a quarter of the devices sends no name. Most are behind one of forty RADIUS servers.
+"""ListDevices with a large inventory: one domain has 1,000,000 devices, and another tenant has 200,000. The devices of
+the two domains are registered alternately, as a login registers them. Then `sallyport serve` is started on the store.
+Another benchmark measures logins meanwhile. A device's name has a city, a kind and a number, so that a hundred thousand
+devices share each part; a quarter of the devices sends no name. Most devices are behind one of forty RADIUS servers.
 """
 
 import itertools

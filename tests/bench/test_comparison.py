@@ -105,7 +105,7 @@ def test_freeradius_records_each_session(tmp_path: Path) -> None:
 @pytest.mark.peer
 @pytest.mark.skipif(not has_freeradius(), reason="freeradius or cc is not installed")
 def test_freeradius_checks_mschap(tmp_path: Path) -> None:
-    """FreeRADIUS accepts only the user's own response and records the answer in any case, so both servers do the same
+    """FreeRADIUS accepts only the user's own response and records accepts and rejects, so both servers do the same
     work.
     """
     program, directory, proofs = compile_radload(tmp_path), tmp_path / "peer", tmp_path / "proofs"

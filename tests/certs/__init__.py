@@ -1,1 +1,1 @@
-"""Tests of certificates: their contents, their files and revocation."""
+"""Tests of certificates: their contents, their files, and their revocation."""

@@ -1,4 +1,4 @@
-"""An authority shared by the tests of a run, since generating keys takes long; each test works on a copy."""
+"""An authority that the tests of a run share, because generating keys takes long. Each test works on a copy."""
 
 import shutil
 from pathlib import Path
@@ -12,7 +12,7 @@ HOST = "radius.example.org"
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with an authority and the certificates of the server, a proxy and ann."""
+    """Return a data directory with an authority and the certificates of the server, a proxy and ann."""
     data_dir = tmp_path_factory.mktemp("made")
     directory = Directory(data_dir)
     directory.make("Tests CA", [HOST, "192.0.2.7", "localhost"], present())
@@ -23,12 +23,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data_dir(made: Path, tmp_path: Path) -> Path:
-    """A copy of the data directory."""
+    """Return a copy of the data directory."""
     shutil.copytree(made / "certs", tmp_path / "certs")
     return tmp_path
 
 
 @pytest.fixture
 def directory(data_dir: Path) -> Directory:
-    """The certificates of the data directory."""
+    """Return the certificates of the data directory."""
     return Directory(data_dir)

@@ -23,8 +23,9 @@ def names(certificate: x509.Certificate) -> list[x509.GeneralName]:
 
 
 def test_a_server_certificate_meets_the_demands_of_supplicants(directory: Directory) -> None:
-    """A server certificate has serverAuth, all host names, SHA-256, a 2048-bit RSA key and a lifetime of 397 days, and
-    is signed by the authority."""
+    """A server certificate has serverAuth, all host names, SHA-256, a 2048-bit RSA key and a lifetime of 397 days. The
+    authority has signed it.
+    """
     own, authority = read_certificates(directory.server)
     assert names(own) == [x509.DNSName(HOST), x509.IPAddress(ip_address("192.0.2.7")), x509.DNSName("localhost")]
     usage = own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -38,7 +39,7 @@ def test_a_server_certificate_meets_the_demands_of_supplicants(directory: Direct
 
 
 def test_the_authority_cannot_sign_another_authority(directory: Directory) -> None:
-    """The authority has a path length of 0 and a lifetime of ten years."""
+    """The certificate of the authority has a path length of 0 and a lifetime of ten years."""
     (authority,) = read_certificates(directory.ca)
     constraints = authority.extensions.get_extension_for_class(x509.BasicConstraints)
     assert (constraints.critical, constraints.value.ca, constraints.value.path_length) == (True, True, 0)
@@ -46,7 +47,7 @@ def test_the_authority_cannot_sign_another_authority(directory: Directory) -> No
 
 
 def test_a_user_certificate_has_the_names_of_logins(directory: Directory) -> None:
-    """A user certificate has the user principal name in Microsoft's encoding, the mail address and clientAuth."""
+    """A user certificate has clientAuth, the mail address, and the user principal name in Microsoft's encoding."""
     ann = read_certificates(directory.client("ann@example.org"))[0]
     assert names(ann) == [x509.OtherName(UPN, b"\x0c\x0fann@example.org"), x509.RFC822Name("ann@example.org")]
     usage = ann.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -55,12 +56,12 @@ def test_a_user_certificate_has_the_names_of_logins(directory: Directory) -> Non
 
 @pytest.mark.parametrize("name", ["ann@mail.example@corp", "ann smith@corp", "a.@..b", "ann+x@-y", "a@.", "a@@b"])
 def test_a_user_name_need_not_be_a_mail_address(directory: Directory, name: str) -> None:
-    """A name that is not a mail address becomes a user principal name only."""
+    """A name that is not a mail address is only written as the user principal name."""
     assert names(directory.issue(name, present()))[0] == x509.OtherName(UPN, bytes((0x0C, len(name))) + name.encode())
 
 
 def test_a_host_certificate_has_a_dns_name(directory: Directory) -> None:
-    """A peer is identified by the DNS name and the fingerprint of its certificate."""
+    """A host certificate identifies the peer by its DNS name and its fingerprint."""
     proxy = read_certificates(directory.client("proxy.example.org"))[0]
     assert names(proxy) == [x509.DNSName("proxy.example.org")]
     shown = read_peer(proxy.public_bytes(Encoding.DER))
@@ -70,20 +71,22 @@ def test_a_host_certificate_has_a_dns_name(directory: Directory) -> None:
 
 
 def test_a_user_certificate_is_identified_by_its_common_name(directory: Directory) -> None:
-    """The common name identifies a certificate that has no host name."""
+    """A certificate without host names identifies the peer by its common name."""
     ann = read_certificates(directory.client("ann@example.org"))[0]
     assert read_peer(ann.public_bytes(Encoding.DER)).names == ("ann@example.org",)
 
 
 @pytest.mark.parametrize("name", ["", "../ca", ".", "a/b", "-x", "a\n", "a\0", "x" * 65, "ä", "a\\b", "ann@", "ann "])
 def test_a_name_that_could_be_a_path_is_refused(name: str) -> None:
-    """Names become file names, so a name must not lead out of the directory."""
+    """A name is used as a file name, so a name that could lead out of the directory is refused."""
     with pytest.raises(Invalid):
         checked_name(name)
 
 
 def test_an_unreadable_name_raises_value_error(tmp_path: Path) -> None:
-    """An ediPartyName, which OpenSSL accepts, is refused with ValueError like any other bad certificate."""
+    """A certificate with an ediPartyName, which OpenSSL accepts, raises ValueError like any other unusable
+    certificate.
+    """
     names = bytes.fromhex("3008a506a1040c027879")
     certificate = Authority(tmp_path).certificate("proxy", names=names).certificate
     with pytest.raises(ValueError, match="not supported"):
@@ -103,6 +106,6 @@ def test_an_unreadable_name_raises_value_error(tmp_path: Path) -> None:
     ids=["case", "final dot", "IPv6", "IPv4-mapped", "several", "common name"],
 )
 def test_names_are_in_canonical_form(tmp_path: Path, names: list[x509.GeneralName], shown: tuple[str, ...]) -> None:
-    """The names of a certificate are normalized like the TLS names of RADIUS clients; a wildcard stays unchanged."""
+    """The names of a certificate are normalized like the TLS names of RADIUS clients. A wildcard stays unchanged."""
     certificate = Authority(tmp_path).certificate("Main Proxy", names).certificate
     assert read_peer(certificate.public_bytes(Encoding.DER)).names == shown

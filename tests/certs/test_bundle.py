@@ -24,7 +24,7 @@ KEYS = {
     },
     "com.apple.vpn.managed": {"VPNType", "UserDefinedName", "IKEv2"},
 }  # fmt: skip
-"""The payloads and their keys of Apple's device management reference that a profile may have."""
+"""The payloads that a profile may have, with their keys, from Apple's device management reference."""
 EAP = {
     "AcceptEAPTypes", "UserName", "PayloadCertificateAnchorUUID", "TLSTrustedServerNames", "TLSMinimumVersion",
 }  # fmt: skip
@@ -48,7 +48,7 @@ def payloads(profile: bytes) -> dict[str, Any]:
 
 
 def opened(octets: bytes, password: str) -> tuple[str, bytes]:
-    """Return the certificate's fingerprint and the key of a PKCS#12."""
+    """Return the fingerprint of the certificate and the key that a PKCS#12 file contains."""
     found = pkcs12.load_pkcs12(octets, password.encode())
     assert found.cert is not None and found.key is not None
     key = found.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
@@ -56,7 +56,7 @@ def opened(octets: bytes, password: str) -> tuple[str, bytes]:
 
 
 def own(ann: Identity) -> tuple[str, bytes]:
-    """Return the fingerprint of ann's certificate and her key."""
+    """Return the fingerprint of ann's certificate, and ann's key."""
     return fingerprint(ann.certificate), ann.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 
 
@@ -69,7 +69,9 @@ def own(ann: Identity) -> tuple[str, bytes]:
     ],
 )
 def test_openssl_opens_the_pkcs12(directory: Directory, tmp_path: Path, legacy: bool, cipher: str, mac: str) -> None:
-    """Key, certificate and authority open with the password and with no other; the salt of the MAC has 8 octets."""
+    """OpenSSL opens key, certificate and authority with the password and with no other. The salt of the MAC has 8
+    octets.
+    """
     ann, password, file = identity(directory), new_password(), tmp_path / "ann.p12"
     file.write_bytes(as_pkcs12(ann, password, legacy=legacy))
 
@@ -89,8 +91,9 @@ def test_openssl_opens_the_pkcs12(directory: Directory, tmp_path: Path, legacy: 
 
 
 def test_a_profile_has_the_keys_of_the_reference(directory: Directory) -> None:
-    """Each payload has a known type and known keys; identifiers are unique, and references name payloads of the
-    profile."""
+    """Each payload has a known type and known keys. Identifiers are unique, and each reference names a payload of the
+    profile.
+    """
     ann, authority = identity(directory), read_certificates(directory.ca)[0]
     network = Network("Office", "vpn.example.org", "", ["radius.example.org"], [authority])
     password = new_password()
@@ -119,7 +122,7 @@ def test_a_profile_has_the_keys_of_the_reference(directory: Directory) -> None:
 
 
 def test_the_identity_in_a_profile_opens_with_the_password(directory: Directory) -> None:
-    """The identity has ann's certificate and key only; the authority is a payload of its own."""
+    """The identity contains only ann's certificate and key. The authority is in a payload of its own."""
     ann, authority = identity(directory), read_certificates(directory.ca)[0]
     password = new_password()
     found = payloads(as_profile(ann, password, Network(authorities=[authority])))
@@ -132,7 +135,9 @@ def test_the_identity_in_a_profile_opens_with_the_password(directory: Directory)
 
 
 def test_a_host_has_the_user_name_of_a_machine(directory: Directory) -> None:
-    """The user name in a host's profile begins with host/, as in Windows, so that policy rules recognize a machine."""
+    """The user name in the profile of a host begins with host/, as in Windows, so that login rules recognize a
+    machine.
+    """
     proxy = identity(directory, "proxy.example.org")
     wifi = payloads(as_profile(proxy, "x", Network("Office")))["com.apple.wifi.managed"]
     assert wifi["EAPClientConfiguration"]["UserName"] == "host/proxy.example.org"
@@ -140,7 +145,7 @@ def test_a_host_has_the_user_name_of_a_machine(directory: Directory) -> None:
 
 
 def test_passwords_are_random() -> None:
-    """A password has twenty letters and digits in groups, without characters that look alike."""
+    """A password has twenty letters and digits in groups. It has no characters that look alike."""
     found = {new_password() for _ in range(100)}
     assert len(found) == 100
     assert all(re.fullmatch(r"([a-hj-km-np-z2-9]{5}-){3}[a-hj-km-np-z2-9]{5}", each) for each in found)

@@ -14,7 +14,7 @@ from sallyport.certs.directory import Directory, present, read_certificates, rea
 
 
 def test_files_are_readable_by_their_owner_only(directory: Directory) -> None:
-    """All files have mode 0600 and folders 0700."""
+    """All files have mode 0600, and all folders have mode 0700."""
     for path in directory.path.rglob("*"):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
@@ -28,7 +28,7 @@ def test_an_existing_authority_is_not_replaced(directory: Directory) -> None:
 
 
 def test_a_refused_init_can_be_repeated(tmp_path: Path) -> None:
-    """An init with an invalid name leaves no authority behind."""
+    """An init with an invalid name creates no authority, so that it can be repeated."""
     directory = Directory(tmp_path)
     with pytest.raises(Invalid):
         directory.make("CA", ["not a host"], present())
@@ -38,8 +38,9 @@ def test_a_refused_init_can_be_repeated(tmp_path: Path) -> None:
 
 
 def test_a_renewal_keeps_key_and_names(directory: Directory) -> None:
-    """A renewed certificate has another serial number but the same key and names; the service notices the changed
-    file."""
+    """A renewed certificate has a new serial number and the same key and names. The service notices the changed
+    file.
+    """
     certificates = Certificates(directory.path.parent)
     before, key, used = read_certificates(directory.server)[0], directory.server_key.read_bytes(), certificates.server()
     after = directory.renew(None, (), present())
@@ -51,7 +52,7 @@ def test_a_renewal_keeps_key_and_names(directory: Directory) -> None:
 
 
 def test_a_renewal_signs_the_revocation_list_again(directory: Directory) -> None:
-    """A renewal extends the revocation list, which expires like a certificate, and keeps its entries."""
+    """A renewal extends the revocation list, which expires like a certificate. The list keeps its entries."""
     now = present()
     directory.revoke("ann@example.org", now)
     before = read_list(directory.crl)
@@ -63,8 +64,9 @@ def test_a_renewal_signs_the_revocation_list_again(directory: Directory) -> None
 
 
 def test_renewing_a_client_keeps_the_server_files(directory: Directory) -> None:
-    """A client's renewal does not make the service reload, which would disconnect RadSec peers. A revocation list past
-    half of its lifetime is signed again."""
+    """When a client's certificate is renewed, the service does not reload, because this would disconnect RadSec peers.
+    A revocation list that has passed half of its lifetime is signed again.
+    """
     certificates, now = Certificates(directory.path.parent), present()
     before = certificates.server()
     directory.renew("ann@example.org", (), now)
@@ -76,7 +78,7 @@ def test_renewing_a_client_keeps_the_server_files(directory: Directory) -> None:
 
 
 def test_revoking_a_name_revokes_all_its_certificates(directory: Directory) -> None:
-    """A renewed certificate has the same key, so both certificates are revoked."""
+    """A renewed certificate has the same key as the former one, so revoking the name revokes both certificates."""
     first = read_certificates(directory.client("proxy.example.org"))[0]
     second = directory.renew("proxy.example.org", (), present())
     directory.revoke("proxy.example.org", present())
@@ -87,7 +89,7 @@ def test_revoking_a_name_revokes_all_its_certificates(directory: Directory) -> N
 
 
 def test_revoking_a_serial_number_revokes_one_certificate(directory: Directory) -> None:
-    """A serial number is accepted as `cert show` and as openssl print it."""
+    """A serial number is accepted in the form of `cert show` and in the form of openssl."""
     serial = f"{read_certificates(directory.client('ann@example.org'))[0].serial_number:040X}"
     (gone,) = directory.revoke(":".join(serial[at : at + 2] for at in range(0, 40, 2)), present())
     assert gone.serial_number == int(serial, 16)
@@ -96,7 +98,7 @@ def test_revoking_a_serial_number_revokes_one_certificate(directory: Directory) 
 
 
 def test_a_revoked_certificate_is_replaced_with_a_new_key(directory: Directory) -> None:
-    """A revoked certificate cannot be renewed; issuing one again creates a new key."""
+    """A revoked certificate cannot be renewed. A new certificate for the name gets a new key."""
     path = directory.client("ann@example.org")
     key = path.with_suffix(".key").read_bytes()
     directory.revoke("ann@example.org", present())
@@ -107,7 +109,9 @@ def test_a_revoked_certificate_is_replaced_with_a_new_key(directory: Directory) 
 
 
 def test_renewing_a_revoked_server_certificate_creates_a_key(directory: Directory) -> None:
-    """The first renewal after a revocation has a new key, since the old one may be known; the next renewal keeps it."""
+    """The first renewal after a revocation makes a new key, because the old one may be known to others. The next
+    renewal keeps the new key.
+    """
     serial, key = f"{read_certificates(directory.server)[0].serial_number:x}", directory.server_key.read_bytes()
     hosts = host_names(read_certificates(directory.server)[0])
     directory.revoke(serial, present())
@@ -123,7 +127,9 @@ def test_renewing_a_revoked_server_certificate_creates_a_key(directory: Director
 
 
 def test_a_certificate_without_files_can_be_renewed(directory: Directory) -> None:
-    """The files may be missing because they were moved to the client or because a command was killed."""
+    """A certificate can be renewed without its files. They may have been moved to the client, or a command may have
+    been killed.
+    """
     path = directory.client("ann@example.org")
     before = read_certificates(path)[0]
     path.unlink()
@@ -134,13 +140,13 @@ def test_a_certificate_without_files_can_be_renewed(directory: Directory) -> Non
 
 @pytest.mark.parametrize("name", ["ann@example.org", "Ann@Example.org"])
 def test_a_name_has_one_certificate(directory: Directory, name: str) -> None:
-    """Issuing a certificate for a name that has a valid one is refused, since it would replace the client's key."""
+    """If a name has a valid certificate, no other one is issued for it, because that would replace the client's key."""
     with pytest.raises(Conflict, match=r"^ann@example\.org has"):
         directory.issue(name, present())
 
 
 def test_a_name_is_revoked_in_any_case(directory: Directory) -> None:
-    """A name is revoked in upper or lower case, since logins use either."""
+    """A name is revoked in any letter case, because logins use either case."""
     directory.revoke("ANN@example.org", present())
     assert [each.name for each in directory.issued() if each.revoked] == ["ann@example.org"]
 
@@ -167,8 +173,9 @@ def test_a_malformed_certificate_file_is_named_in_the_error(directory: Directory
 
 
 def test_configured_files_replace_the_issued_ones(data_dir: Path) -> None:
-    """A configured certificate is used with the built-in authority unless another one is configured; without its file
-    there is none."""
+    """A configured certificate is used with the built-in authority, unless another authority is configured. If its file
+    is missing, there is no server certificate.
+    """
     own, key = data_dir / "own.pem", data_dir / "own.key"
     assert Certificates(data_dir, certificate=own, key=key).server() is None
     own.write_text("x")
@@ -184,8 +191,9 @@ def test_configured_files_replace_the_issued_ones(data_dir: Path) -> None:
 
 
 def test_a_configured_certificate_needs_no_authority(data_dir: Path) -> None:
-    """A configured certificate is used without an authority; an authority created later is used from then on. A
-    configured authority must exist."""
+    """A configured certificate is used even if there is no authority. An authority that is created later is used from
+    then on. A configured authority must exist.
+    """
     own, later = data_dir / "own.pem", data_dir / "later"
     own.write_text("x")
     certificates = Certificates(later, certificate=own, key=own)

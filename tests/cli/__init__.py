@@ -1,8 +1,8 @@
-"""The command line in interactive use and in scripts, with and without a running service.
+"""Tests of the command line in interactive use and in scripts, with and without a running service.
 
-Starting a process for each command takes a quarter of a second. So most tests run the command in their own process,
-from its arguments to its exit status (`cli`). The installed program is run where the process matters (`program`).
-Objects that a test needs but does not examine are set up over the socket (`call`).
+Starting a process for each command takes a quarter of a second. So most tests run the command in the process of the
+test, from its arguments to its exit status (`cli`). A test that depends on the process runs the installed program
+(`program`). Objects that a test needs but does not examine are created over the socket (`call`).
 """
 
 import subprocess
@@ -16,7 +16,7 @@ from tests.service import RunningService
 
 
 class Service(RunningService):
-    """A running service with a command line that runs in the test's process."""
+    """A running service. Its commands run in the process of the test."""
 
     def cli(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
         with chdir(self.directory), CliRunner().isolation(input=input, env=self.environ) as outputs:
@@ -41,7 +41,7 @@ def add_user(service: RunningService, domain: str, name: str, password: str | by
 
 
 def add_client(service: RunningService, name: str, address: str, *domains: str, **more: object) -> None:
-    """Add a RADIUS client to the first tenant; its secret is SECRET unless given."""
+    """Add a RADIUS client to the first tenant. If no secret is given, its secret is SECRET."""
     scope = {"org": more.pop("org", 1), "tenant": more.pop("tenant", 1)}
     service.call("tenant.add", **scope)
     service.add_client(name, address, more.pop("secret", SECRET), *domains, **scope, **more)

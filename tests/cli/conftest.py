@@ -1,4 +1,4 @@
-"""Fixtures of a running service, shared by a module, and of a stopped one."""
+"""Fixtures: a running service that the tests of a module share, and a stopped one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0"}
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Yield a running service for all tests of a module; each test uses its own names and addresses."""
+    """Yield a running service for all tests of a module. Each test uses names and addresses of its own."""
     running = Service(tmp_path_factory.mktemp("service"), SETTINGS)
     running.start()
     try:
@@ -25,7 +25,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def stopped(tmp_path: Path) -> Iterator[RunningService]:
-    """Yield a service that has never been started; a test may start it."""
+    """Yield a service that has never been started. A test may start it."""
     service = RunningService(tmp_path, SETTINGS)
     yield service
     service.kill()

@@ -1,9 +1,9 @@
-"""Run every command as a user without rights, and print the result of each; a program of its own.
+"""A program that runs every command as a user without rights and prints the result of each command.
 
     python -m tests.cli.permissions FOLDER
 
-It imports everything first, so that a command costs only a fork. Each child process gives up root. FOLDER is made
-readable here.
+The program imports everything first, so that a command costs only a fork. Each child process gives up root. The program
+makes FOLDER readable.
 """
 
 import json
@@ -40,7 +40,7 @@ def leaves(
 
 
 def arguments(command: click.Command, file: str) -> list[str]:
-    """Return a value of the right type for each required parameter, and `file` for each path."""
+    """Return a value of the right type for each required parameter. A path gets the value `file`."""
     given: list[str] = []
     for each in command.params:
         is_file = isinstance(each.type, click.Path | click.File)
@@ -63,7 +63,7 @@ def _value(kind: click.ParamType) -> str:
 def situations(folder: Path) -> Mapping[str, tuple[dict[str, str], list[str], str]]:
     """Return the environment, options and file of each situation.
 
-    The situations are a directory of another user, unreadable settings, unreadable arguments and a closed socket.
+    The situations are a data directory of another user, unreadable settings, unreadable arguments, and a closed socket.
     """
     private, open_, listening = (folder / name for name in ("private", "open", "listening"))
     for path, mode in ((private, 0o700), (open_, 0o755), (listening, 0o755)):
@@ -92,7 +92,9 @@ def situations(folder: Path) -> Mapping[str, tuple[dict[str, str], list[str], st
 
 
 def outcome(words: list[str], environ: dict[str, str], folder: Path) -> tuple[int, str]:
-    """Run a command as user `nobody` and return its exit status and output; a negative status is a signal."""
+    """Run a command as user `nobody` and return its exit status and output. A negative status is the number of a
+    signal.
+    """
     with tempfile.TemporaryFile() as output:
         child = os.fork()
         if child == 0:
@@ -121,7 +123,7 @@ def outcome(words: list[str], environ: dict[str, str], folder: Path) -> tuple[in
 
 
 def main(folder: Path) -> None:
-    """Print a JSON object: for each situation and command, its exit status and output."""
+    """Print a JSON object that has the exit status and output of each command in each situation."""
     for module in pkgutil.walk_packages(sallyport.__path__, "sallyport."):
         import_module(module.name)
     folder.chmod(0o755)

@@ -14,14 +14,14 @@ from tests.cli import Service, add_domain
 
 @dataclass
 class Host:
-    """A machine called web; its agent has its own key."""
+    """A machine called web, whose agent has a key of its own."""
 
     service: Service
     domain: str
     key: str
 
     def send(self, step: str, **body: object) -> None:
-        """Send one message of the agent."""
+        """Send one message as the agent."""
         self.service.post(f"/api/v1/agent/{step}", body, token=self.key)
 
     def rows(self, *command: str) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def host(service: Service, request: pytest.FixtureRequest) -> Iterator[Host]:
 
 
 def test_agents_are_listed_and_shown(host: Host) -> None:
-    """`list` has the agents of a domain with their status; `show` has the last report of one agent."""
+    """`list` prints the agents of a domain with their status. `show` prints the last report of one agent."""
     host.send("report", id="report-1", at=1, version=1, actions=[{"kind": "create", "name": "ann", "error": "busy"}])
     (row,) = host.rows("list")
     assert (row["instanceName"], row["hostName"], row["status"]) == ("web", "web.example", "Active")
@@ -58,8 +58,9 @@ def test_agents_are_listed_and_shown(host: Host) -> None:
 
 
 def test_discovered_accounts_can_be_taken_over(host: Host) -> None:
-    """`found` lists the accounts and groups that the agent found; `take-over` adds an account to the machine's
-    users."""
+    """`found` lists the accounts and groups that the agent has found. `take-over` adds an account to the users of the
+    machine.
+    """
     eve = {"name": "eve", "uid": 1000, "gid": 1000, "shell": "/bin/sh"}
     discovery = {"at": 1, "accounts": [eve], "groups": [{"name": "ops", "gid": 7}]}
     host.send("report", id="report-1", at=1, version=1, discovery=discovery)
@@ -74,8 +75,9 @@ def test_discovered_accounts_can_be_taken_over(host: Host) -> None:
 
 
 def test_drift_is_listed_and_settings_are_changed(host: Host) -> None:
-    """`drift` lists local changes while they last, with --all also former ones; `settings` shows and sets the agents'
-    options."""
+    """`drift` lists the current local changes; with --all it also lists former ones. `settings` shows and sets the
+    options of the agents.
+    """
     drift = [{"kind": "privilege", "name": "eve", "detail": "group sudo"}]
     host.send("privilegeStatus", at=1, version=1, drift=drift)
     (row,) = host.rows("drift")
@@ -92,7 +94,7 @@ def test_drift_is_listed_and_settings_are_changed(host: Host) -> None:
 
 
 def test_the_state_key_is_rotated(host: Host) -> None:
-    """`rotate-state-key` reports the new key, and fails for an unknown domain."""
+    """`rotate-state-key` prints the new key. It fails for an unknown domain."""
     done = host.service.cli("agent", "rotate-state-key", "--domain", host.domain)
     assert done.returncode == 0, done.stderr
     assert "new key" in done.stderr
@@ -100,7 +102,9 @@ def test_the_state_key_is_rotated(host: Host) -> None:
 
 
 def test_an_order_is_shown_with_its_outcome(host: Host) -> None:
-    """`order` reports a waiting order; `show` has the outcome and the error that the agent reported."""
+    """`order` reports that the order is waiting. `show` prints the outcome and the error that the agent has
+    reported.
+    """
     waiting = host.service.cli("agent", "order", "sync", "web", "--domain", host.domain, "--wait", "0")
     assert waiting.returncode == 0
     number = int(waiting.stderr.split()[1].rstrip(":"))
@@ -111,7 +115,9 @@ def test_an_order_is_shown_with_its_outcome(host: Host) -> None:
 
 
 def test_an_escrowed_password_is_a_candidate_until_confirmed(host: Host) -> None:
-    """`password` shows the escrowed password as candidate, and as current once the agent has confirmed it."""
+    """`password` shows an escrowed password as a candidate until the agent has confirmed it, and then as the current
+    one.
+    """
     step = {"id": "rotation-1", "user": "ann"}
     host.send("rotation", **step, phase="escrow", password="n3w", passwordHash=sha512_crypt(b"n3w"))
     (row,) = host.rows("password", "web", "ann")
@@ -122,7 +128,7 @@ def test_an_escrowed_password_is_a_candidate_until_confirmed(host: Host) -> None
 
 
 def test_the_doctor_names_silent_agents(host: Host) -> None:
-    """The doctor names a machine while its agent has not sent anything, and reports none after a message."""
+    """The doctor names a machine whose agent has not sent anything. After a message of the agent it does not."""
     (domain,) = (name for name, each in host.service.domains().items() if str(each["domainId"]) == host.domain)
 
     def agent_findings() -> list[str]:

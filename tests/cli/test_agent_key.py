@@ -21,7 +21,9 @@ def listed(service: Service, domain: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", ["endpoint", "directory"])
 def test_the_printed_file_is_accepted_by_the_agent(service: Service, tmp_path: Path, kind: str) -> None:
-    """Standard output is a configuration file with the service's address, the key and the table of the agent."""
+    """The command prints a configuration file with the service's address, the key and the table of the agent. The agent
+    accepts it.
+    """
     add_domain(service, f"files-{kind}")
     text = service.ok(*CREATE, *TENANT, "--domain", f"files-{kind}", "--kind", kind)
     assert kind in tomllib.loads(text)
@@ -36,7 +38,7 @@ def test_the_printed_file_is_accepted_by_the_agent(service: Service, tmp_path: P
 
 
 def test_key_only_prints_the_key_alone(service: Service) -> None:
-    """Standard output is the key and a line end, also in a pipe; no list shows the key."""
+    """With --key-only, standard output is only the key and a line end, also in a pipe. No list shows the key."""
     add_domain(service, "alone")
     made = service.program(*CREATE, *TENANT, "--domain", "alone", "--key-only", "--uses", "3", "--expires", "7d")
     assert made.returncode == 0 and len(made.stdout) == 48
@@ -58,7 +60,7 @@ def test_a_key_is_bound_to_an_instance_by_name(service: Service) -> None:
 
 
 def test_a_key_is_revoked_by_its_number(service: Service) -> None:
-    """The key is revoked in its own domain only."""
+    """A key can be revoked only in its own domain."""
     add_domain(service, "revoking")
     service.ok(*CREATE, *TENANT, "--domain", "revoking", "--key-only")
     number = str(listed(service, "revoking")[0]["keyId"])

@@ -37,7 +37,7 @@ def me() -> str:
 
 
 def write(service: RunningService, count: int, days: int) -> None:
-    """Store `count` entries t0, t1 ... of a stopped service, one second apart, `days` days old."""
+    """Store `count` entries t0, t1 ... in a stopped service. They are one second apart and `days` days old."""
     service.ok("db", "migrate")
     first = now_us() - days * 86_400 * SECOND
     with closing(sqlite3.connect(service.data_dir / "sallyport.db")) as connection, connection:
@@ -46,7 +46,9 @@ def write(service: RunningService, count: int, days: int) -> None:
 
 
 def test_the_actor_over_the_socket_is_the_local_user(service: Service) -> None:
-    """The entry has the user that the operating system reports, and the organization and tenant of the change."""
+    """The entry of a command has the user that the operating system reports, and the organization and tenant of the
+    change.
+    """
     domain = add_domain(service, "who")
     (entry,) = listed(service, "--domain", "who")
     assert entry | {
@@ -57,7 +59,7 @@ def test_the_actor_over_the_socket_is_the_local_user(service: Service) -> None:
 
 
 def test_the_actor_over_http_is_the_token(service: Service) -> None:
-    """The entry has the token's name and ID."""
+    """The entry of an HTTP request has the name and the ID of the token."""
     domain = int(add_domain(service, "http"))
     body = {"orgId": 1, "tenantId": 1, "domainId": domain, "enforcementMode": "enforce"}
     service.post("/ad/updateDomainEnforcement", body)
@@ -70,7 +72,9 @@ def test_the_actor_of_the_first_start_is_the_service(service: Service) -> None:
 
 
 def test_without_a_running_service_the_actor_is_the_user(stopped: RunningService) -> None:
-    """The service is the actor of the first start by a command; the user is the actor of the command itself."""
+    """When a command is the first start of an installation, the actor of the start is the service. The actor of the
+    command's own change is the user.
+    """
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "alone", "--org", "1", "--tenant", "1")
     (entry,) = listed(stopped, "--domain", "alone")
@@ -93,7 +97,7 @@ def test_the_list_is_filtered(service: Service) -> None:
 
 
 def test_the_table_shows_old_and_new_values(service: Service) -> None:
-    """A cell has the value before and after a change."""
+    """A cell of the table has the values before and after a change."""
     domain = add_domain(service, HOSTILE)
     service.set_mode(domain, "enforce")
     shown = service.ok("audit", "list", "--domain", domain)
@@ -103,14 +107,14 @@ def test_the_table_shows_old_and_new_values(service: Service) -> None:
 
 @pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)])
 def test_no_format_prints_control_characters(service: Service, form: tuple[str, ...]) -> None:
-    """A name with control characters is shown without them in each format."""
+    """A name that contains control characters is printed without them in each format."""
     name = f"{HOSTILE} {' '.join(form)}"
     domain = add_domain(service, name)
     assert "\u202e" not in service.ok("audit", "list", "--domain", domain, *form)
 
 
 def test_csv_has_all_columns(service: Service) -> None:
-    """The column `changes` is JSON."""
+    """CSV has every column, and the column `changes` is JSON."""
     add_domain(service, "csv")
     (row,) = csv.DictReader(io.StringIO(service.ok("audit", "list", "--domain", "csv", "--csv")))
     assert tuple(row) == ALL_COLUMNS
@@ -129,7 +133,9 @@ def test_invalid_options_are_refused(service: Service, options: tuple[str, ...],
 
 
 def test_backup_and_restore_are_in_the_audit_trail(service: Service) -> None:
-    """A backup is an entry without tenant and with the file's name; a restore is an entry of the restored store."""
+    """A backup adds an entry without a tenant, with the name of the file. A restore adds an entry to the restored
+    store.
+    """
     service.ok("db", "backup", "trail.db")
     newest, *_ = listed(service, "--limit", "1")
     assert (newest["action"], newest["org"], newest["tenant"]) == ("store.backup", None, None)
@@ -141,7 +147,7 @@ def test_backup_and_restore_are_in_the_audit_trail(service: Service) -> None:
 
 
 def test_a_list_of_several_pages_is_complete(stopped: RunningService) -> None:
-    """JSON has every entry once, newest first; a table has the newest 100."""
+    """JSON output has every entry once, newest first. A table has the newest 100 entries."""
     write(stopped, 2 * PAGE + 34, days=1)
     targets = [row["target"] for row in listed(stopped, "--action", "thing.set")]
     assert targets == [f"t{number}" for number in reversed(range(2 * PAGE + 34))]
@@ -149,7 +155,7 @@ def test_a_list_of_several_pages_is_complete(stopped: RunningService) -> None:
 
 
 def test_expired_entries_are_deleted_after_the_start(stopped: RunningService) -> None:
-    """The service deletes entries older than audit_days and keeps the others."""
+    """After its start, the service deletes entries that are older than audit_days and keeps the others."""
     write(stopped, 3, days=731)
     write(stopped, 2, days=729)
     stopped.start()

@@ -1,4 +1,4 @@
-"""`sallyport cert` and the doctor's findings about certificates; no service runs, and no file is overwritten."""
+"""`sallyport cert`, and the doctor's findings about certificates. No service runs."""
 
 import json
 import plistlib
@@ -49,8 +49,9 @@ def findings(installation: Service, level: str, status: int = 0) -> list[str]:
 
 
 def test_init_issue_and_show_work_in_a_new_installation(tmp_path: Path) -> None:
-    """`init` makes an authority once, `issue` makes a client's certificate, and `show` lists both. Each is in the audit
-    trail."""
+    """`init` creates the authority once, `issue` creates the certificate of a client, and `show` lists both. Each
+    change is in the audit trail.
+    """
     installation = new_installation(tmp_path)
     assert installation.cli("cert", "show").returncode == 1
     installation.ok("cert", "init", "--host", "radius.example.org")
@@ -93,8 +94,9 @@ def test_certificates_are_renewed_and_revoked(installation: Service, data_dir: P
 
 
 def test_a_revoked_certificate_ends_sessions(installation: Service) -> None:
-    """The sessions of its user are ended in a domain with `--disconnect-on-revoke`; without a running service they are
-    recorded for the next start."""
+    """Revoking a certificate ends the sessions of its user in a domain with `--disconnect-on-revoke`. If no service
+    runs, the revocation is stored for the next start.
+    """
     installation.ok("domain", "add", "example.org", "--org", "1", "--tenant", "1", "--disconnect-on-revoke")
     installation.ok("cert", "revoke", "ann@example.org")
     names = [each[0] for each in installation.rows("select user_name from revocations order by id")]
@@ -102,8 +104,9 @@ def test_a_revoked_certificate_ends_sessions(installation: Service) -> None:
 
 
 def test_issue_writes_a_bundle_and_a_profile(installation: Service, data_dir: Path, tmp_path: Path) -> None:
-    """--p12 and --mobileconfig write files with mode 0600; the profile has the server's names. The last line of output
-    is the password of the files, which is in no other file and not in the audit trail."""
+    """--p12 and --mobileconfig write files with mode 0600. The profile has the names of the server. The last line of
+    the output is the password of the files, which is in no other file and not in the audit trail.
+    """
     p12, profile = tmp_path / "eve.p12", tmp_path / "eve.mobileconfig"
     files = ("--p12", str(p12), "--mobileconfig", str(profile))
     done = installation.cli(
@@ -126,7 +129,7 @@ def test_issue_writes_a_bundle_and_a_profile(installation: Service, data_dir: Pa
 
 
 def test_renew_writes_a_bundle(installation: Service, tmp_path: Path) -> None:
-    """`renew --p12` writes the new certificate; `--legacy` is for older systems."""
+    """`renew --p12` writes the new certificate. `--legacy` writes a file that older systems can read."""
     p12 = tmp_path / "ann.p12"
     password = installation.ok("cert", "renew", "ann@example.org", "--p12", str(p12), "--legacy").splitlines()[-1]
     certificate = pkcs12.load_pkcs12(p12.read_bytes(), password.encode()).cert
@@ -166,15 +169,16 @@ def test_an_existing_file_is_not_overwritten(installation: Service, tmp_path: Pa
     ],
 )
 def test_invalid_options_are_refused(installation: Service, options: tuple[str, ...], message: str) -> None:
-    """The exit status is 2, and no certificate is issued."""
+    """Invalid options have exit status 2, and no certificate is issued."""
     done = installation.cli("cert", *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
 
 
 def test_a_profile_trusts_the_names_of_a_configured_certificate(data_dir: Path, tmp_path: Path) -> None:
-    """The profile has the names of the certificate in eap_certificate. It has that certificate's authority if the file
-    contains it, else the command warns."""
+    """The profile has the names of the certificate in eap_certificate. If the file of that certificate contains its
+    authority, the profile has the authority too. Otherwise the command warns.
+    """
     authority, key = Authority.new("Own CA", present()), new_key()
     server = authority.server(["wifi.example.com"], key.public_key(), present())
     chain, own_key, profile = tmp_path / "own.pem", tmp_path / "own.key", tmp_path / "f.mobileconfig"
@@ -199,7 +203,7 @@ def test_a_profile_trusts_the_names_of_a_configured_certificate(data_dir: Path, 
 
 @pytest.fixture
 def tenants(installation: Service) -> Service:
-    """Add a second tenant, tenant 1 of organization 2, and return the command line."""
+    """Add a second tenant (organization 2, tenant 1), and return the command line."""
     installation.ok("domain", "add", "branch", "--org", "2", "--tenant", "1")
     return installation
 
@@ -214,7 +218,9 @@ def owners(installation: Service) -> dict[str, list[tuple[int | None, int | None
 
 
 def test_a_certificate_belongs_to_the_only_tenant(installation: Service) -> None:
-    """`issue` needs no tenant if there is only one. A certificate without tenant gets the tenant at its renewal."""
+    """If there is only one tenant, `issue` needs no tenant. A certificate that has no tenant gets this one when it is
+    renewed.
+    """
     installation.ok("cert", "issue", "nas.example.org")
     installation.ok("cert", "renew", "proxy.example.org")
     found = owners(installation)
@@ -224,8 +230,9 @@ def test_a_certificate_belongs_to_the_only_tenant(installation: Service) -> None
 
 
 def test_a_certificate_is_issued_for_a_tenant(tenants: Service) -> None:
-    """With several tenants, --org and --tenant are required and must exist. The name is then refused for any other
-    tenant, also in another case."""
+    """If there are several tenants, --org and --tenant are required, and the tenant must exist. Then no other tenant
+    can have a certificate for the name, in any letter case.
+    """
     undecided = tenants.cli("cert", "issue", "nas.example.org")
     assert (undecided.returncode, "--org and --tenant" in undecided.stderr) == (1, True)
     unknown = tenants.cli("cert", "issue", "nas.example.org", "--org", "3", "--tenant", "1")
@@ -241,7 +248,9 @@ def test_a_certificate_is_issued_for_a_tenant(tenants: Service) -> None:
 
 
 def test_a_renewal_keeps_the_tenant(tenants: Service) -> None:
-    """A renewal for another tenant is refused. A certificate without tenant gets the tenant that is given, or none."""
+    """A renewal for another tenant is refused. When a certificate without a tenant is renewed, it gets the given
+    tenant, or none.
+    """
     tenants.ok("cert", "issue", "nas.example.org", "--org", "2", "--tenant", "1")
     tenants.ok("cert", "renew", "nas.example.org")
     assert tenants.cli("cert", "renew", "nas.example.org", "--org", "1", "--tenant", "1").returncode == 1
@@ -256,7 +265,7 @@ def test_a_renewal_keeps_the_tenant(tenants: Service) -> None:
 
 
 def test_a_name_is_free_once_its_certificates_are_revoked(tenants: Service) -> None:
-    """Another tenant can then issue a certificate with the name."""
+    """When all certificates of a name are revoked, another tenant can issue a certificate for the name."""
     tenants.ok("cert", "issue", "nas.example.org", "--org", "2", "--tenant", "1")
     tenants.ok("cert", "revoke", "nas.example.org")
     tenants.ok("cert", "issue", "nas.example.org", "--org", "1", "--tenant", "1")
@@ -264,8 +273,9 @@ def test_a_name_is_free_once_its_certificates_are_revoked(tenants: Service) -> N
 
 
 def test_a_tls_name_and_a_certificate_have_the_same_tenant(tenants: Service) -> None:
-    """A client cannot use the name of another tenant's certificate as TLS name, and no certificate is issued for the
-    TLS name of another tenant's client."""
+    """A RADIUS client cannot have the name of another tenant's certificate as its TLS name. No certificate is issued
+    for a name that is the TLS name of another tenant's client.
+    """
     tenants.ok("cert", "issue", "nas.example.org", "--org", "2", "--tenant", "1")
     add = ("client", "add", "n", "--address", "192.0.2.9", "--org", "1", "--tenant", "1")
     refused = tenants.cli(*add, "--tls-name", "nas.example.org")
@@ -275,7 +285,7 @@ def test_a_tls_name_and_a_certificate_have_the_same_tenant(tenants: Service) -> 
 
 
 def test_the_doctor_warns_of_a_tls_name_that_was_not_issued_for_the_tenant(installation: Service) -> None:
-    """With several tenants, the doctor warns of a client with a TLS name that was not issued for its tenant."""
+    """If there are several tenants, the doctor warns of a client whose TLS name was not issued for its tenant."""
     installation.ok("cert", "issue", "own.example.org")
     for number, name in enumerate(("own.example.org", "foreign.example.org"), 1):
         client = ("--address", f"192.0.2.{number}", "--org", "1", "--tenant", "1", "--tls-name", name)
@@ -295,21 +305,23 @@ def test_the_doctor_warns_of_a_tls_name_that_was_not_issued_for_the_tenant(insta
 
 
 def test_a_valid_certificate_is_ok(installation: Service) -> None:
-    """The finding has the certificate's names and expiry, and there is no warning."""
+    """The finding about a valid certificate has its names and its expiry, and there is no warning."""
     (fine,) = findings(installation, "ok")
     assert "radius.example.org, 192.0.2.7, localhost, until " in fine
     assert findings(installation, "warning") == []
 
 
 def test_a_missing_certificate_is_a_problem_only_for_radsec(tmp_path: Path) -> None:
-    """RadSec does not start without a certificate; other listeners do."""
+    """Without a certificate RadSec does not start, but other listeners do. So this is a problem only with RadSec."""
     assert findings(new_installation(tmp_path), "ok") == ["no certificate for EAP and RadSec: sallyport cert init"]
     wanted = new_installation(tmp_path, {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
     assert findings(wanted, "problem", status=1) == ["no certificate for EAP and RadSec: sallyport cert init"]
 
 
 def test_a_certificate_without_an_authority_is_a_problem_only_for_radsec(data_dir: Path, tmp_path: Path) -> None:
-    """Methods with passwords work without an authority for clients. RadSec does not start without one."""
+    """Methods with passwords work without an authority for client certificates, but RadSec does not start without
+    one.
+    """
     own = {"SALLYPORT_EAP_CERTIFICATE": str(data_dir / "certs" / "server.pem")}
     own["SALLYPORT_EAP_KEY"] = str(data_dir / "certs" / "server.key")
     missing = "no authority for the certificates of clients: set eap_ca, or sallyport cert init"
@@ -321,8 +333,9 @@ def test_a_certificate_without_an_authority_is_a_problem_only_for_radsec(data_di
 def test_a_certificate_that_names_no_domain_is_a_warning_with_several_domains(
     installation: Service, data_dir: Path
 ) -> None:
-    """With several domains, EAP-TLS refuses a certificate without a realm. The TLS name of a client and a name with a
-    realm are not warned about."""
+    """If there are several domains, EAP-TLS refuses a certificate whose name has no realm, and the doctor warns. It
+    does not warn of a TLS name of a RADIUS client or of a name with a realm.
+    """
     for name in ("ann", "old proxy"):
         Directory(data_dir).issue(name, present())
     client = ("--address", "192.0.2.1", "--org", "1", "--tenant", "1", "--tls-name", "old proxy")
@@ -336,8 +349,9 @@ def test_a_certificate_that_names_no_domain_is_a_warning_with_several_domains(
 
 
 def test_expiring_certificates_are_warnings_and_expired_ones_problems(installation: Service, data_dir: Path) -> None:
-    """The doctor warns 30 days before the expiry of the server's certificate, a client's certificate and the revocation
-    list."""
+    """From 30 days before the expiry, the doctor warns of the server's certificate, a client's certificate and the
+    revocation list. When they have expired, they are problems.
+    """
     directory = Directory(data_dir)
     directory.issue("soon.example.org", present() - timedelta(days=380))
     directory.renew(None, (), present() - timedelta(days=380))
@@ -351,8 +365,9 @@ def test_expiring_certificates_are_warnings_and_expired_ones_problems(installati
 
 
 def test_missing_and_expired_revocation_lists_are_reported(data_dir: Path, tmp_path: Path) -> None:
-    """The file of authorities may contain revocation lists. An authority that lacks a list, while another one has it,
-    is a warning; an expired list is a problem."""
+    """The file of authorities may contain revocation lists. If one authority has a list and another one has none, this
+    is a warning. An expired list is a problem.
+    """
     directory, other, file = Directory(data_dir), Directory(data_dir / "other"), tmp_path / "authorities.pem"
     other.make("Other", ["localhost"], present() - timedelta(days=400))
     own = {"SALLYPORT_EAP_CERTIFICATE": str(directory.server), "SALLYPORT_EAP_KEY": str(directory.server_key)}
@@ -370,7 +385,7 @@ def test_missing_and_expired_revocation_lists_are_reported(data_dir: Path, tmp_p
 
 
 def test_a_wrong_or_readable_key_is_a_problem(installation: Service, data_dir: Path) -> None:
-    """The key must belong to the certificate, and other users must not read it."""
+    """It is a problem if the key does not belong to the certificate, or if other users can read it."""
     key = data_dir / "certs" / "server.key"
     key.write_bytes((data_dir / "certs" / "ca.key").read_bytes())
     key.chmod(0o644)
@@ -409,7 +424,7 @@ NAMED = x509.SubjectAlternativeName([x509.DNSName("own.example.org")])
 def test_properties_that_supplicants_refuse_are_reported(
     installation: Service, data_dir: Path, change: Change, bits: int, days: int, finding: str
 ) -> None:
-    """The doctor reports a server's certificate that supplicants would not accept."""
+    """The doctor reports a server certificate that supplicants would refuse."""
     key = new_key(2048) if bits >= 2048 else rsa.generate_private_key(public_exponent=65537, key_size=bits)
     now: datetime = present()
     builder = (
@@ -424,7 +439,7 @@ def test_properties_that_supplicants_refuse_are_reported(
 
 
 def test_a_broken_chain_is_a_problem(installation: Service, data_dir: Path) -> None:
-    """A certificate in the chain that has not signed the previous one is a problem."""
+    """It is a problem if a certificate in the chain has not signed the one before it."""
     other = Directory(data_dir / "other")
     other.make("Other", ["localhost"], present())
     server = data_dir / "certs" / "server.pem"

@@ -1,4 +1,4 @@
-"""`sallyport check radius`: the reply with its round-trip time, or the reason why there is none."""
+"""`sallyport check radius` prints the reply with its round-trip time, or the reason why there is no reply."""
 
 import json
 import re
@@ -21,14 +21,14 @@ LOGIN = ("--user", "ann", "--password", "hello")
 
 @pytest.fixture(scope="module")
 def server(service: Service) -> Iterator[str]:
-    """Yield the service's authentication port; the service has the client 127.0.0.1 and the user ann."""
+    """Yield the authentication port of a service that has the client 127.0.0.1 and the user ann."""
     add_client(service, "here", "127.0.0.1", "default")
     add_user(service, "default", "ann")
     yield f"127.0.0.1:{service.ports.auth}"
 
 
 def test_an_accept_is_printed_in_one_line(service: Service, server: str) -> None:
-    """The line has the reply, the server and the round-trip time; the exit status is 0."""
+    """The line has the reply, the server and the round-trip time. The exit status is 0."""
     done = service.program("check", "radius", server, "--secret", SECRET, *LOGIN)
     assert done.returncode == 0
     assert re.fullmatch(rf"Access-Accept from {server} in \d+\.\d ms\n", done.stdout)
@@ -53,7 +53,7 @@ def test_chap_and_status_server_are_supported(
 
 
 def test_an_accounting_request_is_answered(service: Service, server: str) -> None:
-    """The exit status is 0 for an Accounting-Response, and the check leaves no live session."""
+    """The exit status is 0 for an Accounting-Response. The check leaves no live session."""
     port = f"localhost:{service.ports.acct}"
     done = service.cli("check", "radius", port, "--secret", SECRET, "--accounting", "--user", "ann")
     assert (done.stdout.split()[0], done.returncode) == ("Accounting-Response", 0)
@@ -62,7 +62,7 @@ def test_an_accounting_request_is_answered(service: Service, server: str) -> Non
 
 
 def test_secrets_are_read_from_standard_input(service: Service, server: str) -> None:
-    """The first line is the secret, the second the password; both are octets."""
+    """The first line of standard input is the secret, and the second is the password. Both are read as octets."""
     add_user(service, "default", "latin", b"gr\xfcn")
     arguments = ("--secret", "-", "--user", "latin", "--password", "-")
     done = service.program("check", "radius", server, *arguments, input=SECRET.encode() + b"\ngr\xfcn\n")
@@ -70,7 +70,9 @@ def test_secrets_are_read_from_standard_input(service: Service, server: str) -> 
 
 
 def test_a_wrong_secret_is_reported(service: Service, server: str) -> None:
-    """The server does not reply, and the local service reports the reason; the secret is not printed."""
+    """The server does not answer a request with a wrong secret, and the local service reports the reason. The secret is
+    not printed.
+    """
     done = service.cli("check", "radius", server, "--secret", "not-the-Secret", *LOGIN, *QUICK)
     assert (done.returncode, done.stdout) == (1, "")
     assert "no answer" in done.stderr
@@ -82,7 +84,7 @@ def test_a_wrong_secret_is_reported(service: Service, server: str) -> None:
 
 
 def test_an_unknown_client_is_reported(stopped: RunningService) -> None:
-    """If the service has no client with this address, the message names the command that adds it."""
+    """If the service has no client with the address of this machine, the message has the command that adds it."""
     stopped.start()
     server = f"127.0.0.1:{stopped.ports.auth}"
     done = stopped.cli("check", "radius", server, "--secret", SECRET, *LOGIN, *QUICK)
@@ -92,8 +94,9 @@ def test_an_unknown_client_is_reported(stopped: RunningService) -> None:
 
 
 def test_without_a_local_service_the_data_directory_is_named(stopped: RunningService) -> None:
-    """If there is no reply and no local service, the message has the source address and the data directory that was
-    searched."""
+    """If there is no reply and no local service, the message has the source address and the data directory in which the
+    command looked.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         server = f"127.0.0.1:{silent.getsockname()[1]}"
@@ -103,7 +106,7 @@ def test_without_a_local_service_the_data_directory_is_named(stopped: RunningSer
 
 
 def test_another_server_at_the_port_is_reported(service: Service, server: str) -> None:
-    """If the local service has received no packet of the check, another server has the port."""
+    """If the local service has received no packet of the check, the message says that another server uses the port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         other = f"127.0.0.1:{silent.getsockname()[1]}"
@@ -122,7 +125,7 @@ def test_another_server_at_the_port_is_reported(service: Service, server: str) -
 def test_a_reject_has_its_reason(
     service: Service, server: str, login: tuple[str, ...], reason: str, remedy: str
 ) -> None:
-    """The local service has the reason in its log; most reasons have a remedy."""
+    """The message has the reason from the log of the local service. For most reasons it has a remedy."""
     done = service.cli("check", "radius", server, "--secret", SECRET, *login)
     assert done.returncode == 1
     lines = done.stderr.splitlines()
@@ -131,7 +134,9 @@ def test_a_reject_has_its_reason(
 
 
 def test_a_check_does_not_latch_the_client(service: Service, server: str) -> None:
-    """After a check the client may still send unsigned packets, and the doctor does not report them as unsigned."""
+    """After a check the client may still send unsigned packets. The doctor does not report the packets of the check as
+    unsigned.
+    """
     service.ok("check", "radius", server, "--secret", SECRET, *LOGIN)
     (here,) = [each for each in json.loads(service.ok("client", "list", "--json")) if each["name"] == "here"]
     assert (here["signatureRequired"], here["proxyStateLimited"]) == (False, False)
@@ -140,7 +145,7 @@ def test_a_check_does_not_latch_the_client(service: Service, server: str) -> Non
 
 
 def test_a_closed_port_is_reported_at_once(service: Service) -> None:
-    """The ICMP error ends the check before its timeout."""
+    """If the port is closed, the ICMP error ends the check before its timeout."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -151,7 +156,7 @@ def test_a_closed_port_is_reported_at_once(service: Service) -> None:
 
 @contextmanager
 def answering(answer: Callable[[bytes], bytes]) -> Iterator[str]:
-    """Yield the address of a server that sends one reply, made by `answer` from the request's octets."""
+    """Yield the address of a server that sends one reply. answer: makes the reply from the octets of the request."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
         sock.settimeout(10)
@@ -167,7 +172,7 @@ def answering(answer: Callable[[bytes], bytes]) -> Iterator[str]:
 
 
 def accept(datagram: bytes, secret: bytes) -> bytes:
-    """Return an Access-Accept made with `secret`; the request was made with SECRET."""
+    """Return an Access-Accept that is made with `secret`, for a request that was made with SECRET."""
     request = decode(datagram, SharedSecret(SECRET.encode()))
     return encode_reply(ACCESS_ACCEPT, request, SharedSecret(secret))
 
@@ -187,7 +192,7 @@ def unsigned(datagram: bytes) -> bytes:
     ],
 )
 def test_an_invalid_reply_is_refused(service: Service, answer: Callable[[bytes], bytes], message: str) -> None:
-    """A reply that has a wrong authenticator or is not RADIUS is reported with its cause, and the exit status is 1."""
+    """A reply is reported with its cause if its authenticator is wrong or it is not RADIUS. The exit status is 1."""
     with answering(answer) as server:
         done = service.cli("check", "radius", server, "--secret", SECRET, *LOGIN, *QUICK)
     assert (done.returncode, done.stdout) == (1, "")
@@ -195,7 +200,7 @@ def test_an_invalid_reply_is_refused(service: Service, answer: Callable[[bytes],
 
 
 def test_an_unsigned_reply_is_accepted_with_a_warning(service: Service) -> None:
-    """The warning on standard error names the BlastRADIUS vulnerability."""
+    """An unsigned reply is accepted with a warning on standard error that names the BlastRADIUS vulnerability."""
     with answering(unsigned) as server:
         done = service.cli("check", "radius", server, "--secret", SECRET, *LOGIN, *QUICK)
     assert done.returncode == 0
@@ -203,7 +208,7 @@ def test_an_unsigned_reply_is_accepted_with_a_warning(service: Service) -> None:
 
 
 def test_a_lost_packet_is_sent_again(service: Service) -> None:
-    """The retransmission has the same octets, and its reply is accepted."""
+    """A lost packet is retransmitted with the same octets, and the reply to it is accepted."""
     seen: list[bytes] = []
 
     def second(datagram: bytes) -> bytes:
@@ -259,7 +264,9 @@ def test_each_remedy_belongs_to_a_reject_reason() -> None:
     ],
 )
 def test_a_user_without_a_second_factor_is_enrolled_at_its_provider(factor: str, command: str) -> None:
-    """The service enrols users of totp and wallet itself. The other providers enrol them elsewhere."""
+    """For totp and wallet, the remedy is to enrol the user in the service. For other providers it is to enrol the user
+    at the provider.
+    """
     assert command in remedy_for(NOT_ENROLLED, factor)
 
 
@@ -269,6 +276,8 @@ def test_the_remedy_for_a_provider_that_fails_is_its_check(reason: Reason) -> No
 
 
 def test_the_check_of_the_first_factor_is_a_remedy_for_the_first_factor_only() -> None:
-    """`domain check` does not check the second factor."""
+    """The remedy `domain check` is named only for the first factor, because that command does not check the second
+    factor.
+    """
     assert "sallyport domain check" in remedy_for(Reason.FIRST_FACTOR_UNREACHABLE, "ldap")
     assert remedy_for(Reason.WRONG_CODE, "ldap+duo") == ""

@@ -1,4 +1,4 @@
-"""`sallyport client`: changes apply to the next packet, and secrets are not printed."""
+"""`sallyport client`: changes apply to the next packet, and given secrets are not printed."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from tests.service import RunningService
 
 
 def listed(service: RunningService, name: str) -> dict[str, object]:
-    """Return a client in the list."""
+    """Return a client from the list."""
     return next(row for row in json.loads(service.ok("client", "list", "--json")) if row["name"] == name)
 
 
@@ -29,7 +29,9 @@ def answers(
 
 
 def test_a_generated_secret_is_printed_alone(service: Service) -> None:
-    """Standard output is the secret and a line end; the client's next packet is answered with it."""
+    """Standard output is only the generated secret and a line end. The next packet of the client is answered with this
+    secret.
+    """
     made = service.program("client", "add", "made", "--address", "127.1.0.1", *TENANT)
     assert made.returncode == 0
     assert len(made.stdout) == 33
@@ -48,14 +50,14 @@ def test_a_given_secret_is_never_printed(service: Service) -> None:
 
 
 def test_a_secret_from_standard_input_is_taken_as_octets(service: Service) -> None:
-    """`--secret -` reads the first line without its line end, in any encoding."""
+    """`--secret -` reads the first line without its line end as octets, in any encoding."""
     arguments = ("--address", "127.1.0.3", "--secret", "-", *TENANT)
     assert service.program("client", "add", "octets", *arguments, input=b"gr\xfcn\xff\r\n").returncode == 0
     assert answers(service, b"gr\xfcn\xff", "127.1.0.3")
 
 
 def test_weak_secrets_and_ranges_are_warned_about(service: Service) -> None:
-    """The warnings are on standard error, so that a script reads the secret alone."""
+    """Warnings are printed on standard error, so that a script reads only the secret."""
     weak = service.cli("client", "add", "weak", "--address", "127.1.0.4", "--secret", "testing123", *TENANT)
     assert weak.returncode == 0
     assert "one that everybody knows" in weak.stderr
@@ -66,7 +68,7 @@ def test_weak_secrets_and_ranges_are_warned_about(service: Service) -> None:
 
 @pytest.mark.parametrize(("source", "scope"), [("127.1.0.5", TENANT), ("127.1.0.6", ())])
 def test_a_removed_client_is_not_answered(service: Service, source: str, scope: tuple[str, ...]) -> None:
-    """The name selects the client, with its tenant or alone if only one tenant has that name."""
+    """A client is selected by its name. The tenant is needed only if several tenants have a client of that name."""
     add_client(service, source, source)
     assert answers(service, SECRET, source)
     removed = service.cli("client", "remove", source, *scope)
@@ -75,7 +77,7 @@ def test_a_removed_client_is_not_answered(service: Service, source: str, scope: 
 
 
 def test_an_ambiguous_name_needs_its_tenant(service: Service) -> None:
-    """`remove` refuses a name of two tenants unless the tenant is given."""
+    """If clients of two tenants have the name, `remove` requires the tenant."""
     add_client(service, "both", "127.1.0.7")
     add_client(service, "both", "127.1.0.8", org=9, tenant=4)
     assert service.cli("client", "remove", "both").returncode == 1
@@ -85,7 +87,9 @@ def test_an_ambiguous_name_needs_its_tenant(service: Service) -> None:
 
 
 def test_unlatch_accepts_unsigned_requests_again(service: Service) -> None:
-    """A client with a single address latches at its first signed request; `unlatch` undoes that until the next one."""
+    """A client with a single address latches at its first signed request. After `unlatch`, unsigned requests are
+    accepted until the next signed one.
+    """
     add_client(service, "latch", "127.1.0.9")
     assert answers(service, SECRET, "127.1.0.9", signed=False)
     assert answers(service, SECRET, "127.1.0.9", signed=True)
@@ -97,7 +101,7 @@ def test_unlatch_accepts_unsigned_requests_again(service: Service) -> None:
 
 
 def test_the_first_domain_is_the_default(service: Service) -> None:
-    """--domain takes a name or an ID. Devices and user names without realm belong to the first domain."""
+    """--domain takes a name or an ID. Devices, and user names without a realm, belong to the first domain."""
     first, second = add_domain(service, "first"), add_domain(service, "second", realms=["second.example"])
     named = ("--domain", "First", "--domain", second)
     service.ok("client", "add", "ordered", "--address", "127.1.0.10", "--secret", SECRET, *TENANT, *named)
@@ -119,7 +123,7 @@ def test_add_stores_each_option(service: Service) -> None:
 
 
 def test_set_changes_only_the_given_fields(service: Service) -> None:
-    """The change applies to the next packet; the secret stays the same and is not printed."""
+    """`set` changes only the given fields, for the next packet. The secret stays the same and is not printed."""
     add_domain(service, "set-1"), add_domain(service, "set-2")
     add_client(service, "change", "127.1.2.1", "set-1")
     before = listed(service, "change")
@@ -151,7 +155,7 @@ def test_set_changes_only_the_given_fields(service: Service) -> None:
 
 
 def test_set_replaces_the_secret(service: Service) -> None:
-    """The secret is read from standard input in any encoding, or generated and printed alone."""
+    """The new secret is read from standard input in any encoding. If it is generated, only the secret is printed."""
     add_client(service, "rekey", "127.1.2.3")
     done = service.cli("client", "set", "rekey", "--secret", "-", input=b"gr\xfcn and long enough\xff\n")
     assert (done.returncode, done.stdout) == (0, "")
@@ -164,7 +168,7 @@ def test_set_replaces_the_secret(service: Service) -> None:
 
 
 def test_a_new_address_keeps_the_latch(service: Service) -> None:
-    """A client that has sent signed requests must sign at its new address too; the message names `unlatch`."""
+    """If a client has sent signed requests, it must also sign at its new address. The message names `unlatch`."""
     add_client(service, "moved", "127.1.2.4")
     assert answers(service, SECRET, "127.1.2.4", signed=True)
     done = service.cli("client", "set", "moved", "--address", "127.1.2.5")
@@ -193,7 +197,7 @@ def test_a_new_address_keeps_the_latch(service: Service) -> None:
     ],
 )
 def test_set_refuses_invalid_values(service: Service, arguments: tuple[str, ...], status: int, message: str) -> None:
-    """The message is on standard error, standard output is empty, and the client is unchanged."""
+    """The message for an invalid value is on standard error, standard output is empty, and the client is unchanged."""
     if "settled" not in service.clients():
         add_client(service, "settled", "127.1.2.6")
         add_client(service, "taken", "127.1.2.7")
@@ -220,8 +224,9 @@ def test_set_refuses_invalid_values(service: Service, arguments: tuple[str, ...]
     ],
 )
 def test_add_refuses_invalid_values(service: Service, arguments: tuple[str, ...], status: int) -> None:
-    """A taken name or address, a range of another tenant and a missing address are refused; standard output is
-    empty."""
+    """A name or address that is taken, a range of another tenant, and a missing address are refused. Standard output is
+    empty.
+    """
     if "clash" not in service.clients():
         add_client(service, "clash", "127.1.1.1")
     refused = service.cli("client", "add", *arguments)
@@ -230,7 +235,7 @@ def test_add_refuses_invalid_values(service: Service, arguments: tuple[str, ...]
 
 
 def test_a_client_is_added_without_a_service(stopped: RunningService) -> None:
-    """The service that is started later answers the client."""
+    """A client is added while no service runs. The service that is started later answers it."""
     stopped.ok("db", "migrate")
     secret = stopped.ok("client", "add", "early", "--address", "127.1.0.1", *TENANT)
     assert listed(stopped, "early")["address"] == "127.1.0.1"
@@ -247,7 +252,7 @@ def send_login(
 
 
 def unknown(service: Service, address: str) -> dict[str, object]:
-    """Return the entry of an address in `client unknown`, waiting until it is listed."""
+    """Wait until `client unknown` lists the address, and return its entry."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         rows = json.loads(service.ok("client", "unknown", "--json"))
@@ -257,7 +262,9 @@ def unknown(service: Service, address: str) -> dict[str, object]:
 
 
 def test_an_unknown_sender_is_listed_and_added(service: Service) -> None:
-    """`client unknown` shows its request; `client add --from-unknown` adds it as a client, which is then answered."""
+    """`client unknown` lists the request of an unknown sender. `client add --from-unknown` adds the sender as a client,
+    which is then answered.
+    """
     send_login(service, "127.66.0.1", NAS_IDENTIFIER=b"lobby")
     row = unknown(service, "127.66.0.1")
     assert (row["verdict"], row["packet"], row["nas_identifier"]) == (
@@ -270,7 +277,7 @@ def test_an_unknown_sender_is_listed_and_added(service: Service) -> None:
 
 
 def test_only_a_listed_sender_can_be_added(service: Service) -> None:
-    """--from-unknown refuses an address that has sent nothing; without --from-unknown an address is required."""
+    """--from-unknown refuses an address that has sent nothing. Without --from-unknown an address must be given."""
     refused = service.cli("client", "add", "nobody", "--from-unknown", "--address", "127.66.0.9", *TENANT)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "give one of them with --address" in refused.stderr
@@ -283,7 +290,9 @@ def test_only_a_listed_sender_can_be_added(service: Service) -> None:
     ids=["signed", "unsigned"],
 )
 def test_a_wrong_secret_is_reported(service: Service, signed: bool, verdict: str) -> None:
-    """A wrong signature proves a wrong secret; without a signature the password or the secret may be wrong."""
+    """A wrong signature shows that the secret is wrong. In a request without a signature, the password or the secret
+    may be wrong.
+    """
     name, address = f"forgetful-{signed}", f"127.66.1.{int(signed) + 1}"
     add_client(service, name, address, requireMessageAuthenticator="no")
     send_login(service, address, "quite another secret", signed=signed)
@@ -293,7 +302,7 @@ def test_a_wrong_secret_is_reported(service: Service, signed: bool, verdict: str
 
 
 def test_noise_cannot_be_added_as_a_client(service: Service) -> None:
-    """A packet that is not RADIUS is listed as noise, and its sender cannot be added."""
+    """A packet that is not RADIUS is listed as noise. Its sender cannot be added as a client."""
     with RadiusClient(service.ports.auth, SECRET, source="127.66.0.3") as client:
         client.send(b"GET / HTTP/1.1\r\n\r\n")
     assert unknown(service, "127.66.0.3")["verdict"] == "noise: no RADIUS request"

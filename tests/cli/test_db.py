@@ -21,7 +21,7 @@ def domains(service: RunningService) -> set[str]:
 
 
 def test_a_backup_is_private_and_names_the_master_key(service: Service) -> None:
-    """The backup has mode 0600 and does not contain the master key; the command prints where the key is."""
+    """A backup has mode 0600 and does not contain the master key. The command prints where the key is."""
     output = service.ok("db", "backup", "copy.db")
     path, key = service.directory / "copy.db", service.data_dir / "master.key"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -32,7 +32,7 @@ def test_a_backup_is_private_and_names_the_master_key(service: Service) -> None:
 
 
 def test_a_restore_applies_at_once(service: Service) -> None:
-    """The next command and the next login see the backup's data, and no later change."""
+    """After a restore, the next command and the next login use the data of the backup. Later changes are gone."""
     add_client(service, "gate", "127.0.0.1", "default")
     add_user(service, "default", "ann")
     service.ok("db", "backup", "before.db")
@@ -47,8 +47,9 @@ def test_a_restore_applies_at_once(service: Service) -> None:
 
 
 def test_a_rotated_key_applies_at_once_and_after_a_restart(tmp_path: Path) -> None:
-    """Logins work with the new key, also after a restart. The old key is kept in a file beside it; an older backup can
-    be restored once that key is added."""
+    """Logins work with the new key at once and after a restart. The old key is kept in a file beside it. An older
+    backup can be restored after that key has been added.
+    """
     with running_service(tmp_path) as service:
         add_client(service, "gate", "127.0.0.1", "default")
         add_user(service, "default", "ann")
@@ -78,7 +79,7 @@ def test_a_rotated_key_applies_at_once_and_after_a_restart(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""])
 def test_a_restore_asks_for_confirmation(service: Service, answer: str) -> None:
-    """Without yes, the exit status is 1 and nothing is changed."""
+    """If the question is not answered with yes, the exit status is 1 and nothing is changed."""
     service.ok("db", "backup", "asked.db")
     if "kept" not in domains(service):
         add_domain(service, "kept")
@@ -89,7 +90,7 @@ def test_a_restore_asks_for_confirmation(service: Service, answer: str) -> None:
 
 
 def test_a_confirmed_restore_replaces_the_data(service: Service) -> None:
-    """The answer y confirms; revoking the tokens is a question of its own."""
+    """The answer y confirms the restore. Whether to revoke the tokens is a separate question."""
     service.ok("db", "backup", "yes.db")
     add_domain(service, "dropped")
     service.ok("db", "restore", "yes.db", input="y\nn\n")
@@ -97,7 +98,9 @@ def test_a_confirmed_restore_replaces_the_data(service: Service) -> None:
 
 
 def test_invalid_backup_files_are_refused(service: Service) -> None:
-    """A file that is not a backup, a missing file and an unwritable target are refused, and nothing is changed."""
+    """A file that is not a backup, a missing file, and a target that cannot be written are refused. Nothing is
+    changed.
+    """
     (service.directory / "junk.db").write_bytes(b"junk" * 4096)
     assert service.cli("db", "restore", "junk.db", "--yes").returncode == 1
     assert service.cli("db", "restore", "missing.db", "--yes").returncode == 2
@@ -106,8 +109,9 @@ def test_invalid_backup_files_are_refused(service: Service) -> None:
 
 
 def test_migrate_backup_and_restore_work_without_a_service(stopped: RunningService) -> None:
-    """`migrate` creates the database and prints the path of its token; a service that is started later has the restored
-    data."""
+    """`migrate` creates the database and prints the path of the file with its token. A service that is started after a
+    restore has the restored data.
+    """
     made = stopped.cli("db", "migrate")
     assert made.returncode == 0
     assert "schema" in made.stdout
@@ -120,8 +124,9 @@ def test_migrate_backup_and_restore_work_without_a_service(stopped: RunningServi
 
 
 def test_keep_deletes_the_oldest_backups(service: Service) -> None:
-    """Each backup in the directory has a name of its own. `--keep` requires a directory as target, and a directory
-    requires `--keep`."""
+    """Each backup in the directory has a name of its own. `--keep` needs a directory as target, and a directory as
+    target needs `--keep`.
+    """
     nightly = service.directory / "nightly"
     nightly.mkdir()
     for _ in range(3):
@@ -132,7 +137,7 @@ def test_keep_deletes_the_oldest_backups(service: Service) -> None:
 
 
 def test_a_restore_voids_used_codes_and_pending_enrolments(service: Service) -> None:
-    """A code from before the restore is not accepted again, and pending enrolments are deleted."""
+    """A one-time code that was used before the restore is not accepted again. Pending enrolments are deleted."""
     add_user(service, "default", "tess")
     add_user(service, "default", "theo")
     seed = service.enrol_totp("tess")
@@ -147,8 +152,9 @@ def test_a_restore_voids_used_codes_and_pending_enrolments(service: Service) -> 
 
 
 def test_a_restore_can_revoke_tokens_and_keys(service: Service) -> None:
-    """All access tokens and enrolment keys of the backup are revoked if confirmed; the command line can create new
-    ones."""
+    """If confirmed, all access tokens and enrolment keys of the backup are revoked. The command line can create new
+    ones.
+    """
     service.ok("agent", "key", "create", "--org", "1", "--tenant", "1", "--domain", "default", "--key-only")
     token = service.ok("token", "create", "--org", "1", "--tenant", "1", "--name", "kept")
     service.ok("db", "backup", "tokens.db")
@@ -165,8 +171,9 @@ def test_a_restore_can_revoke_tokens_and_keys(service: Service) -> None:
 
 @needs_postgres
 def test_an_installation_moves_to_postgres_and_back(tmp_path: Path) -> None:
-    """Users and RADIUS clients work on the other engine, with the same master key. Neither copy changes an existing
-    target."""
+    """Users and RADIUS clients work on the other database engine with the same master key. A copy never changes a
+    target that exists.
+    """
     (tmp_path / "database").mkdir()
     url = database_in(tmp_path / "database", is_empty=True)
     service = RunningService(tmp_path, {"SALLYPORT_DATABASE": None})

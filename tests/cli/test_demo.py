@@ -1,4 +1,4 @@
-"""`sallyport demo`: from a RADIUS packet to the report, on a fresh machine."""
+"""`sallyport demo`: from a RADIUS packet to the report, on a machine without an installation."""
 
 import re
 import signal
@@ -24,15 +24,16 @@ def taken_ports() -> Iterator[None]:
             try:
                 sock.bind(("127.0.0.1", port))
             except OSError:
-                continue  # another program has it
+                continue  # another program uses the port
             if kind == socket.SOCK_STREAM:
                 sock.listen()
         yield
 
 
 def test_demo_once_prints_the_report(stopped: RunningService) -> None:
-    """The output has devices with their products, a deleted device that registered again, and the report. It has no
-    token and no address of the service, since both are invalid after the demo."""
+    """The output has devices with their products, a device that registered again after its deletion, and the report. It
+    has neither a token nor the address of the service, because both are invalid after the demo.
+    """
     with taken_ports():
         done = stopped.cli("demo", "--once")
     assert done.returncode == 0, done
@@ -57,8 +58,7 @@ def port_of(text: str) -> str:
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_the_demo_runs_until_a_signal(stopped: RunningService, tmp_path: Path, sent: signal.Signals) -> None:
-    """The API accepts the printed token. After the signal, the exit status is 0 and the data of the demo are
-    deleted."""
+    """The API accepts the printed token. After the signal, the exit status is 0 and the data of the demo is deleted."""
     output = tmp_path / "output"
     with taken_ports(), output.open("wb") as out:
         process = subprocess.Popen([PROGRAM, "demo"], stdout=out, stderr=out, cwd=tmp_path, env=stopped.environ)

@@ -1,4 +1,4 @@
-"""`sallyport device`: the inventory in every format, also with hostile device names."""
+"""`sallyport device`: the inventory in every format, even if devices have hostile names."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ RED = (b"\x1b", b"\x07", "\x9b".encode(), "\u202e".encode())
 
 @pytest.fixture(scope="module")
 def domain(service: Service) -> Iterator[str]:
-    """Yield a domain with three devices: a FortiGate, one with a hostile name, one with a formula as name."""
+    """Yield a domain with three devices: a FortiGate, a device with a hostile name, and one whose name is a formula."""
     made = add_domain(service, "floor")
     add_client(service, "gate", "127.8.0.1", "floor")
     add_user(service, "floor", "ann")
@@ -41,7 +41,7 @@ def devices(service: RunningService, *options: str) -> list[dict[str, object]]:
 
 
 def test_the_list_has_the_devices_of_all_domains(service: Service, domain: str) -> None:
-    """JSON has product, address, domain and counts of each device; the table has the product."""
+    """JSON has the product, address, domain and counts of each device. The table has the product."""
     row = next(each for each in devices(service) if each["device_name"] == "fw1")
     seen = ("domain", "domain_id", "device_type", "ip_address", "request_count", "registrations")
     assert [row[name] for name in seen] == ["floor", int(domain), "Fortinet FortiGate", "127.8.0.1", 1, 1]
@@ -49,7 +49,7 @@ def test_the_list_has_the_devices_of_all_domains(service: Service, domain: str) 
 
 
 def test_the_list_is_filtered_by_search_and_domain(service: Service, domain: str) -> None:
-    """The search matches a part of a product or name; the domain is given by name or ID."""
+    """The search matches a part of the product or the name. The domain is given by its name or its ID."""
     assert [row["device_name"] for row in devices(service, "--search", "FORTI")] == ["fw1"]
     assert len(devices(service, "--domain", "Floor")) == len(devices(service, "--domain", domain)) == 3
     assert devices(service, "--domain", "default") == []
@@ -58,7 +58,9 @@ def test_the_list_is_filtered_by_search_and_domain(service: Service, domain: str
 
 @pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)])
 def test_no_format_prints_control_characters(service: Service, domain: str, form: tuple[str, ...]) -> None:
-    """No escape sequence, bell, C1 control or change of text direction reaches standard output."""
+    """Standard output never contains an escape sequence, a bell, a C1 control character or a change of the text
+    direction.
+    """
     printed = service.program("device", "list", *form).stdout.encode()
     assert not any(sign in printed for sign in RED)
     shown = [service.ok("device", "show", str(row["device_id"]), "--domain", domain) for row in devices(service)]
@@ -70,7 +72,7 @@ def test_json_has_the_name_as_the_device_sent_it(service: Service, domain: str) 
 
 
 def test_csv_has_no_formulas(service: Service, domain: str) -> None:
-    """CSV has a header line and a line for each device; no cell starts like a formula."""
+    """CSV has a header line and a line for each device. No cell starts like a formula."""
     rows = list(csv.DictReader(io.StringIO(service.ok("device", "list", "--csv"))))
     assert len(rows) == 3
     assert {"device_id", "domain", "device_type", "last_seen"} <= rows[0].keys()
@@ -80,7 +82,7 @@ def test_csv_has_no_formulas(service: Service, domain: str) -> None:
 
 
 def test_show_has_stations_history_and_evidence(service: Service, domain: str) -> None:
-    """`show` takes an ID or a name, and prints evidence, posture, stations, logins and history of the device."""
+    """`show` takes an ID or a name. It prints the evidence, posture, stations, logins and history of the device."""
     device = next(row for row in devices(service) if row["device_name"] == "fw1")
     arguments = ("device", "show", str(device["device_id"]), "--domain", "floor")
     found = json.loads(service.ok(*arguments, "--json"))
@@ -100,7 +102,9 @@ def test_show_has_stations_history_and_evidence(service: Service, domain: str) -
 
 
 def test_an_ambiguous_name_is_refused_with_its_ids(service: Service, domain: str) -> None:
-    """The message has the ID of each device with that name; --domain selects the device of one domain."""
+    """If several devices have the name, the message has the ID of each. With --domain the device of that domain is
+    selected.
+    """
     add_domain(service, "attic")
     add_client(service, "attic", "127.8.0.2", "attic")
     add_user(service, "attic", "ann")
@@ -120,7 +124,8 @@ def stations(service: RunningService, *options: str) -> list[dict[str, object]]:
 
 def test_stations_are_listed_and_filtered(service: Service, domain: str) -> None:
     """Each station has its device, product, last user and times. The list is filtered by domain, search text, device
-    and limit; a note says if there are more."""
+    and limit. A note says if there are more stations.
+    """
     of_floor = stations(service, "--domain", "floor")
     assert {row["station"] for row in of_floor} == {"00-00-5E-00-53-01"} and len(of_floor) == 3
     row = next(each for each in of_floor if each["device_name"] == "fw1")
@@ -139,7 +144,7 @@ def test_stations_are_listed_and_filtered(service: Service, domain: str) -> None
 
 
 def test_stations_print_no_control_characters(service: Service) -> None:
-    """No escape sequence of a station or a user name reaches standard output, in any format."""
+    """In every format, standard output contains no escape sequence from a station or a user name."""
     add_domain(service, "roof")
     add_client(service, "roof", "127.8.0.3", "roof")
     add_user(service, "roof", "ann")
@@ -154,7 +159,7 @@ def test_stations_print_no_control_characters(service: Service) -> None:
 
 
 def test_a_list_of_several_pages_is_complete(stopped: RunningService) -> None:
-    """The list has every device once, in the order of their IDs, also without a service."""
+    """The list has every device once, in the order of the IDs, also if no service runs."""
     stopped.ok("db", "migrate")
     with closing(sqlite3.connect(stopped.data_dir / "sallyport.db")) as connection, connection:
         connection.executemany(

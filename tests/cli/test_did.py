@@ -18,7 +18,7 @@ def domain(service: Service, request: pytest.FixtureRequest) -> str:
 
 
 def issuer(service: Service, domain: str, *options: str) -> str:
-    """Create an issuer and return its DID, which is the whole output."""
+    """Create an issuer, and return its DID. The whole output of the command is the DID."""
     return service.ok("did", "create", "The issuer", "--domain", domain, *options).strip()
 
 
@@ -29,7 +29,7 @@ def rows(service: Service, kind: str, domain: str) -> list[dict[str, object]]:
 
 
 def test_a_credential_is_issued_and_revoked(service: Service, domain: str) -> None:
-    """The output of each step is the input of the next. The password is not a claim of the credential."""
+    """Each step uses the output of the step before it. The password is not a claim of the credential."""
     by = issuer(service, domain)
     schema = Path(service.directory) / "schema.json"
     schema.write_text('{"required": ["epmUsername"]}', encoding="utf-8")
@@ -70,7 +70,7 @@ def test_a_credential_is_issued_and_revoked(service: Service, domain: str) -> No
 
 
 def holder_of(service: Service, domain: str) -> None:
-    """Create HOLDER's DID in a domain; the service does not have its key."""
+    """Create a DID for HOLDER in a domain. The service does not have its key."""
     service.post(
         "/api/v1/did/createHolderDid",
         {"domainId": int(domain), "method": "key", "name": "Alice", "publicKeyJwk": HOLDER.key.public.jwk},
@@ -78,7 +78,7 @@ def holder_of(service: Service, domain: str) -> None:
 
 
 def test_issuers_are_rotated_and_deleted(service: Service, domain: str) -> None:
-    """A did:web gets a new key, a did:key cannot be rotated, and a deleted issuer is not listed."""
+    """A did:web gets a new key, and a did:key cannot be rotated. A deleted issuer is not listed."""
     web, key = issuer(service, domain, "--method", "web"), issuer(service, domain, "--key-type", "P-256")
     assert service.ok("did", "rotate", web, "--domain", domain).startswith(f"{web}#z6Mk")
     assert service.cli("did", "rotate", key, "--domain", domain).returncode == 1
@@ -89,7 +89,7 @@ def test_issuers_are_rotated_and_deleted(service: Service, domain: str) -> None:
 
 @pytest.mark.parametrize("claims", [["x"], ["=x"], ["a=1", "a=2"], ["epmPassword=hunter2"]])
 def test_invalid_claims_are_wrong_usage(service: Service, claims: list[str]) -> None:
-    """The exit status is 2, and no request is sent."""
+    """For invalid claims the exit status is 2, and no request is sent."""
     options = [part for each in claims for part in ("--claim", each)]
     wanted = ("n", "--domain", "1", "--issuer", "i", "--holder", "h", "--schema", "1")
     assert service.cli("credential", "issue", *wanted, *options).returncode == 2
@@ -97,7 +97,7 @@ def test_invalid_claims_are_wrong_usage(service: Service, claims: list[str]) -> 
 
 
 def test_an_invalid_schema_is_refused(service: Service, domain: str) -> None:
-    """Text that is not JSON, and a schema with a remote reference, are reported with exit status 1."""
+    """Text that is not JSON and a schema with a remote reference are refused with exit status 1."""
     by = issuer(service, domain)
     path = Path(service.directory) / "none.json"
     for text in ("{", '{"$ref": "http://example.test"}'):

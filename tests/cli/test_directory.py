@@ -21,8 +21,9 @@ member: uid=ann,ou=People,dc=x
 
 
 def test_a_file_is_imported(service: Service, tmp_path: Path) -> None:
-    """`import-ldif --wait` reports the counts, or the line of an error with exit status 1. `list`, `jobs`, `show` and
-    `mapping` show the directory."""
+    """`import-ldif --wait` prints the counts. If the file has an error, it prints the line of the error, and the exit
+    status is 1. `list`, `jobs`, `show` and `mapping` show the directory.
+    """
     service.ok("domain", "add", "people", "--org", "1", "--tenant", "1")
     domain = ("--domain", "people")
     file = tmp_path / "people.ldif"
@@ -50,7 +51,9 @@ def test_a_file_is_imported(service: Service, tmp_path: Path) -> None:
 
 
 def test_unknown_names_are_refused(service: Service, tmp_path: Path) -> None:
-    """The exit status is 1 for an unknown directory, domain or group, and for `sync` of a directory from files."""
+    """The exit status is 1 for an unknown directory, domain or group. It is also 1 for `sync` of a directory that is
+    filled from files.
+    """
     domain = ("--domain", "default")
     (tmp_path / "x.ldif").write_text(LDIF)
     service.ok("directory", "import-ldif", str(tmp_path / "x.ldif"), *domain, "--wait")
@@ -71,7 +74,9 @@ def test_remove_prints_the_number_of_its_job(service: Service, tmp_path: Path) -
 
 
 def test_removing_most_of_a_directory_needs_confirmation(service: Service, tmp_path: Path) -> None:
-    """An import that would remove most entries fails and names the next step; `confirm` removes them."""
+    """An import that would remove most entries fails, and the message names the next step. `confirm` removes the
+    entries.
+    """
     service.ok("domain", "add", "most", "--org", "1", "--tenant", "1")
     file, domain = tmp_path / "people.ldif", ("--domain", "most")
     file.write_text("".join(f"dn: uid=u{n},dc=x\nobjectClass: person\nuid: u{n}\n\n" for n in range(40)))
@@ -86,8 +91,9 @@ def test_removing_most_of_a_directory_needs_confirmation(service: Service, tmp_p
 
 
 def test_people_and_groups_are_listed_and_filtered(service: Service, tmp_path: Path) -> None:
-    """The list is filtered by search text, directory and group; a note says if there are more. No name prints control
-    characters."""
+    """The list is filtered by search text, directory and group. A note says if there are more entries. No name is
+    printed with control characters.
+    """
     service.ok("domain", "add", "listed", "--org", "1", "--tenant", "1")
     domain, file = ("--domain", "listed"), tmp_path / "people.ldif"
     file.write_bytes(LDIF.encode() + b"\ndn: uid=red,dc=x\nobjectClass: person\nuid: red\ndisplayName:: G1szMW1yZWQ=\n")
@@ -114,7 +120,9 @@ def test_people_and_groups_are_listed_and_filtered(service: Service, tmp_path: P
 
 
 def test_directories_of_agents_and_files_are_added_without_a_check(service: Service) -> None:
-    """The output names the next command; `check` refuses such a directory."""
+    """For a directory that an agent or a file fills, the output names the next command. `check` refuses such a
+    directory.
+    """
     service.ok("domain", "add", "unread", "--org", "1", "--tenant", "1")
     for kind, following in (("agent", "agent key create --kind directory"), ("ldif", "directory import-ldif FILE")):
         added = service.cli("directory", "add", f"the {kind}", "--domain", "unread", "--kind", kind)
@@ -156,7 +164,7 @@ def test_directories_of_agents_and_files_are_added_without_a_check(service: Serv
     ],
 )
 def test_invalid_options_are_refused(service: Service, words: tuple[str, ...], status: int, message: str) -> None:
-    """The message names the option or the reason and no secret; nothing is saved."""
+    """The message names the option or the reason but no secret. Nothing is saved."""
     refused = service.cli("directory", *words, "--domain", "default")
     assert (refused.returncode, refused.stdout) == (status, "") and message in refused.stderr, refused.stderr
     assert "hunter2" not in refused.stderr and "\x1b" not in refused.stderr and "Traceback" not in refused.stderr

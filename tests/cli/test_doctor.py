@@ -1,5 +1,6 @@
-"""`sallyport doctor`: one line for each finding, exit status 1 if there is a problem, and no change to the
-installation."""
+"""`sallyport doctor` prints one line for each finding and changes nothing. The exit status is 1 if there is a
+problem.
+"""
 
 import fcntl
 import json
@@ -27,19 +28,19 @@ from tests.service import RunningService
 
 
 def findings(service: RunningService, status: int = 0) -> list[tuple[str, str, str]]:
-    """Return (level, check, finding) of each line; assert the exit status."""
+    """Return the (level, check, finding) of each line, and assert the exit status."""
     done = service.cli("doctor", "--json")
     assert done.returncode == status, done
     return [(row["level"], row["check"], row["finding"]) for row in json.loads(done.stdout)]
 
 
 def of_check(service: RunningService, check: str, status: int = 0) -> list[tuple[str, str]]:
-    """Return (level, finding) of one check."""
+    """Return the (level, finding) of each line of one check."""
     return [(level, text) for level, name, text in findings(service, status) if name == check]
 
 
 def test_without_an_installation_nothing_is_created(stopped: RunningService) -> None:
-    """The doctor reports that there is no installation, and creates neither the data directory nor a database."""
+    """The doctor reports that there is no installation. It creates neither the data directory nor a database."""
     done = stopped.cli("doctor", "--json")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("sallyport: no Sallyport installation in ")
@@ -47,7 +48,7 @@ def test_without_an_installation_nothing_is_created(stopped: RunningService) -> 
 
 
 def test_a_running_service_has_no_problem(service: Service) -> None:
-    """Every port is bound by the service; the table has the same findings as JSON."""
+    """The doctor finds that the service holds each port. The table has the same findings as JSON."""
     found = findings(service)
     assert "problem" not in {level for level, _, _ in found}
     assert [text.rpartition(": ")[2] for _, check, text in found if check == "ports"] == ["bound by the service"] * 3
@@ -58,7 +59,7 @@ def test_a_running_service_has_no_problem(service: Service) -> None:
 
 
 def test_a_stopped_service_is_checked(stopped: RunningService) -> None:
-    """Integrity, schema and devices are checked without a service; its ports are free."""
+    """If no service runs, integrity, schema and devices are checked, and the ports are free."""
     stopped.start()
     stopped.stop()
     found = findings(stopped)
@@ -68,7 +69,9 @@ def test_a_stopped_service_is_checked(stopped: RunningService) -> None:
 
 
 def test_weak_clients_are_named_without_their_secrets(service: Service) -> None:
-    """The doctor warns of well-known and short secrets, ranges that never latch, and overlapping ranges."""
+    """The doctor warns of well-known and short secrets, of ranges that never latch, and of overlapping ranges. It does
+    not print the secrets.
+    """
     add_client(service, "known", "127.9.0.1", secret="testing123")
     add_client(service, "short", "127.9.0.2", secret="fifteen-octets!")
     add_client(service, "range", "127.9.0.0/24")
@@ -88,7 +91,7 @@ def test_weak_clients_are_named_without_their_secrets(service: Service) -> None:
 
 
 def test_unsigned_proxy_state_is_reported(service: Service) -> None:
-    """A client that forwards requests and has never signed one is named until it signs."""
+    """The doctor names a client that forwards requests and has never sent a signed one, until it does."""
     add_domain(service, "forwarded")
     add_user(service, "forwarded", "ann")
     add_client(service, "nps", "127.11.0.1", "forwarded")
@@ -101,7 +104,7 @@ def test_unsigned_proxy_state_is_reported(service: Service) -> None:
 
 
 def test_a_domain_without_provider_or_client_is_a_warning(service: Service) -> None:
-    """The doctor warns of an enforcing domain without MFA provider and of a domain without RADIUS client."""
+    """The doctor warns of an enforcing domain without an MFA provider, and of a domain without a RADIUS client."""
     add_domain(service, "lonely", org=77, enforcementMode="enforce")
     warnings = warnings_of_domains(service)
     assert any(text.startswith("lonely: this domain has no MFA provider") for text in warnings)
@@ -109,14 +112,18 @@ def test_a_domain_without_provider_or_client_is_a_warning(service: Service) -> N
 
 
 def test_a_client_of_a_tenant_without_domains_is_a_warning(service: Service) -> None:
-    """The logins of such a client are refused without an event in any domain."""
+    """The doctor warns of a client whose tenant has no domain. Logins from such a client are refused, and no domain has
+    an event for them.
+    """
     add_client(service, "early", "127.14.0.1", org=81)
     warnings = [text for level, text in of_check(service, "clients") if level == "warning"]
     assert "early (127.14.0.1): its tenant has no domain: no login by it; sallyport domain add" in warnings
 
 
 def test_a_domain_without_first_factor_is_a_warning(service: Service) -> None:
-    """The warning names the clients that vouch for its users, or says that none may."""
+    """If a domain has no first factor, the warning names the clients that vouch for its users, or says that none
+    may.
+    """
     add_domain(service, "trusting", org=78, firstFactor="none")
     assert (
         "trusting: its first factor is none, and no client may vouch for passwords: run sallyport domain "
@@ -133,7 +140,9 @@ def test_a_domain_without_first_factor_is_a_warning(service: Service) -> None:
 
 
 def test_an_unconfigured_first_factor_is_a_warning(service: Service) -> None:
-    """No login works in such a domain. Domains of two tenants with the same name do not break the check `reach`."""
+    """In a domain whose first factor is not configured, no login works. If two tenants have a domain of the same name,
+    the check `reach` still works.
+    """
     for org in (79, 80):
         add_domain(service, "twice", org=org, firstFactor="ldap")
     assert (
@@ -149,14 +158,16 @@ def warnings_of_domains(service: Service) -> list[str]:
 
 
 def test_unknown_senders_are_listed(service: Service) -> None:
-    """The finding has the address of a sender that is not a client, and its number of packets."""
+    """The finding has the address of a sender that is not a client, and the number of its packets."""
     with RadiusClient(service.ports.auth, SECRET, source="127.12.0.1") as client:
         client.send(client.packet("ann", "hello"))
     assert any(text.startswith("127.12.0.1: 1 packet") for _, text in of_check(service, "senders"))
 
 
 def test_a_readable_missing_or_broken_master_key_is_a_problem(stopped: RunningService) -> None:
-    """An earlier key version in the file is a warning."""
+    """A key file that still has an earlier version of the key is a warning. A key that is readable by others, missing
+    or broken is a problem.
+    """
     stopped.ok("db", "migrate")
     key = stopped.data_dir / "master.key"
     key.chmod(0o644)
@@ -172,7 +183,7 @@ def test_a_readable_missing_or_broken_master_key_is_a_problem(stopped: RunningSe
 
 
 def test_a_taken_port_is_a_problem(stopped: RunningService) -> None:
-    """The finding names the program that uses a RADIUS port."""
+    """If a RADIUS port is taken, the finding names the program that uses it."""
     stopped.start()
     stopped.stop()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
@@ -182,7 +193,7 @@ def test_a_taken_port_is_a_problem(stopped: RunningService) -> None:
 
 
 def test_a_held_lock_without_an_answer_is_a_problem(stopped: RunningService) -> None:
-    """The doctor reports a service that holds the lock and does not answer, and does not open the store."""
+    """If a service holds the lock and does not answer, the doctor reports this and does not open the store."""
     stopped.ok("db", "migrate")
     descriptor = os.open(stopped.data_dir / "lock", os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -204,7 +215,7 @@ def test_a_held_lock_without_an_answer_is_a_problem(stopped: RunningService) -> 
     ],
 )  # fmt: skip
 def test_an_incompatible_database_is_a_problem(stopped: RunningService, statement: str, check: str, level: str) -> None:
-    """A newer schema, a missing schema and events with a future time are reported."""
+    """A newer schema, a missing schema and events with a future time are problems."""
     stopped.ok("db", "migrate")
     with closing(sqlite3.connect(stopped.data_dir / "sallyport.db")) as connection, connection:
         connection.execute(statement)
@@ -212,7 +223,7 @@ def test_an_incompatible_database_is_a_problem(stopped: RunningService, statemen
 
 
 def test_a_damaged_database_is_a_problem(stopped: RunningService) -> None:
-    """Overwritten octets in the middle of the file are detected."""
+    """The doctor detects that octets in the middle of the file were overwritten."""
     stopped.ok("db", "migrate")
     path = stopped.data_dir / "sallyport.db"
     with closing(sqlite3.connect(path)) as connection:
@@ -224,7 +235,7 @@ def test_a_damaged_database_is_a_problem(stopped: RunningService) -> None:
 
 
 def test_unreadable_settings_are_the_only_finding(stopped: RunningService) -> None:
-    """The other checks need the settings, so that an unknown key is the only problem."""
+    """The other checks need the settings. So if a setting is unknown, this problem is the only finding."""
     (stopped.directory / "sallyport.toml").write_text('data_dri = "x"\n')
     found = findings(stopped, status=1)
     assert [(level, check) for level, check, _ in found] == [("problem", "settings")]
@@ -243,7 +254,7 @@ def test_version_prints_the_version_of_the_package(stopped: RunningService) -> N
 
 
 def test_clients_without_a_device_are_named(stopped: RunningService) -> None:
-    """The warning ends when an authentic request of the client has registered a device."""
+    """The doctor names a client that has registered no device, until an authentic request of it registers one."""
     service = stopped
     service.start()
     add_domain(service, "heard")
@@ -257,7 +268,7 @@ def test_clients_without_a_device_are_named(stopped: RunningService) -> None:
 
 
 def test_unreachable_providers_and_directories_are_problems(service: Service) -> None:
-    """The finding has the address of the server and no secret; reachable servers are counted."""
+    """The finding has the address of the server but no secret. Servers that can be reached are counted."""
     with closing(socket.create_server(("127.0.0.1", 0))) as there, closing(socket.socket()) as gone:
         gone.bind(("127.0.0.1", 0))
         here, away = there.getsockname()[1], gone.getsockname()[1]
@@ -273,8 +284,9 @@ def test_unreachable_providers_and_directories_are_problems(service: Service) ->
 
 
 def test_unread_and_failed_directories_are_named(service: Service, tmp_path: Path) -> None:
-    """The doctor reports a directory that was never read, a failed import, and an expired CA certificate. A directory
-    from files is ok."""
+    """The doctor reports a directory that was never read, an import that failed, and an expired CA certificate. A
+    directory that is filled from files is ok.
+    """
     domain = add_domain(service, "books")
     file = tmp_path / "people.ldif"
     file.write_text("dn: uid=ann,dc=x\nobjectClass: person\nuid: ann\n")
@@ -295,7 +307,7 @@ def test_unread_and_failed_directories_are_named(service: Service, tmp_path: Pat
 
 
 def expired_authority(name: str) -> str:
-    """Return the PEM certificate of an authority that expired after one day."""
+    """Return the PEM certificate of an authority whose lifetime was one day and which has expired."""
     key, then = ec.generate_private_key(ec.SECP256R1()), datetime(2020, 1, 1, tzinfo=UTC)
     own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     made = x509.CertificateBuilder(own, own, key.public_key(), 7, then, then + timedelta(days=1))
@@ -304,6 +316,6 @@ def expired_authority(name: str) -> str:
 
 @pytest.mark.parametrize(("minutes", "late"), [(-1, False), (-60, True), (5, False)])
 def test_an_overdue_import_is_a_problem(minutes: int, late: bool) -> None:
-    """An import that is late by a minute is not overdue; one that is late by an hour is."""
+    """An import that is a minute late is not overdue, and one that is an hour late is."""
     due = {"nextRun": iso(now_us() + minutes * 60 * SECOND)}
     assert [each.level for each in of_schedule("corp: hq", due)] == ["problem"] * late

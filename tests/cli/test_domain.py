@@ -1,4 +1,4 @@
-"""`sallyport domain`: its output, and modes that apply to the next login."""
+"""`sallyport domain`: its output, and changes of the mode that apply to the next login."""
 
 import json
 import sqlite3
@@ -15,7 +15,7 @@ from tests.service import RunningService
 
 @pytest.fixture(scope="module")
 def corp(service: Service) -> Iterator[int]:
-    """Yield a domain with a user; its client has the address 127.6.0.1."""
+    """Yield a domain with a user and a client at the address 127.6.0.1."""
     domain = add_domain(service, "corp", fallbackAction="allow")
     add_user(service, "corp", "ann")
     add_client(service, "gate", "127.6.0.1", "corp")
@@ -23,7 +23,7 @@ def corp(service: Service) -> Iterator[int]:
 
 
 def would_have_been(service: RunningService, domain: int) -> str:
-    """Make a login and return the field wouldHaveBeen of its event."""
+    """Log in, and return the field wouldHaveBeen of the event."""
     with RadiusClient(service.ports.auth, SECRET, source="127.6.0.1") as client:
         client.login("ann", "hello")
     body = {"orgId": 1, "tenantId": 1, "domainId": domain}
@@ -32,7 +32,7 @@ def would_have_been(service: RunningService, domain: int) -> str:
 
 
 def test_add_prints_the_id_alone(service: Service) -> None:
-    """Standard output is the domainId and a line end; the API lists the domain with that ID."""
+    """Standard output is the domainId and a line end. The API lists the domain with this ID."""
     added = service.program("domain", "add", "printed", *TENANT, "--realm", "p.example", "--fallback", "allow")
     assert (added.returncode, added.stderr) == (0, "")
     assert added.stdout.strip().isdecimal()
@@ -44,7 +44,7 @@ def test_add_prints_the_id_alone(service: Service) -> None:
 
 
 def test_adding_an_enforcing_domain_warns_of_a_missing_provider(service: Service) -> None:
-    """Standard output is still the ID alone."""
+    """Standard output is still only the ID. The warning is on standard error."""
     added = service.cli("domain", "add", "strict", *TENANT, "--mode", "enforce")
     assert (added.returncode, added.stdout.strip().isdecimal()) == (0, True)
     assert "warning: this domain has no MFA provider" in added.stderr
@@ -59,8 +59,9 @@ def test_the_list_has_organization_tenant_and_mode(service: Service) -> None:
 
 
 def test_a_mode_applies_to_the_next_login(service: Service, corp: int) -> None:
-    """An event of monitor mode has the decision that enforcing would make; an event of enforce mode does not. The
-    domain is given by name or ID."""
+    """In monitor mode an event has the decision that enforce mode would make. In enforce mode it does not. The domain
+    is given by its name or its ID.
+    """
     assert would_have_been(service, corp) == "accept"
     switched = service.cli("domain", "mode", "CORP", "enforce")
     assert (switched.returncode, switched.stdout) == (0, "")
@@ -80,8 +81,9 @@ def test_break_glass_switches_every_domain(service: Service, corp: int) -> None:
 
 
 def test_break_glass_is_restored(service: Service, corp: int) -> None:
-    """`mode --all restore` undoes repeated break-glass, except for domains that were set by hand since. Both apply to
-    the next login."""
+    """`mode --all restore` undoes repeated break-glass, except for domains whose mode was set by hand since then. Both
+    commands apply to the next login.
+    """
 
     def modes() -> dict[str, str]:
         return {name: service.domains()[name]["enforcementMode"] for name in ("corp", "hand")}
@@ -102,8 +104,9 @@ def test_break_glass_is_restored(service: Service, corp: int) -> None:
 
 
 def test_enforcing_is_previewed(service: Service, corp: int) -> None:
-    """`preview` prints tables, or the answer of the API as JSON. `mode enforce` prints the summary, and
-    `--require-clean` refuses if a login would be denied."""
+    """`preview` prints tables, or with --json the answer of the API. `mode enforce` prints the summary. With
+    `--require-clean` it refuses if a login would be denied.
+    """
     would_have_been(service, corp)
     previewed = service.cli("domain", "preview", "corp", "--days", "1")
     assert (previewed.returncode, "no provider" in previewed.stdout) == (0, True)
@@ -120,7 +123,7 @@ def test_enforcing_is_previewed(service: Service, corp: int) -> None:
 
 
 def test_a_temporary_mode_is_confirmed(service: Service, corp: int) -> None:
-    """`mode --revert-after` prints when the mode ends; `confirm` keeps it."""
+    """`mode --revert-after` prints when the mode ends. `confirm` keeps the mode."""
     tried = service.cli("domain", "mode", "corp", "enforce", "--revert-after", "10")
     assert (tried.returncode, "unless confirmed" in tried.stderr) == (0, True)
     ends = service.domains()["corp"]["revertsAt"]
@@ -162,7 +165,7 @@ def test_invalid_arguments_are_refused(service: Service, corp: int, arguments: t
 
 
 def test_modes_are_set_without_a_service(stopped: RunningService) -> None:
-    """`mode` sets all domains or one while the service is stopped, and prints no line of a log."""
+    """While the service is stopped, `mode` sets the mode of one domain or of all domains. It prints no log line."""
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "early", *TENANT, "--mode", "enforce")
     glass = stopped.cli("domain", "mode", "--all", "monitor")
@@ -174,8 +177,9 @@ def test_modes_are_set_without_a_service(stopped: RunningService) -> None:
 
 
 def test_an_expired_mode_is_reverted_at_the_next_start(stopped: RunningService) -> None:
-    """A mode that expired while the service was stopped is reverted before anything else; one that has not expired
-    stays."""
+    """If a temporary mode expired while the service was stopped, it is reverted first at the next start. A mode that
+    has not expired stays.
+    """
     stopped.ok("db", "migrate")
     for name in ("due", "waiting"):
         stopped.ok("domain", "add", name, *TENANT)
@@ -188,7 +192,7 @@ def test_an_expired_mode_is_reverted_at_the_next_start(stopped: RunningService) 
 
 
 def test_disconnect_on_revoke_is_set(service: Service) -> None:
-    """The option is set by `add` or later by `set`; `set` takes the name in any case or the ID."""
+    """The option is set by `add` or later by `set`. `set` takes the domain's ID, or its name in any letter case."""
 
     def disconnects(name: str) -> object:
         return {each["domainName"]: each for each in json.loads(service.ok("domain", "list", "--json"))}[name][
@@ -206,7 +210,7 @@ def test_disconnect_on_revoke_is_set(service: Service) -> None:
 
 
 def test_a_renamed_domain_keeps_its_former_name_as_realm(service: Service) -> None:
-    """Logins with the former and with the new name as realm are accepted."""
+    """After a domain is renamed, logins with the former and with the new name as realm are accepted."""
     add_domain(service, "formerly")
     add_user(service, "formerly", "ann")
     add_domain(service, "first-of-moved")
@@ -219,7 +223,9 @@ def test_a_renamed_domain_keeps_its_former_name_as_realm(service: Service) -> No
 
 
 def test_realms_are_added_and_removed(service: Service) -> None:
-    """A realm of another domain of the tenant is refused with that domain's ID, and nothing is changed."""
+    """A realm that another domain of the tenant has is refused. The message has the ID of that domain, and nothing is
+    changed.
+    """
     add_domain(service, "of-realms")
     other = add_domain(service, "other-realms", realms=["taken.example"])
     service.ok("domain", "set", "of-realms", "--realm", "a.example", "--realm", "b.example")
@@ -233,7 +239,9 @@ def test_realms_are_added_and_removed(service: Service) -> None:
 
 
 def test_the_issuer_of_totp_keys_is_set(service: Service) -> None:
-    """The default is the domain's name. Text with a colon, with leading space, or that is too long, is refused."""
+    """The default issuer is the name of the domain. A text is refused if it has a colon or a leading space, or if it is
+    too long.
+    """
     add_domain(service, "issuing")
     add_user(service, "issuing", "ann")
     assert "otpauth://totp/issuing:ann?" in service.ok("user", "totp", "ann", "--domain", "issuing")
@@ -249,7 +257,9 @@ def test_the_issuer_of_totp_keys_is_set(service: Service) -> None:
 
 
 def test_require_clean_refuses_an_unreachable_provider(service: Service) -> None:
-    """The message has the cause, the domain stays in monitor mode, and its logins are accepted."""
+    """If the provider is unreachable, the message has the cause. The domain stays in monitor mode, and its logins are
+    accepted.
+    """
     add_domain(service, "unreached")
     add_user(service, "unreached", "ann")
     add_client(service, "unreached-gate", "127.6.0.10", "unreached")
@@ -267,7 +277,7 @@ def test_require_clean_refuses_an_unreachable_provider(service: Service) -> None
 
 
 def test_require_clean_names_users_that_would_be_denied(service: Service) -> None:
-    """The enrolments are looked up first; the users that are not enrolled are printed with the next step."""
+    """The enrolments are looked up first. The users that are not enrolled are printed, with the next step."""
     add_domain(service, "surveyed")
     for name in ("ann", "bob"):
         add_user(service, "surveyed", name)
@@ -288,7 +298,7 @@ def test_require_clean_names_users_that_would_be_denied(service: Service) -> Non
 
 
 def test_a_domain_is_removed_with_everything_in_it(service: Service) -> None:
-    """`domain remove` lists the rows that will be deleted; without a terminal it requires --yes."""
+    """`domain remove` lists the rows that will be deleted. Without a terminal it needs --yes."""
     domain = add_domain(service, "old")
     add_user(service, "old", "ann")
     listed = service.program("domain", "remove", "old", "--dry-run")
@@ -309,7 +319,7 @@ def test_a_domain_is_removed_with_everything_in_it(service: Service) -> None:
 
 
 def test_the_default_domain_of_a_client_is_not_removed(service: Service, corp: int) -> None:
-    """The refusal names the client, and comes before the list and the question."""
+    """The refusal names the client. It comes before the list of rows and the question."""
     refused = service.program("domain", "remove", str(corp))
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "the domain is the default of 1 RADIUS client: gate; give each another default domain" in refused.stderr

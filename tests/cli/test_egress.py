@@ -1,4 +1,4 @@
-"""The setting `egress` of a running service: a tenant cannot examine the service's machine."""
+"""The setting `egress` of a running service: a tenant cannot scan the machine of the service."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ KINDS = ("ldap", "radius", "radsec")
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Yield a service with the default of `egress`, and a domain for each kind of first factor."""
+    """Yield a service with the default of `egress`. It has a domain for each kind of first factor."""
     with running_service(tmp_path_factory.mktemp("guarded"), {"SALLYPORT_EGRESS": None}) as service:
         service.ok("cert", "init", "--host", "radius.example.com")
         for kind in KINDS:
@@ -26,14 +26,14 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture(scope="module")
 def certificate(guarded: RunningService) -> Path:
-    """Return the path of a certificate for RadSec; its key is beside it."""
+    """Return the path of a certificate for RadSec. Its key is in the same directory."""
     guarded.ok("cert", "issue", "proxy.example.com")
     (found,) = guarded.data_dir.rglob("proxy.example.com*.pem")
     return found
 
 
 def set_first_factor(service: RunningService, kind: str, port: int, certificate: Path) -> None:
-    """Configure the first factor of the domain `kind` with a server at a loopback port."""
+    """Configure the first factor of the domain `kind`, with a server at a loopback port."""
     if kind == "ldap":
         options = ["ldap", "--ldap-server", f"ldap://127.0.0.1:{port}", "--base-dn", "dc=example"]
     elif kind == "radsec":
@@ -44,7 +44,7 @@ def set_first_factor(service: RunningService, kind: str, port: int, certificate:
 
 
 def tried(service: RunningService, kind: str, port: int, certificate: Path) -> list[str]:
-    """Return the steps of CheckFirstFactor with a server at a loopback port."""
+    """Return the steps of CheckFirstFactor for a server at a loopback port."""
     set_first_factor(service, kind, port, certificate)
     domain_id = next(
         row["domainId"] for row in json.loads(service.ok("domain", "list", "--json")) if row["domainName"] == kind
@@ -56,7 +56,7 @@ def tried(service: RunningService, kind: str, port: int, certificate: Path) -> l
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_tenant_cannot_scan_ports(guarded: RunningService, certificate: Path, kind: str) -> None:
-    """An open and a closed port of this machine give the same answer, and the open port gets no connection."""
+    """The answer is the same for an open and a closed port of this machine, and the open port gets no connection."""
     with closing(socket.create_server(("127.0.0.1", 0))) as there, closing(socket.socket()) as gone:
         gone.bind(("127.0.0.1", 0))
         there.setblocking(False)
@@ -69,7 +69,7 @@ def test_a_tenant_cannot_scan_ports(guarded: RunningService, certificate: Path, 
 
 
 def test_the_command_line_names_the_network_to_add(guarded: RunningService, certificate: Path) -> None:
-    """`domain check`, `doctor` and the log tell an administrator of the installation how to allow a server."""
+    """`domain check`, `doctor` and the log tell an admin of the installation how to allow a server."""
     set_first_factor(guarded, "ldap", 3389, certificate)
     checked = guarded.cli("domain", "check", "ldap", "--user", "ann", "--password", "-", input="hello")
     assert f"127.0.0.1: {ADVICE}" in checked.stdout
@@ -78,6 +78,8 @@ def test_the_command_line_names_the_network_to_add(guarded: RunningService, cert
 
 
 def test_the_doctor_checks_addresses_of_radius_servers(guarded: RunningService, certificate: Path) -> None:
-    """A RADIUS server whose address is not allowed is a problem, although the doctor does not connect to it."""
+    """The doctor reports a RADIUS server whose address is not allowed as a problem, although it does not connect to
+    it.
+    """
     set_first_factor(guarded, "radius", 1645, certificate)
     assert f"RADIUS server: 127.0.0.1 port 1645: {ADVICE}" in guarded.cli("doctor").stdout

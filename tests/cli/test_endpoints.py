@@ -1,4 +1,4 @@
-"""`sallyport instance`, `sallyport group`, and import and export of instances and users."""
+"""`sallyport instance` and `sallyport group`, and the import and export of instances and users."""
 
 import csv
 import io
@@ -26,21 +26,23 @@ def table(text: str) -> list[dict[str, str]]:
 
 
 def file(service: Service, text: str, name: str = "file.csv") -> str:
-    """Write a file with that text and return its path."""
+    """Write a file with this text, and return its path."""
     path = Path(service.directory) / name
     path.write_text(text, encoding="utf-8", newline="")
     return str(path)
 
 
 def plan(service: Service, kind: str, path: str, domain: str, *options: str) -> list[tuple[int, str, str]]:
-    """Return line, action, and changes or reason of each row of an import."""
+    """Return the line, the action, and the changes or the reason of each row of an import."""
     done = service.cli(kind, "import", path, "--domain", domain, "--json", *options)
     rows = json.loads(done.stdout)["rows"]
     return [(row["line"], row["action"], row["reason"] or ", ".join(row["changes"])) for row in rows]
 
 
 def test_an_instance_is_added_listed_and_removed(service: Service, domain: str) -> None:
-    """`add` prints the ID; `list` finds a part of an address; invalid values are refused with their option."""
+    """`add` prints the ID. `list` finds a part of an address. An invalid value is refused, and the message names its
+    option.
+    """
     made = service.ok("instance", "add", "web", "--domain", domain, "--os", "1", "--private-ip", "10.0.0.1")
     assert made.isdecimal()
     again = service.cli("instance", "add", "WEB", "--domain", domain)
@@ -62,7 +64,9 @@ def test_an_instance_is_added_listed_and_removed(service: Service, domain: str) 
 
 
 def test_users_are_assigned_to_an_instance(service: Service, domain: str) -> None:
-    """Users are assigned and removed by name, all or none; repeating an assignment is no error."""
+    """Users are assigned and removed by name. If one of them is unknown, nothing is changed. Repeating an assignment is
+    not an error.
+    """
     service.ok("instance", "add", "web", "--domain", domain)
     for name in ("ann", "ben"):
         add_user(service, domain, name)
@@ -85,7 +89,7 @@ def test_users_are_assigned_to_an_instance(service: Service, domain: str) -> Non
 
 
 def test_a_group_is_added_assigned_and_removed(service: Service, domain: str) -> None:
-    """`list` shows its users and status; an assignment with an unknown user changes nothing."""
+    """`list` shows the users and the status of a group. An assignment with an unknown user changes nothing."""
     made = service.ok("group", "add", "staff", "--domain", domain, "--ou", "People")
     service.ok("instance", "add", "web", "--domain", domain)
     add_user(service, domain, "ann")
@@ -109,7 +113,7 @@ def test_a_group_is_added_assigned_and_removed(service: Service, domain: str) ->
 
 
 def test_exported_instances_can_be_imported(service: Service, domain: str) -> None:
-    """CSV and JSON keep every field, also a name that looks like a formula."""
+    """CSV and JSON keep every field, even a name that looks like a formula."""
     fields = ("--os", "2", "--public-ip", "192.0.2.1", "--host-name", "w.example", "--auth-type", "ssh,did")
     service.ok("instance", "add", "web, the first", "--domain", domain, *fields)
     service.ok("instance", "add", "=1+1", "--domain", domain)
@@ -124,7 +128,7 @@ def test_exported_instances_can_be_imported(service: Service, domain: str) -> No
 
 
 def test_a_dry_run_changes_nothing(service: Service, domain: str) -> None:
-    """A dry run lists the changes; the import makes exactly those."""
+    """A dry run lists the changes, and the import then makes exactly these."""
     service.ok("instance", "add", "old", "--domain", domain, "--public-ip", "192.0.2.1")
     path = file(service, "Instance_Name,os_id,PUBLICIP\nOld,2,\nnew,,192.0.2.2\n")
     expected = [(2, "changed", "name, os_id"), (3, "new", "")]
@@ -137,7 +141,9 @@ def test_a_dry_run_changes_nothing(service: Service, domain: str) -> None:
 
 
 def test_refused_lines_are_named(service: Service, domain: str) -> None:
-    """A refused row has its line and reason, but not its value; nothing is imported without --skip-refused."""
+    """A refused row is reported with its line and the reason, but without its value. Without --skip-refused nothing is
+    imported.
+    """
     path = file(service, "instanceName,publicIp\ngood,\nbad,hunter2\n,192.0.2.1\nGOOD,192.0.2.9\n")
     expected = [
         (2, "new", ""),
@@ -169,14 +175,14 @@ def test_refused_lines_are_named(service: Service, domain: str) -> None:
     ],
 )
 def test_a_malformed_file_is_refused(service: Service, domain: str, text: str, message: str) -> None:
-    """One line on standard error names the place and the cause, and nothing is imported."""
+    """One line on standard error has the place and the cause of the error. Nothing is imported."""
     done = service.cli("instance", "import", file(service, text), "--domain", domain)
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_imported_users_can_log_in(service: Service, domain: str) -> None:
-    """Passwords, keys, instances and groups are imported; a changed password applies to the next login."""
+    """Passwords, keys, instances and groups of users are imported. A changed password applies to the next login."""
     add_client(service, f"gate {domain}", "127.7.0.77", domain)
     service.ok("instance", "add", "web", "--domain", domain)
     service.ok("group", "add", "staff", "--domain", domain)
@@ -199,7 +205,7 @@ def instances_file(service: Service, names: Sequence[str]) -> str:
 
 
 def test_an_export_of_users_has_no_secret(service: Service, domain: str) -> None:
-    """The export has neither password nor seed; the other fields can be imported in both formats."""
+    """The export contains neither passwords nor seeds. The other fields can be imported again in both formats."""
     instances = ["web", 'a, "b"', "=1+1"]
     service.ok("instance", "import", instances_file(service, instances), "--domain", domain)
     row = {"userName": "bob", "password": "hunter2", "motp": "JBSWY3DPEHPK3PXP", "instances": instances}

@@ -1,4 +1,4 @@
-"""`sallyport event`: the log of logins as a list and as a file, with and without a running service."""
+"""`sallyport event`: the login log as a list and as a file, with and without a running service."""
 
 import csv
 import io
@@ -32,7 +32,9 @@ EVENT = (
 
 @pytest.fixture(scope="module")
 def domain(service: Service) -> Iterator[str]:
-    """Yield a domain with three logins: an accepted one, one with a formula as user name, one from a hostile device."""
+    """Yield a domain with three logins: an accepted one, one whose user name is a formula, and one from a hostile
+    device.
+    """
     made = add_domain(service, "gate")
     add_client(service, "door", "127.9.0.1", "gate")
     add_user(service, "gate", "ann")
@@ -50,7 +52,9 @@ def listed(service: RunningService, *options: str) -> list[dict[str, object]]:
 
 
 def write(service: RunningService, count: int, days: int) -> None:
-    """Store `count` events of users u0, u1 ... of a stopped service, one second apart, `days` days old."""
+    """Store `count` events of the users u0, u1 ... in a stopped service. They are one second apart and `days` days
+    old.
+    """
     service.ok("db", "migrate")
     first = now_us() - days * 86_400 * SECOND
     with closing(sqlite3.connect(service.data_dir / "sallyport.db")) as connection, connection:
@@ -59,7 +63,9 @@ def write(service: RunningService, count: int, days: int) -> None:
 
 
 def test_the_list_is_newest_first(service: Service, domain: str) -> None:
-    """JSON has the field names of GetAuthLog; the domain is given by name or ID."""
+    """JSON has the field names of GetAuthLog, and the newest event is first. The domain is given by its name or its
+    ID.
+    """
     rows = listed(service, "--domain", "gate")
     assert [row["user"] for row in rows] == ["ann", FORMULA, "ann"]
     assert rows[0] | {"domain": "gate", "decision": "reject", "reason": "wrong password", "method": "pap"} == rows[0]
@@ -92,7 +98,7 @@ def test_invalid_options_are_refused(service: Service, domain: str, options: tup
 
 
 def test_csv_has_no_formulas(service: Service, domain: str) -> None:
-    """CSV has a header line and a line for each event, oldest first; no cell starts like a formula."""
+    """CSV has a header line and a line for each event, with the oldest event first. No cell starts like a formula."""
     rows = list(csv.DictReader(io.StringIO(service.ok("event", "export", "--domain", "gate"))))
     assert tuple(rows[0]) == ALL_COLUMNS
     assert [row["user"] for row in rows] == ["ann", f"'{FORMULA}", "ann"]
@@ -101,7 +107,7 @@ def test_csv_has_no_formulas(service: Service, domain: str) -> None:
 
 
 def test_json_lines_have_the_values_as_sent(service: Service, domain: str) -> None:
-    """Each line is an object as in the list, without control characters."""
+    """Each line is an object like in the list. Control characters are escaped."""
     text = service.ok("event", "export", "--domain", "gate", "--format", "jsonl")
     rows = [json.loads(line) for line in text.split("\n")]
     assert rows == list(reversed(listed(service, "--domain", "gate")))
@@ -110,14 +116,14 @@ def test_json_lines_have_the_values_as_sent(service: Service, domain: str) -> No
 
 
 def test_an_empty_csv_export_has_its_header(service: Service, domain: str) -> None:
-    """If no event matches, CSV has the header line and JSON lines are empty."""
+    """If no event matches, CSV output is only the header line, and JSON lines output is empty."""
     assert service.ok("event", "export", "--domain", "gate", "--to", "2001-01-01").strip() == ",".join(ALL_COLUMNS)
     assert service.ok("event", "export", "--domain", "gate", "--to", "2001-01-01", "--format", "jsonl") == ""
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_an_exported_file_equals_standard_output(service: Service, domain: str, tmp_path: Path, form: str) -> None:
-    """The file has mode 0600 and replaces an older one; standard output stays empty."""
+    """The file has mode 0600 and replaces an older one. Standard output stays empty."""
     file = tmp_path / "events"
     file.write_text("old")
     asked = ("event", "export", "--domain", "gate", "--format", form)
@@ -128,7 +134,7 @@ def test_an_exported_file_equals_standard_output(service: Service, domain: str, 
 
 
 def test_a_failed_export_keeps_the_file(service: Service, domain: str, tmp_path: Path) -> None:
-    """The export leaves no temporary file."""
+    """A failed export keeps the existing file and leaves no temporary file."""
     file = tmp_path / "events"
     file.write_text("old")
     assert service.cli("event", "export", "--domain", "nowhere", "--output", str(file)).returncode == 1
@@ -138,7 +144,7 @@ def test_a_failed_export_keeps_the_file(service: Service, domain: str, tmp_path:
 
 
 def test_an_export_follows_links_and_writes_to_pipes(service: Service, domain: str, tmp_path: Path) -> None:
-    """Only an ordinary file is replaced."""
+    """An export replaces only an ordinary file. It follows a link, and it writes to a pipe."""
     link, target, pipe = tmp_path / "link", tmp_path / "target", tmp_path / "pipe"
     target.write_text("old")
     link.symlink_to(target)
@@ -154,7 +160,7 @@ def test_an_export_follows_links_and_writes_to_pipes(service: Service, domain: s
 
 
 def test_an_export_of_several_pages_is_complete(stopped: RunningService) -> None:
-    """The export has every event once and in order, both with and without a running service."""
+    """The export has every event once and in order, with and without a running service."""
     write(stopped, 1234, days=1)
     users = [f"u{number}" for number in range(1234)]
     asked = ("event", "export", "--domain", "default", "--format", "jsonl")
@@ -168,7 +174,7 @@ def test_an_export_of_several_pages_is_complete(stopped: RunningService) -> None
 
 
 def test_expired_events_are_deleted_after_the_start(stopped: RunningService) -> None:
-    """The service deletes events older than event_days."""
+    """After its start, the service deletes events that are older than event_days."""
     write(stopped, 3, days=91)
     assert len(stopped.rows("select id from events")) == 3
     stopped.start()

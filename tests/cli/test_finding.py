@@ -1,4 +1,4 @@
-"""How a command finds the installation and waits for a starting service, without creating anything."""
+"""How a command finds the installation and waits for a service that is starting. It creates nothing meanwhile."""
 
 import json
 import os
@@ -27,7 +27,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="files of another user ne
 
 
 class Clock:
-    """A clock that is advanced by sleeping."""
+    """A clock that advances only by sleeping."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -41,7 +41,7 @@ class Clock:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield an empty working directory; the environment names no installation."""
+    """Yield an empty working directory. The environment names no installation."""
     for name in [name for name in os.environ if name.startswith("SALLYPORT_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
@@ -49,7 +49,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def sallyport(directory: Path, *words: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-    """Run the program in a directory, with the environment and these variables."""
+    """Run the program in a directory, with the environment and with these variables."""
     whole = {**os.environ, **BINDS, "SALLYPORT_DISK_RESERVE_MIB": "0", **environ}
     return subprocess.run(
         [PROGRAM, *words], cwd=directory, env=whole, capture_output=True, text=True, timeout=60, check=False
@@ -58,7 +58,9 @@ def sallyport(directory: Path, *words: str, **environ: str) -> "subprocess.Compl
 
 @pytest.mark.parametrize("first", ["serve", "command"])
 def test_a_command_and_serve_can_start_together(tmp_path: Path, first: str) -> None:
-    """Each of ten commands succeeds, in the service or on the store, and each service becomes ready."""
+    """A command and `serve` start at the same time, ten times. Each command succeeds, in the service or on the store,
+    and each service becomes ready.
+    """
     add = ("client", "add", "nas", "--address", "192.0.2.1", *TENANT)
     for turn in range(10):
         service = RunningService(tmp_path / str(turn), {}, fresh=True)
@@ -86,7 +88,7 @@ def test_a_command_and_serve_can_start_together(tmp_path: Path, first: str) -> N
 
 
 def test_a_command_without_an_installation_creates_nothing(here: Path) -> None:
-    """The message names the settings that select an installation; no directory, lock or socket is created."""
+    """The message names the settings that select an installation. No directory, lock or socket is created."""
     done = sallyport(here, "client", "list")
     message = "sallyport: no Sallyport installation in ./sallyport-data; set SALLYPORT_DATA_DIR or --config\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
@@ -94,7 +96,7 @@ def test_a_command_without_an_installation_creates_nothing(here: Path) -> None:
 
 
 def test_a_named_directory_without_an_installation_stays_empty(here: Path) -> None:
-    """The message has the directory and the setting that names it."""
+    """The message has the directory and the setting that names it. Nothing is created in the directory."""
     (here / "data").mkdir()
     done = sallyport(here, "domain", "add", "x", *TENANT, SALLYPORT_DATA_DIR="data")
     assert (done.returncode, done.stdout) == (1, "")
@@ -103,8 +105,9 @@ def test_a_named_directory_without_an_installation_stays_empty(here: Path) -> No
 
 
 def test_a_change_names_the_installation_it_found(here: Path) -> None:
-    """The name is on standard error. It is not printed for commands that only read, or if the installation was
-    given."""
+    """A command that changes something prints the installation that it found on standard error. It is not printed by a
+    command that only reads, or if the user has named the installation.
+    """
     assert sallyport(here, "db", "migrate").returncode == 0
     found = "using the installation in ./sallyport-data\n"
     added = sallyport(here, "domain", "add", "x", *TENANT)
@@ -115,8 +118,9 @@ def test_a_change_names_the_installation_it_found(here: Path) -> None:
 
 
 def test_the_option_precedes_the_environment_and_the_file(here: Path) -> None:
-    """The order is --config, environment, file in this directory, directory here. With both, the environment sets the
-    data directory."""
+    """The order is: --config, the environment, the settings file in this directory, the data directory in this
+    directory. If --config and the environment are both given, the environment sets the data directory.
+    """
     (here / "other.toml").write_text('data_dir = "optional"')
     assert [str(each.settings.data_dir) for each in places(None, {}).places][:1] == ["sallyport-data"]
     (here / "sallyport.toml").write_text('data_dir = "written"\nreject_delay_s = 3')
@@ -134,8 +138,9 @@ def test_the_option_precedes_the_environment_and_the_file(here: Path) -> None:
 @pytest.mark.parametrize("name", ["sallyport-data", "sallyport.toml"])
 @pytest.mark.parametrize("is_link", [False, True], ids=["itself", "link"])
 def test_files_of_another_user_are_ignored(here: Path, name: str, is_link: bool) -> None:
-    """In a directory such as /tmp, another user must not control root's commands. The message names the ignored
-    file."""
+    """In a directory such as /tmp, a file of another user must not control a command of root. The message names the
+    ignored file.
+    """
     path, target = here / name, here / "target"
     if name == "sallyport.toml":
         target.write_text('data_dir = "elsewhere"')
@@ -157,7 +162,7 @@ def test_files_of_another_user_are_ignored(here: Path, name: str, is_link: bool)
 
 
 def test_retries_have_a_time_limit() -> None:
-    """A missing installation is retried for 3 s and a held lock for 10 s; then the last error is raised."""
+    """A missing installation is retried for 3 s, and a held lock for 10 s. Then the last error is raised."""
     for error, seconds in ((Absent("nothing"), 3.0), (Locked("held"), 10.0)):
         clock = Clock()
 
@@ -170,7 +175,7 @@ def test_retries_have_a_time_limit() -> None:
 
 
 def test_serve_waits_for_the_lock_of_a_command(tmp_path: Path) -> None:
-    """`serve` starts when the command releases the lock, and logs a long wait."""
+    """`serve` starts when a command releases the lock, and logs a long wait."""
     settings, clock = Settings(data_dir=tmp_path), Clock()
     descriptor = open_data_directory(tmp_path)
 
@@ -187,7 +192,7 @@ def test_serve_waits_for_the_lock_of_a_command(tmp_path: Path) -> None:
 
 
 def test_serve_stops_waiting_after_30_s(tmp_path: Path) -> None:
-    """The error names the holder of the lock."""
+    """After 30 s `serve` stops waiting, and the error names the process that holds the lock."""
     clock = Clock()
     descriptor = open_data_directory(tmp_path)
     with pytest.raises(Locked, match=r"in use by .*; it answers no command: wait until it ends, or stop it"):
@@ -198,8 +203,9 @@ def test_serve_stops_waiting_after_30_s(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("has_key", [True, False], ids=["with the key", "without a key"])
 def test_a_backup_is_restored_into_an_empty_directory(stopped: RunningService, has_key: bool) -> None:
-    """With the master key, `db restore` creates an installation, and the backup's token is valid. Without the key it
-    creates nothing."""
+    """If the master key is given, `db restore` creates an installation in the empty directory, and the token of the
+    backup is valid. Without the key it creates nothing.
+    """
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "kept", *TENANT)
     stopped.ok("db", "backup", "copy.db")
@@ -223,7 +229,7 @@ def test_a_backup_is_restored_into_an_empty_directory(stopped: RunningService, h
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_that_only_read_are_recognized(command: str) -> None:
-    """Commands that only read end in the name of their result; other commands print the installation first."""
+    """A command that only reads is recognized by its name. Any other command first prints the installation."""
     verbs = ("add", "create", "revoke", "set", "restore", "break_glass", "import", "unlatch", "backup", "migrate",
              "rotate-key", "copy", "init", "issue", "renew", "remove", "import_ldif", "erase", "level")  # fmt: skip
     assert bool(READING.search(command)) is not command.endswith(verbs)

@@ -1,4 +1,4 @@
-"""`sallyport domain first-factor` and `sallyport domain check`: set, show and test a first factor."""
+"""`sallyport domain first-factor` and `sallyport domain check` set, show and test a first factor."""
 
 import json
 import ssl
@@ -29,13 +29,13 @@ def shown(service: Service, domain: str) -> dict[str, object]:
 
 
 def test_the_default_first_factor_is_local(service: Service, corp: str) -> None:
-    """Without a kind, the command shows the setting."""
+    """If no kind is given, the command shows the setting, whose default is local."""
     assert shown(service, corp) == {"domainId": service.domains()["corp"]["domainId"], "firstFactor": "local"}
 
 
 @needs_bonsai
 def test_an_ldap_first_factor_is_set(service: Service) -> None:
-    """Every option is stored in its field; the password is read from standard input and is not shown."""
+    """Every option is stored in its field. The password is read from standard input and is not shown."""
     domain = add_domain(service, "ldap")
     service.ok(
         "domain", "first-factor", str(domain), "ldap", "--ldap-server", "ldap://dc1.example.com", "--ldap-server",
@@ -55,7 +55,7 @@ def test_an_ldap_first_factor_is_set(service: Service) -> None:
 
 @needs_bonsai
 def test_a_certificate_is_shown_by_its_content(service: Service, tmp_path: Path) -> None:
-    """The output has the subject, the fingerprint and the end time of a certificate in place of its PEM."""
+    """Instead of its PEM, a certificate is shown with its subject, its fingerprint and its expiry."""
     authority = Authority("The directory's CA")
     file = tmp_path / "ca.pem"
     file.write_text(authority.pem * 2)
@@ -71,8 +71,9 @@ def test_a_certificate_is_shown_by_its_content(service: Service, tmp_path: Path)
 
 
 def test_a_radius_first_factor_is_set(service: Service) -> None:
-    """A server is a name, an IPv4 or an IPv6 address, with or without port; all servers have the same secret, which is
-    not shown."""
+    """A server is a name, an IPv4 address or an IPv6 address, with or without a port. All servers have the same secret,
+    which is not shown.
+    """
     domain = add_domain(service, "radius")
     servers = (
         "--radius-server",
@@ -102,7 +103,9 @@ def test_a_radius_first_factor_is_set(service: Service) -> None:
 def test_invalid_options_are_refused(
     service: Service, corp: str, arguments: tuple[str, ...], status: int, text: str
 ) -> None:
-    """Options of another kind, a password as argument, and invalid values change nothing."""
+    """An option of another kind, a password that is given as an argument, and an invalid value are refused. Nothing is
+    changed.
+    """
     done = service.cli("domain", "first-factor", corp, *arguments)
     assert (done.returncode, text in done.stderr) == (status, True), done.stderr
     assert shown(service, corp)["firstFactor"] == "local"
@@ -122,7 +125,7 @@ def test_check_accepts_a_right_password(service: Service, corp: str) -> None:
     ("user", "typed", "reason"), [("ann", "nothello", "wrong password"), ("nobody", "hello", "unknown user")]
 )
 def test_check_reports_why_a_login_is_refused(service: Service, corp: str, user: str, typed: str, reason: str) -> None:
-    """The exit status is 1, and the output has the reason but not the password."""
+    """If the login would be refused, the exit status is 1. The output has the reason but not the password."""
     wrong = service.cli("domain", "check", corp, "--user", user, "--password", "-", input=typed + "\n")
     assert (wrong.returncode, wrong.stdout.splitlines()[-1]) == (1, f"refused: {reason}")
     assert "nothello" not in wrong.stdout + wrong.stderr
@@ -130,7 +133,7 @@ def test_check_reports_why_a_login_is_refused(service: Service, corp: str, user:
 
 @needs_bonsai
 def test_check_works_without_a_service(stopped: RunningService) -> None:
-    """The check reports that it cannot connect to the LDAP server."""
+    """While no service runs, the check reports that it cannot connect to the LDAP server."""
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "corp", "--org", "1", "--tenant", "1")
     directory = ("--ldap-server", "ldap://127.0.0.1:1", "--base-dn", "dc=x")

@@ -1,4 +1,4 @@
-"""`sallyport client import`: the clients of a clients.conf are imported all or none."""
+"""`sallyport client import` imports all clients of a clients.conf, or none of them."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def names(service: RunningService) -> dict[str, str]:
 
 
 def plan(service: RunningService, path: Path, *options: str) -> dict[str, tuple[str, str]]:
-    """Return (action, changes or reason) of each client in an import."""
+    """Return the (action, changes or reason) of each client in an import."""
     done = service.cli("client", "import", str(path), *TENANT, "--json", *options)
     rows = json.loads(done.stdout)["clients"]
     return {row["name"]: (row["action"], row["reason"] or ", ".join(row["changes"])) for row in rows}
@@ -55,7 +55,9 @@ def test_a_dry_run_shows_the_plan_and_changes_nothing(service: Service) -> None:
 
 
 def test_an_import_applies_at_once_and_can_be_repeated(service: Service) -> None:
-    """The next packet is answered with the file's secret; a second import finds every client unchanged."""
+    """The next packet of a client is answered with the secret from the file. A second import finds every client
+    unchanged.
+    """
     add_user(service, add_domain(service, "imported"), "ann", "pw")
     path = conf(service, ("gate", "127.3.0.10", GOOD))
     service.ok("client", "import", str(path), *TENANT, "--domain", "imported")
@@ -68,8 +70,9 @@ def test_an_import_applies_at_once_and_can_be_repeated(service: Service) -> None
 
 
 def test_a_thousand_clients_are_imported(service: Service) -> None:
-    """Each client is in the audit trail, without its secret. An invalid value is refused with the field of its
-    client."""
+    """Each imported client is in the audit trail, without its secret. An invalid value is refused, and the message
+    names the client and the field.
+    """
     clients = [(f"many-{number}", f"127.5.{number >> 8}.{number & 255}", GOOD) for number in range(1000)]
     service.ok("client", "import", str(conf(service, *clients)), *TENANT)
     assert sum(name.startswith("many-") for name in names(service)) == 1000
@@ -85,7 +88,7 @@ def test_a_thousand_clients_are_imported(service: Service) -> None:
 
 
 def test_fields_that_the_file_lacks_are_kept(service: Service) -> None:
-    """An update keeps domains, product and latch of a client."""
+    """An update keeps the domains, the product and the latch of a client."""
     add_domain(service, "own")
     add_client(service, "ise", "127.3.0.20", "own", secret=GOOD, product="Cisco ISE")
     with RadiusClient(service.ports.auth, GOOD, source="127.3.0.20") as client:
@@ -101,7 +104,7 @@ def test_fields_that_the_file_lacks_are_kept(service: Service) -> None:
 
 
 def test_one_refused_client_stops_the_import(service: Service) -> None:
-    """Without --skip-refused, nothing is imported if a client is refused."""
+    """If one client is refused, nothing is imported without --skip-refused."""
     add_client(service, "owner", "127.3.0.30")
     path = conf(
         service,
@@ -124,7 +127,7 @@ def test_one_refused_client_stops_the_import(service: Service) -> None:
 
 
 def test_another_tenants_range_is_refused(service: Service) -> None:
-    """Addresses inside and around another tenant's range are refused."""
+    """Addresses inside of another tenant's range are refused, and so are ranges around it."""
     add_client(service, "theirs", "127.4.0.0/24", org=9, tenant=4)
     for address in ("127.4.0.7", "127.4.0.0/16"):
         done = service.cli("client", "import", str(conf(service, ("grab", address, GOOD))), *TENANT)
@@ -133,7 +136,7 @@ def test_another_tenants_range_is_refused(service: Service) -> None:
 
 
 def test_weak_and_overlapping_entries_are_warned_about(service: Service) -> None:
-    """Each warning on standard error has its client and its place in the file."""
+    """Each warning is on standard error and names its client and the place in the file."""
     path = conf(service, ("lan", "127.5.0.0/16", "testing123"), ("inner", "127.5.0.9", GOOD))
     errors = service.cli("client", "import", str(path), *TENANT, "--dry-run").stderr
     assert "one that everybody knows" in errors
@@ -143,7 +146,7 @@ def test_weak_and_overlapping_entries_are_warned_about(service: Service) -> None
 
 
 def test_secrets_are_never_printed(service: Service) -> None:
-    """Neither the plan nor the warnings nor the log have a secret, also not in hexadecimal."""
+    """Neither the plan nor the warnings nor the log contain a secret, not even in hexadecimal."""
     path = conf(service, ("quiet", "127.3.0.40", GOOD), ("loud", "127.3.0.41", "testing123-7"), more="  junk = 1\n")
     output = service.log()
     for options in (("--dry-run",), ("--json",), ()):
@@ -156,7 +159,9 @@ def test_secrets_are_never_printed(service: Service) -> None:
 
 @pytest.mark.parametrize(("text", "status"), [("client lan {\n ipaddr = 10.0.0.1\n", 1), (None, 2), ("# nothing\n", 0)])
 def test_broken_missing_and_empty_files_are_reported(service: Service, text: str | None, status: int) -> None:
-    """The exit status is 1 for a broken file, with its line, 2 for a missing file, and 0 for an empty one."""
+    """The exit status is 1 for a broken file, whose line is printed. It is 2 for a missing file and 0 for an empty
+    one.
+    """
     path = service.directory / "other.conf"
     path.unlink(missing_ok=True)
     if text is not None:

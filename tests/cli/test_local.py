@@ -1,4 +1,4 @@
-"""The store in the command's process: an error that ends the store's thread is raised to the caller."""
+"""The store in the process of a command. An error that ends the store's thread is raised to the caller."""
 
 from pathlib import Path
 
@@ -25,7 +25,9 @@ def fail_store(local: Local) -> None:
 
 
 def test_a_call_raises_the_error_that_ended_the_store(local: Local) -> None:
-    """The original error is raised, not one that it caused; closing afterwards raises nothing."""
+    """A call raises the original error, not an error that followed from it. Closing the store afterwards raises
+    nothing.
+    """
     fail_store(local)
     with pytest.raises(trio.TrioInternalError) as raised:
         while True:
@@ -35,7 +37,7 @@ def test_a_call_raises_the_error_that_ended_the_store(local: Local) -> None:
 
 
 def test_closing_raises_an_error_that_no_call_raised(local: Local) -> None:
-    """An error after the last call is not lost."""
+    """If the store's thread ends with an error after the last call, closing the store raises it."""
     fail_store(local)
     with pytest.raises(trio.TrioInternalError):
         local.close()

@@ -15,7 +15,7 @@ SECRET = "a long secret"
 
 @pytest.fixture
 def nas(service: Service) -> Iterator[RadiusClient]:
-    """Yield a client of the domain vault with the user kim, which the first test makes."""
+    """Yield a client of the domain vault. The first test creates the domain with the user kim."""
     if "vault" not in service.domains():
         service.ok("domain", "add", "vault", "--org", "1", "--tenant", "1")
         service.ok("user", "add", "kim", "--domain", "vault", "--password", "-", input="hello\n")
@@ -26,14 +26,14 @@ def nas(service: Service) -> Iterator[RadiusClient]:
 
 
 def lock_out(nas: RadiusClient) -> None:
-    """Send ten wrong passwords for kim, and assert that the right one is then refused."""
+    """Send ten wrong passwords for kim, and assert that the right password is then refused."""
     for number in range(10):
         assert nas.login("kim", f"wrong {number}") == REJECT
     assert nas.login("kim", "hello") == REJECT
 
 
 def test_a_lockout_is_listed_and_removed(service: Service, nas: RadiusClient) -> None:
-    """The user can log in after `remove`; a second `remove` reports that there was no lockout."""
+    """After `remove` the user can log in. A second `remove` reports that there is no lockout."""
     assert json.loads(service.ok("lockout", "list", "--json")) == []
     lock_out(nas)
     (row,) = json.loads(service.ok("lockout", "list", "--json"))
@@ -46,7 +46,7 @@ def test_a_lockout_is_listed_and_removed(service: Service, nas: RadiusClient) ->
 
 
 def test_a_restore_restores_the_lockouts(service: Service, nas: RadiusClient, tmp_path: Path) -> None:
-    """The lockouts of the restored store apply at once, and no others."""
+    """After a restore, the lockouts of the restored store apply at once, and no others."""
     before, locked = str(tmp_path / "before.db"), str(tmp_path / "locked.db")
     service.ok("db", "backup", before)
     lock_out(nas)
@@ -60,7 +60,7 @@ def test_a_restore_restores_the_lockouts(service: Service, nas: RadiusClient, tm
 
 
 def test_invalid_arguments_are_refused(service: Service) -> None:
-    """`remove` takes either a user or a station; an unknown domain is refused."""
+    """`remove` takes either a user or a station. An unknown domain is refused."""
     assert service.cli("lockout", "remove", "--domain", "default").returncode == 2
     assert service.cli("lockout", "remove", "--domain", "default", "--user", "a", "--station", "b").returncode == 2
     assert service.cli("lockout", "list", "--domain", "nowhere").returncode == 1

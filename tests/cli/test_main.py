@@ -1,4 +1,4 @@
-"""The program as a whole: its list of commands, exit statuses, imports, and how it finds the service."""
+"""The program as a whole: its list of commands, its exit statuses, its imports, and how it finds the service."""
 
 import fcntl
 import json
@@ -29,7 +29,9 @@ COMMANDS = {name: entry for listed in SECTIONS.values() for name, entry in liste
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_listed_command_exists_and_has_help(service: Service, name: str) -> None:
-    """The list imports nothing, so that each entry must name an existing command."""
+    """The list of commands is read without importing them, so this test checks that each entry names an existing
+    command.
+    """
     module, _, attribute = COMMANDS[name][0].partition(":")
     assert getattr(import_module(module), attribute).name == name
     assert f"  {name} " in service.ok("--help")
@@ -43,7 +45,7 @@ def test_every_command_is_under_one_heading(sections: Sections) -> None:
 
 
 def test_the_help_has_the_headings_in_order(service: Service) -> None:
-    """The help starts with the first day's work; each heading has its most used command first."""
+    """The help starts with the commands for the first day. Under each heading the most used command is first."""
     lines = service.ok("--help").splitlines()
     assert [each[:-1] for each in lines if each.endswith(":") and each[:1].strip() and each != "Options:"] == [
         *HEADINGS
@@ -65,7 +67,7 @@ def groups(group: click.Command = root) -> Iterator[click.Group]:
 
 @pytest.mark.parametrize("group", list(groups()), ids=lambda group: group.name)
 def test_a_group_lists_its_commands_in_order_of_use(group: click.Group) -> None:
-    """Every group keeps its order and has no name twice; the commands that it puts first exist."""
+    """Every group keeps the order of its commands and lists no name twice. The commands that it puts first exist."""
     assert isinstance(group, Group)
     assert set(group.first) <= group.commands.keys()
     names = group.list_commands(click.Context(group))
@@ -74,7 +76,7 @@ def test_a_group_lists_its_commands_in_order_of_use(group: click.Group) -> None:
 
 @pytest.mark.parametrize("name", ["client", "domain", "directory", "token", "user", "rule"])
 def test_the_help_of_a_group_starts_with_add_create_or_list(service: Service, name: str) -> None:
-    """The help is not sorted by name."""
+    """The help of a group is not sorted by name, but starts with add, create or list."""
     commands = service.ok(name, "--help").partition("Commands:\n")[2]
     assert commands.split()[0] in ("add", "create", "list")
 
@@ -88,7 +90,7 @@ def test_the_help_of_a_group_starts_with_add_create_or_list(service: Service, na
     ],
 )
 def test_an_unknown_command_names_the_nearest(service: Service, words: tuple[str, ...], message: str) -> None:
-    """The message has the nearest command, or all commands of the group."""
+    """The message has the most similar command, or all commands of the group."""
     assert message in service.cli(*words).stderr
 
 
@@ -101,7 +103,7 @@ def test_every_list_has_json(service: Service, words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("words", [("token", "list"), ("domain", "list"), ("client", "list"), ("device", "list")])
 def test_a_running_service_is_asked_without_heavy_imports(service: Service, words: tuple[str, ...]) -> None:
-    """The command line imports no event loop, web framework or database if the service does the work."""
+    """If the service does the work, the command line imports no event loop, web framework or database."""
     code = (
         "import sys; from sallyport.cli.main import root; root(sys.argv[1:], standalone_mode=False); "
         f"print('heavy:', [name for name in {HEAVY} if name in sys.modules])"
@@ -120,7 +122,7 @@ def test_wrong_usage_has_exit_status_2(service: Service, arguments: tuple[str, .
 
 
 def test_a_held_lock_without_a_service_is_an_error(stopped: RunningService) -> None:
-    """If another process has the lock and does not answer, a command fails with one line."""
+    """If another process holds the lock and does not answer, a command fails with one line."""
     stopped.ok("db", "migrate")
     descriptor = os.open(stopped.data_dir / "lock", os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -134,7 +136,7 @@ def test_a_held_lock_without_a_service_is_an_error(stopped: RunningService) -> N
 
 
 def test_the_socket_of_a_killed_service_is_ignored(stopped: RunningService) -> None:
-    """After a crash the store is opened, although the socket still exists."""
+    """If the service was killed, the store is opened, although the socket still exists."""
     stopped.start()
     stopped.kill()
     assert (stopped.data_dir / "control.sock").exists()
@@ -142,7 +144,9 @@ def test_the_socket_of_a_killed_service_is_ignored(stopped: RunningService) -> N
 
 
 def test_a_connection_closed_without_an_answer_is_an_error(stopped: RunningService) -> None:
-    """The exit status is 1, since it is unknown whether the operation was done."""
+    """If the connection is closed before the answer, the exit status is 1, because it is unknown whether the operation
+    was done.
+    """
     stopped.data_dir.mkdir()
     (stopped.data_dir / "lock").touch()
     with socket.socket(socket.AF_UNIX) as listener:
@@ -160,7 +164,7 @@ def test_a_connection_closed_without_an_answer_is_an_error(stopped: RunningServi
 
 
 def test_invalid_settings_have_exit_status_1(stopped: RunningService) -> None:
-    """One line on standard error names the key."""
+    """One line on standard error names the wrong setting."""
     path = stopped.directory / "other.toml"
     path.write_text("http_bnid = 1\n")
     done = stopped.cli("--config", str(path), "token", "list")
@@ -178,7 +182,7 @@ def test_commands_that_need_a_service_fail_without_one(stopped: RunningService, 
 
 
 def test_the_config_file_selects_the_service(service: Service) -> None:
-    """`--config` finds the service of another directory, also from a directory with a long path."""
+    """`--config` finds the service of another directory, even if the path of the directory is long."""
     folder = service.directory / ("d" * 100)
     folder.mkdir()
     path = folder / "sallyport.toml"
@@ -191,7 +195,7 @@ def test_the_config_file_selects_the_service(service: Service) -> None:
 
 
 def test_a_second_service_does_not_start(service: Service) -> None:
-    """The second service prints one line with the owner of the lock, and the first service still answers."""
+    """A second service prints one line that names the holder of the lock. The first service still answers."""
     done = service.program("serve")
     assert done.returncode == 1
     held = f"is in use by {process_name(service.process_id)}, which is a running service: stop it first, or set "
@@ -222,7 +226,9 @@ def test_a_message_has_no_control_characters(service: Service) -> None:
 
 @pytest.mark.parametrize("words", [("token", "list", "--json"), ("demo", "--once")])
 def test_a_closed_pipe_has_exit_status_1_and_no_message(service: Service, words: tuple[str, ...]) -> None:
-    """`sallyport ... | head` prints nothing on standard error."""
+    """If the reader closes the pipe, as in `sallyport ... | head`, nothing is printed on standard error, and the exit
+    status is 1.
+    """
     read, write = os.pipe()
     os.close(read)
     try:

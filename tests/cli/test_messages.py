@@ -1,4 +1,4 @@
-"""Messages of the command line: each names the option, the value that was given and the accepted values."""
+"""Messages of the command line. Each names the option, the value that was given, and the accepted values."""
 
 import ast
 import re
@@ -24,13 +24,13 @@ REMEDY = re.compile(
     r"fetch|decrypt|give it|register it|have it signed|check the|switch the|enough|make it one|remove)\b"
 )
 THEIR_OWN = re.compile(r"\{(remedy|text|each\['weakness'\]|missing|how|LOCKED)\}")
-"""Placeholders of texts that contain a remedy."""
+"""Values for the placeholders of texts that contain a remedy."""
 
 
 def all_options(
     group: click.Group = root, before: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], click.Command, click.Option]]:
-    """Yield every option of the tree that takes a value, with its command and the command's words."""
+    """Yield every option of the tree that takes a value, with its command and the words that call the command."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -44,7 +44,7 @@ def all_options(
 
 
 def options() -> Iterator[tuple[tuple[str, ...], click.Option]]:
-    """Yield every option that has a choice or a converter, with the words of its command."""
+    """Yield every option that has a choice or a converter, with the words that call its command."""
     for words, _, each in all_options():
         if isinstance(each.type, TYPED) or (isinstance(each.type, click.Path) and each.type.exists):
             yield words, each
@@ -54,7 +54,7 @@ def options() -> Iterator[tuple[tuple[str, ...], click.Option]]:
 def test_a_message_names_the_option_and_the_wrong_value(
     service: Service, words: tuple[str, ...], option: click.Option
 ) -> None:
-    """The message has the option as typed and no path of a body; it does not repeat a secret."""
+    """The message names the option as it was typed, and no path in a request body. It does not repeat a secret."""
     done = service.cli(*words, option.opts[0], WRONG)
     first = done.stderr.splitlines()[0]
     assert (done.returncode, done.stdout) == (2, "")
@@ -149,7 +149,9 @@ def test_a_message_names_the_option_and_the_wrong_value(
     ],
 )
 def test_a_refused_value_names_its_option(service: Service, words: tuple[str, ...], message: str) -> None:
-    """If the service refuses a value, the message names the option or argument it came from and the accepted values."""
+    """If the service refuses a value, the message names the option or argument that the value came from, and the
+    accepted values.
+    """
     done = service.cli(*words)
     assert message in done.stderr
     assert not DOTTED.search(done.stderr)
@@ -171,14 +173,16 @@ def test_a_refused_value_names_its_option(service: Service, words: tuple[str, ..
     ],
 )
 def test_a_missing_object_is_named_with_its_list(service: Service, words: tuple[str, ...], message: str) -> None:
-    """The message has the given name and the command that lists the existing ones; it does not repeat a token."""
+    """The message has the name that was given, and the command that lists the existing objects. It does not repeat a
+    token.
+    """
     done = service.cli(*words)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"sallyport: {message}\n"
 
 
 def test_a_message_never_repeats_a_secret(service: Service) -> None:
-    """The message has the option of a refused password or secret, but not its value."""
+    """If a password or secret is refused, the message names its option but not its value."""
     done = service.cli("user", "add", "x", *DOMAIN, "--password", "-", input="hunter2" * 100 + "\n")
     assert done.returncode == 1
     assert "--password" in done.stderr and "hunter2" not in done.stderr
@@ -191,7 +195,7 @@ def test_a_message_never_repeats_a_secret(service: Service) -> None:
 
 
 def secret_options() -> Iterator[tuple[tuple[str, ...], click.Option]]:
-    """Yield every option that takes a secret, with a complete command line before it."""
+    """Yield every option that takes a secret, with a complete command line to put before it."""
     for words, command, option in all_options():
         is_secret = option.metavar != "FILE" and any(SECRET_OPTION.search(each) for each in option.opts)
         if is_secret and not isinstance(option.type, click.Path):
@@ -200,7 +204,7 @@ def secret_options() -> Iterator[tuple[tuple[str, ...], click.Option]]:
 
 
 def filled(parameter: click.Parameter) -> tuple[str, ...]:
-    """Return a required parameter with a value of its type."""
+    """Return the words of a required parameter, with a value of its type."""
     value = "127.0.0.1:1" if "HOST" in (parameter.metavar or "") else "1"
     if isinstance(parameter.type, click.Choice):
         value = str(parameter.type.choices[0])
@@ -214,14 +218,14 @@ def filled(parameter: click.Parameter) -> tuple[str, ...]:
 def test_no_command_repeats_a_secret(
     service: Service, words: tuple[str, ...], option: click.Option, value: str
 ) -> None:
-    """A secret that is given as an argument is in no message, whether the command takes it there or not."""
+    """No message repeats a secret that is given as an argument, whether or not the command accepts it there."""
     done = service.cli(*words, option.opts[0], value)
     assert "hunter2" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("kind", ["instance", "group"])
 def test_a_missing_object_is_answered_with_similar_names(service: Service, kind: str) -> None:
-    """The names are those of the same domain."""
+    """If an object is missing, the message has similar names. They are names of the same domain."""
     service.ok(kind, "add", "server-1", *DOMAIN)
     service.ok(kind, "add", "other", *DOMAIN)
     done = service.cli(kind, "assign", "servr-1", *DOMAIN, "--user", "x")
@@ -230,7 +234,7 @@ def test_a_missing_object_is_answered_with_similar_names(service: Service, kind:
 
 
 def test_each_finding_has_a_remedy() -> None:
-    """The text of each warning and problem of the doctor contains a command, a setting or an action."""
+    """Each warning and each problem of the doctor has a command, a setting or an action in its text."""
     bare: list[str] = []
     for file in sorted(Path(checks.__file__).parent.glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):

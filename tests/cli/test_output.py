@@ -1,4 +1,4 @@
-"""Tables, JSON and CSV, and the characters that are never printed to a terminal."""
+"""Tables, JSON and CSV, and the characters that are never printed on a terminal."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from sallyport.cli.output import print_json, print_rows, safe
 
 
 def test_a_table_has_the_given_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    """Lists and booleans are printed as words, None as nothing, and numbers unchanged."""
+    """In a table, lists and booleans are printed as words, None is printed as empty text, and numbers are unchanged."""
     print_rows([{"a_name": "x", "b": [1, 2], "c": True, "d": None, "e": "007", "f": "unseen"}], ("a_name", *"bcde"))
     head, _, line = capsys.readouterr().out.splitlines()
     assert head.split() == ["a", "name", "b", "c", "d", "e"]
@@ -20,7 +20,7 @@ def test_a_table_has_the_given_columns(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_json_of_a_generator_is_one_array(capsys: pytest.CaptureFixture[str]) -> None:
-    """A list without entries is an empty array."""
+    """A list without entries is printed as an empty array."""
     rows = [{"a": 1, "b": {"c": ["\u00e9"]}}, {"a": 2}]
     print_rows(iter(rows), ("a",), "json")
     printed = capsys.readouterr().out
@@ -31,7 +31,7 @@ def test_json_of_a_generator_is_one_array(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_csv_has_its_header_even_without_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    """No cell is a formula."""
+    """CSV has its header even without rows, and no cell is a formula."""
     print_rows([], ("a", "b"), "csv")
     print_rows([{"b": "x,y", "a": -1, "c": 3}], ("a", "b"), "csv")
     print_rows([{"a": "=1", "b": ["=1", "x"]}], ("a", "b"), "csv")
@@ -41,13 +41,13 @@ def test_csv_has_its_header_even_without_rows(capsys: pytest.CaptureFixture[str]
 
 @given(st.text())
 def test_safe_text_has_no_control_characters(text: str) -> None:
-    """Line ends are the only characters that are not printable."""
+    """In safe text, line ends are the only characters that are not printable."""
     assert all(each.isprintable() or each == "\n" for each in safe(text))
 
 
 @given(st.text())
 def test_json_escapes_control_characters(text: str) -> None:
-    """The output is printable, and it parses to the same text."""
+    """The JSON output is printable, and parsing it gives the same text."""
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdout", out)

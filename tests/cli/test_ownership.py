@@ -1,5 +1,6 @@
-"""Files that root's commands write for a service of another user: the service's user can read them, root's own files
-stay root's."""
+"""Files that commands of root write for a service of another user. The service's user can read them. Files of root
+itself stay root's.
+"""
 
 import os
 import subprocess
@@ -44,16 +45,18 @@ WRITING = [
     ("db migrate", ""),
     ("doctor", ""),
 ]
-"""Commands in order, with their standard input. data: the service's directory; mine: a private one of root's."""
+"""Commands in their order, with their standard input. In them, `data` is the directory of the service, and `mine` is a
+private directory of root.
+"""
 ELSEWHERE = {"agent install", "agent uninstall", "agent endpoint", "agent directory", "agent authorized-keys"}
-"""Commands of an agent's host, which has no data directory."""
+"""Commands on the host of an agent, which has no data directory."""
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="another user's files need root")
 
 
 @pytest.fixture
 def service() -> Iterator[RunningService]:
-    """Yield a stopped service that belongs to user nobody, with a store."""
+    """Yield a stopped service that belongs to the user nobody and has a store."""
     prefix = Path(sys.base_prefix)
     if private(ROOT) != ROOT:
         pytest.skip("other users cannot read this repository")
@@ -72,8 +75,9 @@ def service() -> Iterator[RunningService]:
 
 @pytest.mark.parametrize("is_running", [False, True], ids=["stopped", "running"])
 def test_the_service_can_read_files_that_root_writes(service: RunningService, is_running: bool) -> None:
-    """After every command of root that writes files, the service's user owns and reads all files in its directory. The
-    service starts and answers a login. A file in a directory of root's belongs to root."""
+    """After every command of root that writes files, the service's user owns all files in its directory and can read
+    them. The service starts and answers a login. A file in a directory of root belongs to root.
+    """
     data, mine = service.data_dir, service.directory / "mine"
     mine.mkdir(mode=0o700)
     (mine / "people.ldif").write_text(PEOPLE)
@@ -98,7 +102,7 @@ def test_the_service_can_read_files_that_root_writes(service: RunningService, is
 
 
 def test_every_command_with_an_output_file_is_tested() -> None:
-    """A new command with an option for an output file needs a line in WRITING."""
+    """If a new command has an option for an output file, it must be added to WRITING."""
     named = {
         " ".join(words)
         for words, command in leaves()
@@ -111,7 +115,9 @@ def test_every_command_with_an_output_file_is_tested() -> None:
 
 
 def test_root_without_capabilities_gets_a_remedy(service: RunningService) -> None:
-    """In a container that lacks CAP_SETUID, root cannot act as the service's user. One line names the user that can."""
+    """In a container without CAP_SETUID, root cannot act as the service's user. One line names the user that can run
+    the command.
+    """
     confined = ["setpriv", "--inh-caps=-setuid,-setgid", "--bounding-set=-setuid,-setgid"]
     for words in (("client", "list"), ("serve",)):
         done = subprocess.run(
@@ -124,7 +130,7 @@ def test_root_without_capabilities_gets_a_remedy(service: RunningService) -> Non
 
 
 def test_a_backup_cannot_replace_the_store(service: RunningService) -> None:
-    """The names of the store's files are refused, also through a link."""
+    """A backup is refused if its target is one of the store's files, even through a link."""
     (service.directory / "link").symlink_to(service.data_dir)
     for folder in ("data", "link"):
         done = service.cli("db", "backup", str(service.directory / folder / "sallyport.db"))

@@ -1,4 +1,4 @@
-"""Messages of every command about files that this user may not read or write."""
+"""The messages of every command about files that its user may not read or write."""
 
 import json
 import os
@@ -28,19 +28,19 @@ if [ "$top" != "$prefix" ]; then
 fi
 exec "$@"
 """
-"""Gives other users access to this Python if it is in a private directory, and hides the rest of that directory."""
+"""Give other users access to this Python if it is in a private directory, and hide the rest of that directory."""
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="another user's files need root")
 
 
 def private(path: Path) -> Path:
-    """Return the first directory in a path that other users may not enter, else the path itself."""
+    """Return the first directory of a path that other users may not enter. If there is none, return the path itself."""
     return next((each for each in reversed(path.parents) if not each.stat().st_mode & 0o001), path)
 
 
 @pytest.fixture(scope="module")
 def outcomes() -> Iterator[dict[str, tuple[int, str]]]:
-    """Yield exit status and output of each command, by situation and name."""
+    """Yield the exit status and the output of each command, by situation and name."""
     prefix = Path(sys.base_prefix)
     with tempfile.TemporaryDirectory() as folder:
         command = [
@@ -66,8 +66,9 @@ def outcomes() -> Iterator[dict[str, tuple[int, str]]]:
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_missing_permission_is_reported(outcomes: dict[str, tuple[int, str]], command: str, situation: str) -> None:
-    """The command ends with a message and without a signal; the message does not say that an existing file is
-    missing."""
+    """The command ends with a message and not by a signal. The message does not say that a file is missing if it
+    exists.
+    """
     status, output = outcomes[f"{situation}: {command}"]
     assert status in (0, 1, 2), output
     assert "Traceback" not in output
@@ -84,7 +85,7 @@ def foreign_data_directory(service: RunningService) -> Path:
 
 
 def test_files_that_root_creates_belong_to_the_owner_of_the_data_directory(stopped: RunningService) -> None:
-    """The store, keys, certificates, backups and exports get the owner of the data directory."""
+    """The store, keys, certificates, backups and exports that root creates get the owner of the data directory."""
     data = foreign_data_directory(stopped)
     stopped.ok("cert", "init", "--host", "radius.example.org")
     bundles = ("--p12", str(data / "laptop.p12"), "--mobileconfig", str(data / "laptop.mobileconfig"))
@@ -97,7 +98,7 @@ def test_files_that_root_creates_belong_to_the_owner_of_the_data_directory(stopp
 
 
 def test_root_does_not_follow_a_link_in_a_data_directory(stopped: RunningService) -> None:
-    """The owner of the directory cannot have root write to a place where the owner may not write."""
+    """The owner of the directory cannot make root write to a place where the owner may not write."""
     data, target = foreign_data_directory(stopped), stopped.directory / "target"
     target.mkdir()
     (data / "certs").symlink_to(target)
@@ -108,7 +109,7 @@ def test_root_does_not_follow_a_link_in_a_data_directory(stopped: RunningService
 
 
 def test_the_doctor_names_files_that_the_owner_cannot_read() -> None:
-    """A file of root in the service's directory is a problem; the finding has the command that fixes it."""
+    """A file of root in the directory of the service is a problem. The finding has the command that repairs it."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         service = RunningService(Path(folder))
@@ -119,7 +120,9 @@ def test_the_doctor_names_files_that_the_owner_cannot_read() -> None:
 
 
 def test_a_service_whose_user_cannot_read_the_program_is_refused(stopped: RunningService) -> None:
-    """Root's `serve` gives up root and would fail at its next import. The message names the file and the remedy."""
+    """If root runs `serve`, the process gives up root. It could then not read the program and would fail at its next
+    import. So the start is refused with a message that names the file and the remedy.
+    """
     foreign_data_directory(stopped)
     hidden = stopped.directory / "hidden"
     hidden.mkdir(mode=0o700)

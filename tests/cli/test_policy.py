@@ -1,4 +1,4 @@
-"""`sallyport policy`: password policies and the instances that they are assigned to."""
+"""`sallyport policy`: password policies, and the instances to which they are assigned."""
 
 import json
 from typing import Any
@@ -44,7 +44,7 @@ def machine(service: Service) -> str:
 
 
 def test_add_prints_the_id_alone(service: Service) -> None:
-    """Standard output is the policyId and a line end; only this tenant's list has the policy."""
+    """Standard output is the policyId and a line end. Only the list of this tenant has the policy."""
     added = service.program("policy", "add", "printed", *TENANT)
     assert (added.returncode, added.stderr) == (0, "")
     assert added.stdout == f"{policies(service)['printed']['policyId']}\n"
@@ -53,7 +53,7 @@ def test_add_prints_the_id_alone(service: Service) -> None:
 
 
 def test_every_option_is_stored_and_cleared(service: Service) -> None:
-    """`update` keeps fields that are not given and clears those with an empty value."""
+    """`update` keeps each field that is not given, and clears a field that is given as empty."""
     options = [text for pair in zip((f"--{name}" for name in RULES), VALUES, strict=True) for text in pair]
     policy = add(service, "all", *options)
     kept = {"policyName": "all", **dict(zip(RULES.values(), VALUES, strict=True))}
@@ -70,14 +70,16 @@ def test_every_option_is_stored_and_cleared(service: Service) -> None:
 
 @pytest.mark.parametrize("old", ["--min-len", "--minlen", "--dcredit"])
 def test_an_ambiguous_option_name_is_refused(service: Service, old: str) -> None:
-    """Sallyport and libpwquality both have a minimum length; the message names the nearest options."""
+    """Sallyport and libpwquality both have a minimum length, so the name of the option is ambiguous. The message has
+    the most similar options.
+    """
     refused = service.cli("policy", "add", "old", *TENANT, old, "8")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert 'Did you mean "--min-length"?' in refused.stderr or 'Did you mean "--pwq-' in refused.stderr
 
 
 def test_the_help_explains_both_lengths(service: Service) -> None:
-    """Each option has its own text, and the help of the command explains how both apply together."""
+    """Each of the two options has its own text. The help of the command explains how both apply together."""
     for command in ("add", "update"):
         text = " ".join(service.ok("policy", command, "--help").split())
         assert "Minimum number of characters, in any script." in text and "Minimum length after credits" in text
@@ -85,7 +87,7 @@ def test_the_help_explains_both_lengths(service: Service) -> None:
 
 
 def test_policies_are_assigned_and_unassigned(service: Service, machine: str) -> None:
-    """An instance may have several policies; repeating an assignment is no error."""
+    """An instance may have several policies. Repeating an assignment is not an error."""
     one, two = add(service, "one"), add(service, "two")
     for policy in (one, two, two):
         service.ok("policy", "assign", policy, machine, *TENANT)
@@ -96,7 +98,9 @@ def test_policies_are_assigned_and_unassigned(service: Service, machine: str) ->
 
 
 def test_policies_are_removed(service: Service) -> None:
-    """`remove` removes several policies, all or none; those of another tenant are not found."""
+    """`remove` removes several policies. If one of them is not found, none is removed. Policies of another tenant are
+    not found.
+    """
     ids = [add(service, "first"), add(service, "second")]
     assert service.cli("policy", "remove", *ids, *OTHER_TENANT).returncode == 1
     assert service.cli("policy", "remove", *ids, "999999", *TENANT).returncode == 1
@@ -106,8 +110,9 @@ def test_policies_are_removed(service: Service) -> None:
 
 
 def test_a_password_is_validated(service: Service, machine: str) -> None:
-    """The exit status is 0 for a password that meets the policy. Otherwise it is 1, and the output has each failed rule
-    but not the password."""
+    """The exit status is 0 for a password that meets the policy. Otherwise it is 1, and the output has each violated
+    rule but not the password.
+    """
     validate = ("policy", "validate", machine, *TENANT, "--password", "-")
     met = service.cli(*validate, input="Abcdef1x\n")
     assert (met.returncode, met.stdout, met.stderr) == (0, "", "the password meets the policy\n")
@@ -144,14 +149,14 @@ def test_a_password_is_validated(service: Service, machine: str) -> None:
     ],
 )
 def test_invalid_arguments_are_refused(service: Service, arguments: tuple[str, ...], status: int, message: str) -> None:
-    """The exit status is 1 for a refusal of the service and 2 for wrong usage; standard output is empty."""
+    """The exit status is 1 if the service refuses, and 2 for wrong usage. Standard output is empty."""
     refused = service.cli("policy", *arguments, input="password\n")
     assert (refused.returncode, refused.stdout) == (status, "")
     assert message in refused.stderr
 
 
 def test_a_policy_name_is_unique(service: Service) -> None:
-    """A second policy with the same name is refused, in any case."""
+    """A second policy with the same name, in any letter case, is refused."""
     add(service, "Taken")
     refused = service.cli("policy", "add", "TAKEN", *TENANT)
     assert (refused.returncode, refused.stdout) == (1, "")

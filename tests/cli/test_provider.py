@@ -19,7 +19,7 @@ def guarded(service: Service) -> str:
 
 
 def test_a_provider_is_set_shown_checked_and_removed(service: Service, guarded: str, tmp_path: Path) -> None:
-    """The secret is read from a file and never shown; `check` reports the cause of a failure."""
+    """The secret is read from a file and never shown. `check` reports the cause of a failure."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     (tmp_path / "key").write_text(f"{KEY}\n")
@@ -59,7 +59,7 @@ def test_the_secret_is_the_first_line_of_standard_input(service: Service, guarde
     ids=["other's option", "no secret", "secret as an argument", "secret as a field", "no secret field", "installed"],
 )
 def test_invalid_options_are_refused(service: Service, guarded: str, arguments: tuple[str, ...], message: str) -> None:
-    """The message names the option and the accepted ones; it does not repeat a secret."""
+    """The message names the wrong option and the accepted ones. It does not repeat a secret."""
     refused = service.cli("provider", "set", guarded, *arguments)
     assert refused.returncode == 2
     assert message in refused.stderr
@@ -67,7 +67,7 @@ def test_invalid_options_are_refused(service: Service, guarded: str, arguments: 
 
 
 def test_removing_the_provider_of_an_enforcing_domain_needs_confirmation(service: Service) -> None:
-    """Without a provider, the fallback action decides."""
+    """Removing the provider of an enforcing domain must be confirmed, because the fallback action then decides."""
     add_domain(service, "strict-guard")
     service.ok("provider", "set", "strict-guard", "totp")
     service.ok("domain", "mode", "strict-guard", "enforce")

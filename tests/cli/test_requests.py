@@ -1,4 +1,4 @@
-"""Operations over the control socket: their tenant, and the rights of the installation."""
+"""Operations over the control socket: how the tenant is found, and the rights of the installation."""
 
 import json
 import os
@@ -28,7 +28,7 @@ COMMANDS = sorted(set(re.findall(r'\.(?:call|row|rows)\(\s*"([a-z_]+\.[a-z_.-]+)
 
 
 def ask(service: Service, **asked: Any) -> Any:
-    """Send a request and return its result, or raise its refusal."""
+    """Send a request, and return its result or raise its refusal."""
     connection = Connection(settings=load(None, service.environ))
     return connection.call(asked)
 
@@ -39,7 +39,9 @@ def tenants(service: Service) -> list[tuple[int, int]]:
 
 
 def test_an_operation_on_a_domain_needs_no_tenant(service: Service) -> None:
-    """The domain's name or ID is enough, in any tenant; the audit trail names the local user."""
+    """An operation on a domain needs only the domain's name or ID, in any tenant. The audit trail has the local
+    user.
+    """
     domain = add_domain(service, "far", org=9, tenant=4)
     for name in ("FAR", domain):
         changed = ask(service, path=MODE, body={"enforcementMode": "monitor", "fallbackAction": "allow"}, domain=name)
@@ -52,7 +54,7 @@ def test_an_operation_on_a_domain_needs_no_tenant(service: Service) -> None:
 
 
 def test_a_domain_name_is_looked_up_in_the_given_tenant(service: Service) -> None:
-    """A name of two tenants is refused without a tenant."""
+    """If two tenants have a domain of the same name, the tenant must be given."""
     add_domain(service, "twice")
     theirs = add_domain(service, "twice", org=9, tenant=4)
     body = {"orgId": 9, "tenantId": 4, "fallbackAction": "allow", "enforcementMode": "monitor"}
@@ -83,7 +85,7 @@ def test_a_domain_name_is_looked_up_in_the_given_tenant(service: Service) -> Non
     ],
 )  # fmt: skip
 def test_an_invalid_request_is_refused(service: Service, asked: dict[str, Any], message: str) -> None:
-    """The message names the cause and repeats no value of the body; no tenant is created."""
+    """The message has the cause and repeats no value of the body. No tenant is created."""
     service.call("tenant.add", org=9, tenant=4)
     before = tenants(service)
     with pytest.raises(Refused, match=message) as refused:
@@ -94,14 +96,14 @@ def test_an_invalid_request_is_refused(service: Service, asked: dict[str, Any], 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_every_operation_of_the_command_line_exists(service: Service, path: str) -> None:
-    """Each path in the command line's code is an operation; a request without tenant is refused."""
+    """Each path in the code of the command line is an operation. A request for it without a tenant is refused."""
     with pytest.raises(Refused, match="a domain, or orgId and tenantId, is required"):
         ask(service, path=path)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_of_the_command_line_exists(service: Service, command: str) -> None:
-    """Each command name in the command line's code is known; an unknown argument is refused."""
+    """Each command name in the code of the command line is known. A request with an unknown argument is refused."""
     with pytest.raises(Refused, match=r"invalid body|missing"):
         ask(service, command=command, arguments={"no such argument": 1})
 
@@ -130,20 +132,21 @@ def send(service: Service, line: bytes) -> Any:
     ],
 )  # fmt: skip
 def test_a_too_large_message_is_refused(service: Service, line: bytes, message: str) -> None:
-    """The message is refused by its size, so that it does not block the event loop. It is read completely, so that its
-    sender gets the answer."""
+    """A message that is too large is refused because of its size, so that it does not block the event loop. It is read
+    completely, so that its sender receives the answer.
+    """
     assert send(service, line) == {"error": message, "status": 413, "fields": []}
 
 
 def test_a_too_long_list_is_refused(service: Service) -> None:
-    """The limit is the same as over HTTP: checking more entries would block the event loop."""
+    """The limit of a list is the same as over HTTP, because checking more entries would block the event loop."""
     refused = send(service, b'{"path": "/ad/AddDomain", "body": [' + b"1," * 100_000 + b"1]}")
     assert "at most 1000 entries" in refused["error"]
 
 
 @pytest.mark.parametrize("padding", [0, 70_000], ids=["small", "parsed in a thread"])
 def test_a_too_deeply_nested_body_is_refused(service: Service, padding: int) -> None:
-    """The status is 400 at each depth, also at those that can be parsed but not serialized."""
+    """For each depth beyond the limit the status is 400, even if the body can be parsed but not serialized."""
     body = b'"x": "%s", "deep": ' % (b"x" * padding)
     for depth in range(900, 1000):
         asked = b'{"path": "/ad/GetAllDomains", "domain": "default", "body": {%s%s%s}}'
@@ -151,7 +154,7 @@ def test_a_too_deeply_nested_body_is_refused(service: Service, padding: int) -> 
 
 
 def test_a_list_with_two_tenants_is_refused(service: Service) -> None:
-    """An entry with another tenant does not run in the tenant of the first entry."""
+    """A list whose entries have different tenants is refused, so that no entry runs in the tenant of another entry."""
     service.call("tenant.add", org=9, tenant=4)
     entries = [{"orgId": org, "tenantId": tenant, "DirectoryName": "x"} for org, tenant in ((1, 1), (9, 4))]
     with pytest.raises(Refused, match="scope mismatch"):
@@ -159,7 +162,9 @@ def test_a_list_with_two_tenants_is_refused(service: Service) -> None:
 
 
 def test_a_token_cannot_act_as_the_installation(service: Service) -> None:
-    """A wide range that contains another tenant's is refused to an admin's token, and accepted from the local user."""
+    """A wide range that contains a range of another tenant is refused if an admin's token is used. It is accepted from
+    the local user.
+    """
     add_domain(service, "beside", org=9, tenant=4)
     body = {"orgId": 1, "tenantId": 1, **WIDE}
     for field in ({}, {"is_installation": True}, {"isInstallation": True}):
@@ -169,7 +174,7 @@ def test_a_token_cannot_act_as_the_installation(service: Service) -> None:
 
 @pytest.mark.parametrize("role", ["installation", "command line", "agent", "wallet"])
 def test_internal_roles_are_not_given_to_tokens(service: Service, role: str) -> None:
-    """The role of a token is admin, operator or auditor."""
+    """A token can only have the role admin, operator or auditor."""
     with pytest.raises(Refused, match="role"):
         ask(service, command="token.create", arguments={"org": 1, "tenant": 1, "role": role})
 
@@ -181,7 +186,7 @@ def test_an_operation_has_the_same_result_as_over_http(service: Service) -> None
 
 @pytest.mark.parametrize(("number", "words"), [(61, ("domain", "add", "new")), (62, ("token", "create"))])
 def test_a_new_tenant_is_reported(service: Service, number: int, words: tuple[str, ...]) -> None:
-    """`domain add` and `token create` create the tenant, and report it once on standard error."""
+    """`domain add` and `token create` create a missing tenant and report it once, on standard error."""
     scope = ("--org", str(number), "--tenant", "2")
     done = service.cli(*words, *scope)
     report = f"organization {number} is new\ntenant 2 of organization {number} is new\n"
@@ -192,7 +197,7 @@ def test_a_new_tenant_is_reported(service: Service, number: int, words: tuple[st
 
 @pytest.mark.parametrize("words", [(" ",), ("x", "--realm", "")], ids=["name", "realm"])
 def test_a_refused_domain_creates_no_tenant(service: Service, words: tuple[str, ...]) -> None:
-    """A second tenant would restrict the first one, so that a refused `domain add` must not create it."""
+    """A refused `domain add` creates no tenant, because a second tenant would restrict the first one."""
     refused = service.cli("domain", "add", *words, "--org", "64", "--tenant", "1")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "is new" not in refused.stderr
@@ -200,7 +205,7 @@ def test_a_refused_domain_creates_no_tenant(service: Service, words: tuple[str, 
 
 
 def test_other_commands_refuse_an_unknown_tenant(service: Service) -> None:
-    """`client add` does not create the tenant."""
+    """`client add` does not create a missing tenant."""
     refused = service.cli("client", "add", "x", "--address", "192.0.2.99", "--org", "63", "--tenant", "1")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "organization 63 has no tenant 1" in refused.stderr

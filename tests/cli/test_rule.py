@@ -1,4 +1,4 @@
-"""`sallyport rule`: the rules of a domain and their test."""
+"""`sallyport rule`: the rules of a domain, and the test of a login against them."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ def rules(service: Service, domain: str = "corp") -> list[dict[str, Any]]:
 
 
 def test_add_prints_the_id_alone(service: Service, corp: str) -> None:
-    """Standard output is the ruleId and a line end; the API lists the rule with that ID."""
+    """Standard output is the ruleId and a line end. The API lists the rule with this ID."""
     add_domain(service, "printed")
     add_user(service, "printed", "ann")
     added = service.program("rule", "add", "staff", "--domain", "printed", "--action", "block", "--user", "ann")
@@ -38,7 +38,7 @@ def test_add_prints_the_id_alone(service: Service, corp: str) -> None:
 
 
 def test_every_option_is_stored(service: Service, corp: str) -> None:
-    """Each scope can be repeated; a time has days, start, end and time zone."""
+    """Each scope option can be repeated. A time has days, a start, an end and a time zone."""
     service.ok(
         "rule", "add", "all", "--domain", corp, "--action", "mfa_required", "--priority", "7", "--disabled",
         "--user", "a", "--user", "b", "--group", "g", "--ou", "OU=x", "--kind", "Machine", "--client", "192.0.2.0/24",
@@ -63,7 +63,7 @@ def test_every_option_is_stored(service: Service, corp: str) -> None:
 
 
 def test_update_keeps_fields_and_clears_empty_ones(service: Service, corp: str) -> None:
-    """A field that is not given is kept, and an empty value clears it."""
+    """A field that is not given keeps its value. An empty value clears it."""
     rule = service.ok(
         "rule", "add", "old", "--domain", corp, "--action", "allow", "--user", "ann", "--time", "mon", "--vlan", "5",
         "--reply", "Class=a",
@@ -85,8 +85,9 @@ def test_update_keeps_fields_and_clears_empty_ones(service: Service, corp: str) 
 
 
 def test_a_rule_for_everyone_needs_confirmation(service: Service, corp: str) -> None:
-    """The refusal names the options of the command line. With --everyone the rule is stored, and the doctor names
-    it."""
+    """The refusal names the options of the command line. With --everyone the rule is stored, and the doctor names it in
+    a warning.
+    """
     add_domain(service, "open")
     add = ("rule", "add", "all", "--domain", "open", "--action", "allow")
     refused = service.cli(*add)
@@ -101,7 +102,7 @@ def test_a_rule_for_everyone_needs_confirmation(service: Service, corp: str) -> 
 
 
 def test_unknown_names_are_warned_about(service: Service, corp: str) -> None:
-    """Each warning has the nearest existing name; standard output is the ruleId alone."""
+    """Each warning has the most similar existing name. Standard output is only the ruleId."""
     add_domain(service, "named")
     add_user(service, "named", "rosalind")
     add_client(service, "vpn-west", "198.51.100.9")
@@ -118,7 +119,9 @@ def test_unknown_names_are_warned_about(service: Service, corp: str) -> None:
 
 
 def test_rule_test_prints_each_rule_and_the_decision(service: Service) -> None:
-    """A table has the rules that are read; then each step has a line. The client selects the domain."""
+    """The output has a table of the rules that are read, and then a line for each step. The client selects the
+    domain.
+    """
     add_domain(service, "tested")
     add_user(service, "tested", "ann")
     add_client(service, "tested nas", "198.51.100.44", "tested")
@@ -164,14 +167,16 @@ AT = "2026-01-05T12:00:00Z"
 def test_rule_test_refuses_invalid_options(
     service: Service, corp: str, arguments: tuple[str, ...], status: int, message: str
 ) -> None:
-    """The message names the option, and standard output is empty."""
+    """The message names the wrong option, and standard output is empty."""
     refused = service.cli("rule", "test", *arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
     assert message in refused.stderr
 
 
 def test_the_list_is_in_order_of_evaluation(service: Service) -> None:
-    """The most specific rule is first, then the one with the lowest priority number."""
+    """The most specific rule comes first. Among equally specific rules, the one with the lowest priority number comes
+    first.
+    """
     add_domain(service, "ordered")
     for name, options in (("all", ()), ("first of all", ("--priority", "1")), ("ann", ("--user", "ann"))):
         service.ok("rule", "add", name, "--domain", "ordered", "--action", "block", *options)
@@ -180,7 +185,9 @@ def test_the_list_is_in_order_of_evaluation(service: Service) -> None:
 
 
 def test_rules_are_removed(service: Service) -> None:
-    """`remove` removes several rules, all or none; a rule of another domain is not found."""
+    """`remove` removes several rules. If one of them is not found, none is removed. A rule of another domain is not
+    found.
+    """
     add_domain(service, "removed")
     ids = [service.ok("rule", "add", "r", "--domain", "removed", "--action", "block").strip() for _ in range(2)]
     assert service.cli("rule", "remove", *ids, "999999", "--domain", "removed").returncode == 1
@@ -215,7 +222,7 @@ def test_rules_are_removed(service: Service) -> None:
 def test_invalid_arguments_are_refused(
     service: Service, corp: str, arguments: tuple[str, ...], status: int, message: str
 ) -> None:
-    """The exit status is 1 for a refusal of the service and 2 for wrong usage; standard output is empty."""
+    """The exit status is 1 if the service refuses, and 2 for wrong usage. Standard output is empty."""
     refused = service.cli("rule", *arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
     assert message in refused.stderr

@@ -19,7 +19,7 @@ START, STOP = 1, 2
 
 @pytest.fixture(scope="module")
 def domain(service: Service) -> Iterator[str]:
-    """Yield a domain with two live sessions and a stopped one."""
+    """Yield a domain with two live sessions and one that has stopped."""
     made = add_domain(service, "lobby")
     add_client(service, "ap", "127.8.3.1", "lobby")
     records = [(START, "s1", "ann"), (START, "s2", HOSTILE), (START, "s3", "cid"), (STOP, "s3", "cid")]
@@ -32,12 +32,12 @@ def domain(service: Service) -> Iterator[str]:
 
 
 def users(service: Service, *options: str) -> list[object]:
-    """Return the users of a list, newest session first."""
+    """Return the users of a list. The newest session comes first."""
     return [each["userName"] for each in json.loads(service.ok("session", "list", "--json", *options))]
 
 
 def test_sessions_are_listed_and_filtered(service: Service, domain: str) -> None:
-    """The list is filtered by domain, user and state; without a domain it has those of all domains."""
+    """The list is filtered by domain, user and state. If no domain is given, it has the sessions of all domains."""
     assert users(service, "--domain", "lobby") == ["cid", HOSTILE, "ann"]
     assert users(service, "--domain", domain, "--live") == [HOSTILE, "ann"]
     assert users(service, "--domain", domain, "--user", "CID") == ["cid"]
@@ -47,7 +47,7 @@ def test_sessions_are_listed_and_filtered(service: Service, domain: str) -> None
 
 
 def test_a_session_list_has_no_control_characters(service: Service, domain: str) -> None:
-    """Text from a device is printed without them, in the table and in CSV."""
+    """Text from a device is printed without control characters, in the table and in CSV."""
     asked = ("session", "list", "--domain", domain)
     table, text = service.ok(*asked), service.ok(*asked, "--csv")
     assert "\x1b" not in table + text and "\x07" not in table + text
@@ -58,8 +58,9 @@ def test_a_session_list_has_no_control_characters(service: Service, domain: str)
 
 
 def test_a_session_is_disconnected_or_changed(service: Service, domain: str) -> None:
-    """The device gets a Disconnect-Request or a CoA-Request. Its answer is printed, and the exit status is 1 for a
-    NAK."""
+    """The device receives a Disconnect-Request or a CoA-Request, and its answer is printed. The exit status is 1 for a
+    NAK.
+    """
     address = "127.8.3.2"
     with thread_nas(lambda request, _: [answer(request, request[0] + 1, secret=SECRET.encode())], address) as nas:
         add_client(service, "wlc", address, "lobby", coaPort=nas.port)
@@ -90,13 +91,13 @@ def test_disconnect_needs_an_id_or_user_and_domain(service: Service, wrong: tupl
 
 @pytest.mark.parametrize("words", [("disconnect", "99999"), ("change", "99999", "--set", "Filter-Id=x")])
 def test_an_unknown_session_is_reported(service: Service, words: tuple[str, ...]) -> None:
-    """The message is one line."""
+    """An unknown session is reported in one line."""
     done = service.cli("session", *words)
     assert (done.returncode, done.stderr) == (1, 'sallyport: session "99999" not found; see: sallyport session list\n')
 
 
 def test_an_attribute_needs_a_value(service: Service) -> None:
-    """`--set` without a value is wrong usage."""
+    """`--set` with an attribute but without a value is wrong usage."""
     assert service.cli("session", "change", "1", "--set", "Filter-Id").returncode == 2
 
 

@@ -17,7 +17,7 @@ MORE = {
     "client set": ("--name", "other"),
     "policy validate": ("--password", "-"),
 }
-"""Arguments of a command beyond its required parameters."""
+"""Arguments that a command needs in addition to its required parameters."""
 
 
 def scoped(command: click.Command) -> bool:
@@ -35,7 +35,7 @@ def tenants(service: RunningService) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - set(MAKERS)))
 def test_an_unknown_tenant_is_refused(service: Service, tmp_path: Path, name: str) -> None:
-    """The exit status is 1, and no tenant is created."""
+    """For an unknown tenant the exit status is 1, and the tenant is not created."""
     before, file = tenants(service), tmp_path / "input"
     file.write_text("")
     given = arguments(COMMANDS[name], str(tmp_path / "new" if name.startswith("cert ") else file))
@@ -50,7 +50,7 @@ def test_an_unknown_tenant_is_refused(service: Service, tmp_path: Path, name: st
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_new_tenant_is_reported(service: Service, name: str) -> None:
-    """`token create` and `domain add` create the tenant, and report it on standard error."""
+    """`token create` and `domain add` create a missing tenant and report it on standard error."""
     org = str(100 + MAKERS.index(name))
     done = service.cli(*name.split(), *["new"] * (name == "domain add"), "--org", org, "--tenant", "3")
     assert done.returncode == 0
@@ -59,7 +59,7 @@ def test_a_new_tenant_is_reported(service: Service, name: str) -> None:
 
 
 def test_a_refused_domain_creates_no_tenant(tmp_path: Path) -> None:
-    """The domain and its tenant are created together: no tenant is created if its domain is over the limit."""
+    """The domain and its tenant are created together. If the domain exceeds the limit, the tenant is not created."""
     service = RunningService(tmp_path, {"SALLYPORT_LIMITS": "domains=1"})
     service.ok("db", "migrate")
     before = service.ok("domain", "list", "--json")

@@ -1,4 +1,4 @@
-"""`sallyport token`: tokens are printed once, and are valid or revoked at once."""
+"""`sallyport token`: a token is printed once. It is valid at once, and it is revoked at once."""
 
 import json
 import re
@@ -12,13 +12,13 @@ TOKEN = re.compile(r"sp_[A-Za-z0-9_-]{43}\n")
 
 
 def allows(service: RunningService, token: str, org: int = 1, tenant: int = 1) -> int:
-    """Return the status of a request with a token."""
+    """Return the status of a request that has the token."""
     body = {"orgId": org, "tenantId": tenant, "pageId": 1, "pageSize": 10}
     return service.request("POST", "/ad/GetAllDomains", token=token.strip(), json=body).status_code
 
 
 def test_create_prints_the_token_alone(service: Service) -> None:
-    """Standard output is the token and a line end, so that a script can read it."""
+    """Standard output is only the token and a line end, so that a script can read it."""
     made = service.program("token", "create", *TENANT, "--role", "auditor", "--name", "reporting")
     assert made.returncode == 0
     assert TOKEN.fullmatch(made.stdout)
@@ -26,8 +26,9 @@ def test_create_prints_the_token_alone(service: Service) -> None:
 
 
 def test_a_new_token_is_valid_at_once_in_a_new_tenant(service: Service) -> None:
-    """`token create` creates a new organization and tenant; the next request is accepted there and refused
-    elsewhere."""
+    """`token create` creates a new organization and tenant. The next request with the token is accepted there and
+    refused elsewhere.
+    """
     token = service.ok("token", "create", "--org", "7", "--tenant", "3")
     assert allows(service, token, org=7, tenant=3) == 200
     assert allows(service, token, org=1, tenant=1) == 403
@@ -35,7 +36,7 @@ def test_a_new_token_is_valid_at_once_in_a_new_tenant(service: Service) -> None:
 
 @pytest.mark.parametrize("field", ["name", "id"])
 def test_a_revoked_token_is_refused_at_the_next_request(service: Service, field: str) -> None:
-    """The token is selected by name or ID."""
+    """A token is selected by its name or its ID. After it is revoked, the next request is refused."""
     token = service.ok("token", "create", *TENANT, "--name", f"by-{field}")
     assert allows(service, token) == 200
     rows = json.loads(service.ok("token", "list", "--json"))
@@ -46,7 +47,7 @@ def test_a_revoked_token_is_refused_at_the_next_request(service: Service, field:
 
 
 def test_list_shows_states_and_no_token(service: Service) -> None:
-    """The list has role, status and expiry, but not the token."""
+    """The list has the role, status and expiry of each token, but not the token."""
     token = service.ok("token", "create", *TENANT, "--name", "for-90-days", "--expires", "90d", "--role", "operator")
     table = service.ok("token", "list")
     found = service.ok("token", "list", "--json", "--org", "1")
@@ -67,7 +68,7 @@ def test_the_exit_status_is_1_for_refusals_and_2_for_wrong_usage(service: Servic
 
 
 def test_an_ambiguous_name_is_refused(service: Service) -> None:
-    """If two active tokens have the same name, neither is revoked; the message asks for the ID."""
+    """If two active tokens have the same name, neither is revoked. The message asks for the ID."""
     for _ in range(2):
         service.ok("token", "create", *TENANT, "--name", "twins")
     revoked = service.cli("token", "revoke", "twins")
@@ -76,7 +77,7 @@ def test_an_ambiguous_name_is_refused(service: Service) -> None:
 
 
 def test_a_token_is_created_without_a_service(stopped: RunningService) -> None:
-    """Standard output is the token alone; a service that is started later accepts it."""
+    """Standard output is only the token. A service that is started later accepts it."""
     stopped.ok("db", "migrate")
     made = stopped.cli("token", "create", *TENANT, "--name", "early")
     assert TOKEN.fullmatch(made.stdout), made

@@ -1,4 +1,4 @@
-"""`sallyport user`: passwords are octets from standard input, and changes apply to the next login."""
+"""`sallyport user`: passwords are octets from standard input, and a change applies to the next login."""
 
 import json
 import os
@@ -37,7 +37,9 @@ def gate(service: Service) -> Iterator[RadiusClient]:
 def test_a_password_is_the_octets_of_the_first_line(
     service: Service, gate: RadiusClient, name: str, given: bytes, password: bytes
 ) -> None:
-    """Nothing is decoded, stripped or added; the user can log in at once, and only with this password."""
+    """The octets of the first line are not decoded, stripped or extended. The user can log in at once, and only with
+    this password.
+    """
     added = service.program("user", "add", name, "--domain", "people", "--password", "-", input=given)
     assert (added.returncode, added.stdout) == (0, "")
     assert gate.login(name, password) == ACCESS_ACCEPT
@@ -54,8 +56,9 @@ def test_a_removed_user_is_rejected_at_the_next_login(service: Service, gate: Ra
 
 
 def test_a_changed_password_applies_at_once(service: Service, gate: RadiusClient) -> None:
-    """The former password is rejected. A password is refused if a policy of the user's instances refuses it, if it is
-    empty, or if it is too long for RADIUS."""
+    """After a change the former password is rejected. A new password is refused if it is empty, is too long for RADIUS,
+    or violates a policy of the user's instances.
+    """
     organization = ("--org", "1", "--tenant", "1")
     policy = service.ok("policy", "add", "long", *organization, "--min-length", "9")
     machine = service.ok("instance", "add", "desk", "--domain", "people")
@@ -80,7 +83,7 @@ def test_a_changed_password_applies_at_once(service: Service, gate: RadiusClient
 
 
 def test_list_shows_names_and_no_passwords(service: Service, gate: RadiusClient) -> None:
-    """The list of a domain has its users; no password is in the list or in the log."""
+    """The list of a domain has its users. No password is in the list or in the log."""
     service.ok("user", "add", "listed", "--domain", "people", "--password", "-", input="my-own-words")
     table, text = (
         service.ok("user", "list", "--domain", "people"),
@@ -119,14 +122,14 @@ def test_invalid_users_are_refused_without_printing_the_password(
 
 
 def test_a_terminal_is_asked_for_the_password_without_echo(service: Service, gate: RadiusClient) -> None:
-    """The password is typed twice."""
+    """On a terminal the password is asked for twice, without echo."""
     shown = typed_at_a_terminal(service, "secret-words\n", "user", "add", "typist", "--domain", "people")
     assert b"secret-words" not in shown
     assert gate.login("typist", "secret-words") == ACCESS_ACCEPT
 
 
 def typed_at_a_terminal(service: RunningService, answer: str, *args: str) -> bytes:
-    """Run a command on its own terminal, answer each prompt, and return the terminal's output."""
+    """Run a command on a terminal of its own, answer each prompt, and return the output of the terminal."""
     master, slave = os.openpty()
     name = os.ttyname(slave)
     command = ["sh", "-c", f'exec "$@" <{name} >{name} 2>&1', "sh", str(PROGRAM), *args]
@@ -138,7 +141,7 @@ def typed_at_a_terminal(service: RunningService, answer: str, *args: str) -> byt
                 shown += os.read(master, 4096)
             if shown.count(b": ") > prompts:
                 prompts += 1
-                time.sleep(0.1)  # the prompt is printed before the echo is switched off
+                time.sleep(0.1)  # the prompt is printed a moment before the echo is switched off
                 os.write(master, answer.encode())
         assert process.wait(5) == 0, shown
     finally:

@@ -1,4 +1,4 @@
-"""`sallyport wallet`: the commands of a holder over HTTP, with the key in a file, and those of an admin."""
+"""`sallyport wallet`: the commands of a holder over HTTP, with the key in a file, and the commands of an admin."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ SCHEMA = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "ob
 
 
 class Corp:
-    """A domain with an issuer, and the user ann with a wallet at `path`."""
+    """A domain with an issuer and the user ann. Ann's wallet is the file `path`."""
 
     def __init__(self, service: Service, name: str, path: Path) -> None:
         self.service = service
@@ -38,7 +38,7 @@ class Corp:
         self.address = address
 
     def ask(self, path: str, **body: Any) -> Any:
-        """Run an operation as admin."""
+        """Run an operation as an admin."""
         return self.service.post(path, body)
 
     def run(self, *words: str, secrets: bool = False) -> "subprocess.CompletedProcess[str]":
@@ -63,7 +63,7 @@ class Corp:
         return str(made["did"])
 
     def issue(self, holder: str) -> int:
-        """Issue a credential into ann's wallet and return its ID."""
+        """Issue a credential into ann's wallet, and return its ID."""
         body = {"domainId": self.domain, "issuerDid": self.issuer, "holderDid": holder, "schemaId": self.schema}
         made = self.ask(
             "/api/v1/credential/createCredential", **body, credentialName="Badge", metadata={"epmUsername": "ann"}
@@ -81,8 +81,9 @@ def corp(service: Service, tmp_path: Path, request: pytest.FixtureRequest) -> Co
 
 
 def test_a_login_is_answered_by_the_wallet_command(corp: Corp) -> None:
-    """`init` makes a key, `poll` shows the credential, `accept` accepts it, and `present` accepts or declines a pending
-    login."""
+    """`init` makes a key, `poll` shows the credential, and `accept` accepts it. `present` accepts or declines a pending
+    login.
+    """
     holder = corp.init("--curve", "P-256")
     credential = corp.issue(holder)
     polled = json.loads(corp.run("poll", "--json").stdout)
@@ -122,7 +123,7 @@ def test_an_ignored_credential_is_not_shown(corp: Corp) -> None:
 
 
 def test_the_service_can_keep_the_key(corp: Corp) -> None:
-    """With --did the file has no key, and the service signs for the walletKey."""
+    """With --did the file contains no key, and the service signs if it is given the walletKey."""
     holder = corp.ask(
         "/api/v1/did/createHolderDid",
         domainId=corp.domain,
@@ -141,7 +142,9 @@ def test_the_service_can_keep_the_key(corp: Corp) -> None:
 
 
 def test_present_uses_the_credential_of_its_did(corp: Corp) -> None:
-    """A wallet with two DIDs presents the credential of the DID in its file, although the other credential is older."""
+    """A wallet has two DIDs. `present` uses the credential of the DID in the file, although the other credential is
+    older.
+    """
     body = {"domainId": corp.domain, "method": "jwk", "walletUserId": corp.wallet["walletId"]}
     corp.issue(corp.ask("/api/v1/did/createHolderDid", **body, name="other")["id"])
     holder = corp.init()
@@ -153,13 +156,13 @@ def test_present_uses_the_credential_of_its_did(corp: Corp) -> None:
 
 
 class Starting(BaseHTTPRequestHandler):
-    """A service that is not ready yet; `again` is set at its second request."""
+    """A service that is not ready yet. `again` is set when the second request arrives."""
 
     again = Event()
     asked = 0
 
     def do_POST(self) -> None:
-        """Send status 503, as a proxy would."""
+        """Send status 503, as a proxy would do."""
         Starting.asked += 1
         if Starting.asked > 1:
             self.again.set()
@@ -188,7 +191,9 @@ def test_watch_retries_while_the_service_is_unavailable(corp: Corp) -> None:
 
 
 def test_errors_are_reported_without_secrets(corp: Corp) -> None:
-    """The exit status is 1 for a missing file, a wrong walletKey, an unreachable service and an existing file."""
+    """The exit status is 1 for a missing file, for a wrong walletKey, for an unreachable service, and if the file
+    already exists.
+    """
     missing = corp.run("poll")
     assert missing.returncode == 1 and "wallet init" in missing.stderr
     corp.init()
@@ -218,12 +223,14 @@ def bare(service: Service, request: pytest.FixtureRequest) -> str:
 
 
 def admin(service: Service, *words: str) -> Any:
-    """Return the JSON of `sallyport wallet WORDS --json`."""
+    """Return the parsed JSON of `sallyport wallet WORDS --json`."""
     return json.loads(service.ok("wallet", *words, "--json"))
 
 
 def test_a_wallet_is_registered_with_its_did(service: Service, bare: str, tmp_path: Path) -> None:
-    """`register` prints walletKey and token for `init`. The output of `init` registers the DID, and `list` shows it."""
+    """`register` prints the walletKey and the token that `init` needs. The output of `init` registers the DID, and
+    `list` shows it.
+    """
     path, public = tmp_path / "wallet", tmp_path / "did.json"
     registered = service.cli("wallet", "register", "ann", "--domain", bare, "--email", "ann@x.example")
     assert registered.returncode == 0 and len(registered.stdout.splitlines()) == 2
@@ -249,8 +256,9 @@ def test_a_wallet_is_registered_with_its_did(service: Service, bare: str, tmp_pa
 
 
 def test_a_wallet_with_a_service_key_is_registered(service: Service, bare: str) -> None:
-    """With --service-key the wallet and its DID are created together. If the DID fails, the walletKey and token are
-    still printed."""
+    """With --service-key the wallet and its DID are created by one command. If the creation of the DID fails, the
+    walletKey and the token are still printed.
+    """
     words = ("register", "bob", "--domain", bare, "--email")
     made = admin(service, *words, "bob@x.example", "--service-key")
     assert made["did"].startswith("did:key:") and made["walletKey"] and made["token"]
@@ -269,7 +277,7 @@ def test_a_wallet_with_a_service_key_is_registered(service: Service, bare: str) 
 
 
 def test_credentials_are_assigned_to_a_wallet_and_users(corp: Corp) -> None:
-    """`assign` adds a credential to a wallet or to a user; --replace replaces the user's credentials."""
+    """`assign` adds a credential to a wallet or to a user. With --replace it replaces the user's credentials."""
     holder, domain = corp.init(), str(corp.domain)
     body = {"domainId": corp.domain, "issuerDid": corp.issuer, "holderDid": holder, "schemaId": corp.schema}
     numbers = [
@@ -322,7 +330,7 @@ def test_credentials_are_assigned_to_a_wallet_and_users(corp: Corp) -> None:
 def test_invalid_admin_arguments_are_refused(
     service: Service, words: tuple[str, ...], status: int, message: str
 ) -> None:
-    """The message is one line, and no wallet is created."""
+    """The message for an invalid argument is one line, and no wallet is created."""
     refused = service.cli("wallet", *words, "--domain", "default")
     assert (refused.returncode, refused.stdout) == (status, "") and message in refused.stderr, refused.stderr
     assert "\x1b" not in refused.stderr and admin(service, "list", "--domain", "default") == []

@@ -1,4 +1,5 @@
-"""`make dist`: build the wheel and the source distribution, check both, and test a login with the installed wheel.
+"""The program of `make dist`. It builds the wheel and the source distribution, checks both, and tests a login with the
+installed wheel.
 
 python -m tests.deploy.distribution [DIRECTORY]    # default: dist/; earlier distributions in it are deleted
 """
@@ -29,9 +30,9 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def build(directory: Path) -> Path:
-    """Build the source distribution and, from it, the wheel; return the wheel's path.
+    """Build the source distribution, and build the wheel from it.
 
-    Older files of the name are removed.
+    Return the path of the wheel. Older files of the project are removed.
     """
     for old in directory.glob("sallyport_radius-*"):
         old.unlink()
@@ -41,7 +42,9 @@ def build(directory: Path) -> Path:
 
 
 def expected() -> set[str]:
-    """Return the files that the wheel must hold besides its metadata: the package and the dictionaries."""
+    """Return the files that the wheel must contain in addition to its metadata: those of the package and the
+    dictionaries.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     excluded = [ROOT / name for name in project["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"]]
     package = {path for path in (ROOT / "src" / "sallyport").rglob("*") if path.is_file()}
@@ -51,7 +54,9 @@ def expected() -> set[str]:
 
 
 def check_wheel(wheel: Path) -> None:
-    """Assert that the wheel has exactly the package's files, the command, the license, and the project's metadata."""
+    """Assert that the wheel has exactly the files of the package, the command, the license, and the metadata of the
+    project.
+    """
     about = f"{NAME}.dist-info"
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -82,7 +87,9 @@ def check_source(archive: Path) -> None:
 
 
 def install(wheel: Path, interpreter: Path, directory: Path) -> Path:
-    """Install the wheel into an empty environment with the versions of requirements.lock; return its command's path."""
+    """Install the wheel into an empty environment with the versions of requirements.lock. Return the path of its
+    command.
+    """
     run(interpreter, "-m", "venv", directory, cwd=directory.parent)
     pip = (directory / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
     run(*pip, "install", "--quiet", "--require-hashes", "-r", ROOT / "requirements.lock", cwd=directory)
@@ -92,7 +99,7 @@ def install(wheel: Path, interpreter: Path, directory: Path) -> Path:
 
 
 def log_in(program: Path, directory: Path) -> None:
-    """Run the service with a program, and log in over RADIUS. directory: an empty one."""
+    """Run the service with a program, and log in over RADIUS. directory: an empty directory."""
     service = RunningService(directory, program=program)
     service.start()
     try:

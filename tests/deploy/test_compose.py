@@ -1,4 +1,4 @@
-"""The compose file matches the project: ports, paths, names, and the mounted files."""
+"""The compose file agrees with the project: the ports, the paths, the names, and the mounted files."""
 
 import re
 import subprocess
@@ -20,17 +20,19 @@ SERVICES: dict[str, Any] = FILE["services"]
 
 
 def mounts(service: str) -> dict[str, str]:
-    """Return the mounts by path in the container: a path of the source tree, or the name of a volume."""
+    """Return the mounts by their path in the container. A mount is a path of the source tree or the name of a
+    volume.
+    """
     return {there: here for here, there in (each.split(":")[:2] for each in SERVICES[service]["volumes"])}
 
 
 def read(path: str) -> Any:
-    """Read a YAML file by its path relative to the compose file."""
+    """Read a YAML file. path: relative to the compose file."""
     return yaml.safe_load((HERE / path).read_text(encoding="utf-8"))
 
 
 def test_each_mounted_path_exists() -> None:
-    """A mount is a read-only path of the source tree or a named volume."""
+    """Each mount is a named volume, or an existing path of the source tree that is mounted read-only."""
     for name in SERVICES:
         for mount in SERVICES[name]["volumes"]:
             here, _, options = mount.split(":") if mount.count(":") == 2 else (*mount.split(":"), "")
@@ -56,7 +58,7 @@ def test_images_have_a_version() -> None:
 
 
 def test_the_ports_are_those_of_the_service() -> None:
-    """RADIUS is published on its standard ports for all addresses; the other ports on loopback."""
+    """RADIUS is published on its standard ports at all addresses. The other ports are published on loopback."""
     settings = Settings()
     radius = {address.port for address in (*settings.radius_auth_bind, *settings.radius_acct_bind)}
     http = int(environment()["SALLYPORT_HTTP_BIND"].rpartition(":")[2])
@@ -67,7 +69,7 @@ def test_the_ports_are_those_of_the_service() -> None:
 
 
 def test_the_service_is_restricted_like_the_container_file() -> None:
-    """Only the data volume is writable, the stop timeout allows a drain, and there is a health check."""
+    """Only the data volume is writable. The stop timeout is long enough to drain requests. There is a health check."""
     service = SERVICES["sallyport"]
     assert mounts("sallyport") == {environment()["SALLYPORT_DATA_DIR"]: "data"}
     assert service["read_only"] is True
@@ -79,8 +81,9 @@ def test_the_service_is_restricted_like_the_container_file() -> None:
 @needs("promtool")
 @pytest.mark.peer
 def test_prometheus_accepts_its_files(tmp_path: Path) -> None:
-    """promtool checks configuration and rules at their paths in the container; the target is the service's
-    container."""
+    """promtool accepts the configuration and the rules at their paths in the container. The scrape target is the
+    container of the service.
+    """
     for there, here in mounts("prometheus").items():
         if here.startswith("."):
             place = tmp_path / there.removeprefix("/etc/prometheus/")
@@ -98,7 +101,9 @@ def test_prometheus_accepts_its_files(tmp_path: Path) -> None:
 
 
 def test_grafana_finds_its_data_source_and_dashboards() -> None:
-    """The files are at Grafana's paths and name Prometheus' container and the directory of the dashboards."""
+    """The files are at the paths that Grafana reads. They name the container of Prometheus and the directory of the
+    dashboards.
+    """
     found = mounts("grafana")
     data_source = read(found["/etc/grafana/provisioning/datasources/sallyport.yaml"])
     plain = yaml.safe_load((ROOT / "grafana/provisioning/datasources/sallyport.yaml").read_text())

@@ -1,4 +1,4 @@
-"""Static checks of the container file; test_image.py builds and runs the image."""
+"""Static checks of the container file. The image is built and run in test_image.py."""
 
 import json
 import re
@@ -14,7 +14,7 @@ TEXT = (ROOT / "src" / "sallyport" / "deploy" / "Containerfile").read_text(encod
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Return (instruction, arguments) of each line, without comments, with continued lines joined."""
+    """Return the (instruction, arguments) of each line. Comments are left out, and continued lines are joined."""
     lines = [line for line in TEXT.splitlines() if line.strip() and not line.startswith("#")]
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
     return [(word, rest) for word, _, rest in (line.partition(" ") for line in joined.splitlines())]
@@ -44,9 +44,9 @@ def probe() -> list[str]:
 
 
 def test_the_image_runs_as_an_ordinary_user() -> None:
-    """The user is a number, so that a cluster can check that it is not root.
+    """The user is given as a number, so that a cluster can check that it is not root.
 
-    The user owns only the volume, and no later step runs as root.
+    The user owns only the volume. No later step runs as root.
     """
     words = [word for word, _ in last_stage()]
     assert of_kind("USER") == ["10001:10001"]
@@ -58,30 +58,30 @@ def test_the_image_runs_as_an_ordinary_user() -> None:
 
 
 def test_the_final_stage_has_nothing_of_the_build() -> None:
-    """The compiler is in another stage, images have a version, and no layer has a secret."""
+    """The compiler is in another stage. The base images have a version, and no layer contains a secret."""
     assert len([word for word, _ in instructions() if word == "FROM"]) == 2
     assert [rest for word, rest in instructions() if word == "FROM"] == ["${BASE} AS build", "${BASE}"]
     assert re.search(r"(?m)^ARG BASE=docker\.io/library/debian:12\.\d+-slim$", TEXT)
     assert of_kind("COPY") == ["--from=build /opt/sallyport /opt/sallyport"]
     assert not re.search(r"(?i)secret|password|token|_key", "\n".join(rest for _, rest in instructions()))
-    assert "--read-only" in TEXT and "--cap-drop ALL" in TEXT  # by the run command in the file
+    assert "--read-only" in TEXT and "--cap-drop ALL" in TEXT  # by the run command in the Containerfile
 
 
 def test_signals_reach_the_service() -> None:
-    """The service is process 1 without a shell, and the stop signal starts its drain."""
+    """The service is process 1 and is started without a shell. The stop signal makes it drain."""
     assert json.loads(of_kind("ENTRYPOINT")[0]) == ["/opt/sallyport/bin/sallyport"]
     assert json.loads(of_kind("CMD")[0]) == ["serve"]
     assert of_kind("STOPSIGNAL") == ["SIGTERM"]
 
 
 def test_the_variables_of_the_image_are_settings() -> None:
-    """Each variable is a setting with a valid value."""
+    """Each variable of the image is a setting and has a valid value."""
     assert unknown_environment(environment()) == []
     assert load(Path("/dev/null"), environment()).http_bind.port == 8080
 
 
 def test_the_ports_are_those_of_the_service() -> None:
-    """The exposed ports are the default RADIUS ports, RadSec's and the API's."""
+    """The exposed ports are the default ports of RADIUS, RadSec and the API."""
     settings, http = Settings(), load(Path("/dev/null"), environment()).http_bind.port
     radius = {f"{address.port}/udp" for address in (*settings.radius_auth_bind, *settings.radius_acct_bind)}
     assert set(of_kind("EXPOSE")[0].split()) == radius | {"2083/tcp", f"{http}/tcp"}
@@ -89,7 +89,7 @@ def test_the_ports_are_those_of_the_service() -> None:
 
 
 def test_only_locked_packages_are_installed() -> None:
-    """All packages come from the lock files, which have hashes."""
+    """All packages are installed from the lock files, which have hashes."""
     installed = [
         words for word, rest in instructions() if word == "RUN" for words in re.findall(r"pip install ([^&]*)", rest)
     ]

@@ -33,7 +33,9 @@ with RadiusClient(("127.0.0.1", 1812), secret.encode()) as client:
     answer = client.login(b"alice", password.encode(), attributes)
 print(answer.code, answer.attributes.get(STATE, b"").hex())
 """
-"""Arguments: the secret, the password, and the State of a challenge in hex. It prints the answer's code and State."""
+"""A script with the arguments: the secret, the password, and the State of a challenge in hex. It prints the code and
+the State of the answer.
+"""
 pytestmark = [pytest.mark.peer, pytest.mark.system, *needs_boot]
 
 STATUS = """
@@ -44,11 +46,11 @@ try:
 except urllib.error.HTTPError as error:
     print(error.code)
 """
-"""Argument: an access token. It prints the status of a request with it."""
+"""A script with one argument, an access token. It prints the HTTP status of a request with that token."""
 
 
 def pip(*arguments: str | Path) -> None:
-    """Run pip, which must succeed."""
+    """Run pip, and assert that it succeeds."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments, "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -56,7 +58,7 @@ def pip(*arguments: str | Path) -> None:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedHost]:
-    """Boot a machine with the program and its locked dependencies alone."""
+    """Boot a machine that has only the program and its locked dependencies."""
     wheels = tmp_path_factory.mktemp("wheels")
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, ROOT)
     (wheel,) = wheels.glob("*.whl")
@@ -73,13 +75,13 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedHost]:
 
 @pytest.fixture
 def host(machine: BootedHost) -> Iterator[BootedHost]:
-    """Return the machine without an installation of the service."""
+    """Return the machine with no installation of the service on it."""
     yield machine
     machine.run(PROGRAM, "server", "uninstall", "--purge", "--yes")
 
 
 def installed(host: BootedHost, *options: str) -> "subprocess.CompletedProcess[str]":
-    """Run `server install`, which must succeed."""
+    """Run `server install`, and assert that it succeeds."""
     return host.run(PROGRAM, "server", "install", *options)
 
 
@@ -93,30 +95,32 @@ def refused(host: BootedHost, program: str = PROGRAM) -> str:
 
 
 def sallyport(host: BootedHost, *arguments: str, stdin: str = "") -> str:
-    """Run a command as root at the installation and return its output."""
+    """Run a command as root on the installation, and return its output."""
     return host.run(PROGRAM, "--config", str(CONFIG_FILE), *arguments, stdin=stdin).stdout
 
 
 def log_in(host: BootedHost, secret: str) -> str:
-    """Send one login of alice from the machine itself."""
+    """Log in as alice once, from the machine itself."""
     options = ("--secret", secret, "--user", "alice", "--password", "correct horse battery")
     return sallyport(host, "check", "radius", "127.0.0.1:1812", *options)
 
 
 def set_up(host: BootedHost) -> str:
-    """Add a client and alice; return the client's secret."""
+    """Add a client and the user alice, and return the client's secret."""
     secret = sallyport(host, "client", "add", "here", "--address", "127.0.0.1", "--org", "1", "--tenant", "1").strip()
     sallyport(host, "user", "add", "alice", "--domain", "default", "--password", "-", stdin="correct horse battery\n")
     return secret
 
 
 def owners(host: BootedHost) -> set[str]:
-    """Return the owners of everything in the data directory."""
+    """Return the owners of all files in the data directory."""
     return set(host.shell(f"find {DATA_DIR} -printf '%u:%g\\n'").split())
 
 
 def test_an_installed_service_answers_a_login(host: BootedHost) -> None:
-    """Owners and modes are right, and each step and the next one are printed."""
+    """Owners and modes of the files are right. The command prints each step that it has done, and the next step for the
+    admin.
+    """
     done = installed(host)
     for name in (f"user {USER}", CONFIG_FILE, DATA_DIR, *(ADMIN_UNITS / unit for unit in UNITS)):
         assert f"{name} is made\n" in done.stdout
@@ -140,7 +144,7 @@ def test_an_installed_service_answers_a_login(host: BootedHost) -> None:
 
 
 def test_a_second_installation_changes_nothing(host: BootedHost) -> None:
-    """The output reports the existing installation; a changed settings file and changed data are kept."""
+    """A second installation reports the existing one. Changed settings and changed data are kept."""
     installed(host)
     host.shell(f"echo 'event_days = 7' >> {CONFIG_FILE}.new; cat {CONFIG_FILE} >> {CONFIG_FILE}.new")
     host.shell(f"cat {CONFIG_FILE}.new > {CONFIG_FILE}; rm {CONFIG_FILE}.new")
@@ -152,7 +156,9 @@ def test_a_second_installation_changes_nothing(host: BootedHost) -> None:
 
 
 def test_a_unit_of_another_version_is_updated(host: BootedHost) -> None:
-    """The former text is kept beside it, and the message names the running service that needs a restart."""
+    """The former text of the unit is kept in a file beside it. The message says that a running service must be
+    restarted.
+    """
     installed(host, "--start")
     host.shell(f"sed -i 's/^RestartSec=.*/RestartSec=9/' {ADMIN_UNITS / UNIT}")
     done = installed(host)
@@ -163,7 +169,7 @@ def test_a_unit_of_another_version_is_updated(host: BootedHost) -> None:
 
 
 def test_uninstall_keeps_the_data_for_the_next_installation(host: BootedHost) -> None:
-    """The units are deleted. After another installation, the same client and user can log in."""
+    """Uninstalling deletes the units. After another installation, the same client and user can log in."""
     installed(host, "--start")
     secret = set_up(host)
     done = host.run(PROGRAM, "server", "uninstall")
@@ -175,7 +181,9 @@ def test_uninstall_keeps_the_data_for_the_next_installation(host: BootedHost) ->
 
 
 def test_the_data_directory_gets_the_owner_of_the_service(host: BootedHost) -> None:
-    """A data directory that was restored by root, or that has another user number, works after an installation."""
+    """After an installation, the service can use a data directory that root has restored or that has another user's
+    number.
+    """
     installed(host, "--start")
     secret = set_up(host)
     host.run(PROGRAM, "server", "uninstall")
@@ -186,7 +194,9 @@ def test_the_data_directory_gets_the_owner_of_the_service(host: BootedHost) -> N
 
 
 def test_purge_deletes_everything_but_the_agent_file(host: BootedHost) -> None:
-    """Data, settings, user and units are deleted after a confirmation; the agent's file in /etc/sallyport is kept."""
+    """After a confirmation, the data, settings, user and units are deleted. The agent's file in /etc/sallyport is
+    kept.
+    """
     installed(host, "--start")
     host.shell(f"install -m 600 /dev/null {CONFIG_DIR}/endpoint-agent.toml")
     asked = host.run(PROGRAM, "server", "uninstall", "--purge", stdin="n\n", check=False)
@@ -201,9 +211,9 @@ def test_purge_deletes_everything_but_the_agent_file(host: BootedHost) -> None:
 
 
 def test_the_unit_allows_what_the_settings_need(host: BootedHost) -> None:
-    """After another `server install`, the unit allows a port below 1024 and a decisions file elsewhere.
+    """After another `server install`, the unit allows a port below 1024 and a decisions file in another directory.
 
-    Without these settings it no longer does.
+    When these settings are removed, it no longer does.
     """
     installed(host, "--start")
     secret = set_up(host)
@@ -220,7 +230,9 @@ def test_the_unit_allows_what_the_settings_need(host: BootedHost) -> None:
 
 
 def test_files_that_the_service_cannot_read_are_named(host: BootedHost) -> None:
-    """The unit hides a certificate in a home directory; the service's user cannot read a key of root's."""
+    """The message names a certificate in a home directory, which the unit hides, and a key of root, which the service's
+    user cannot read.
+    """
     installed(host)
     host.shell("touch /srv/key.pem; chmod 600 /srv/key.pem")
     host.shell(f'sed -i \'1i tls_certificate = "/home/ann/c.pem"\\ntls_key = "/srv/key.pem"\' {CONFIG_FILE}')
@@ -230,7 +242,7 @@ def test_files_that_the_service_cannot_read_are_named(host: BootedHost) -> None:
 
 
 def test_an_invalid_settings_file_is_refused(host: BootedHost) -> None:
-    """The message names the file and the setting, and nothing is created."""
+    """If the settings file is invalid, the message names the file and the setting, and nothing is created."""
     host.shell(f"mkdir {CONFIG_DIR}; echo 'spoon = 1' > {CONFIG_FILE}")
     done = host.run(PROGRAM, "server", "install", check=False)
     assert (done.returncode, done.stdout) == (1, "")
@@ -239,7 +251,9 @@ def test_an_invalid_settings_file_is_refused(host: BootedHost) -> None:
 
 
 def test_links_to_directories_and_units_are_refused(machine: BootedHost) -> None:
-    """systemd does not start a service with a link as StateDirectory=, and a masked unit stays masked."""
+    """The installation refuses a link as data directory, because systemd does not start a service with a link as
+    StateDirectory=. A masked unit stays masked.
+    """
     for link, target in ((DATA_DIR, "/srv"), (ADMIN_UNITS / UNIT, "/dev/null")):
         machine.run("ln", "-s", target, str(link))
         done = machine.run(PROGRAM, "server", "install", check=False)
@@ -249,7 +263,9 @@ def test_links_to_directories_and_units_are_refused(machine: BootedHost) -> None
 
 
 def test_the_data_directory_can_be_elsewhere(host: BootedHost) -> None:
-    """The directory belongs to the service's user; the service and its backup can write there, and purging keeps it."""
+    """A data directory in another place belongs to the service's user. The service and its backup can write there, and
+    purging keeps the directory.
+    """
     host.shell(f"mkdir {CONFIG_DIR}; echo 'data_dir = \"/srv/s p\"' > {CONFIG_FILE}")
     installed(host, "--start")
     assert host.shell("stat -c '%U %a' '/srv/s p'") == f"{USER} 700\n"
@@ -260,7 +276,9 @@ def test_the_data_directory_can_be_elsewhere(host: BootedHost) -> None:
 
 
 def test_a_command_elsewhere_uses_the_database_of_the_service(host: BootedHost) -> None:
-    """A relative path in the settings is relative to the service's working directory, also for commands."""
+    """A relative path in the settings is relative to the working directory of the service, also for commands that run
+    in another directory.
+    """
     host.shell(f'mkdir {CONFIG_DIR}; printf \'data_dir = "."\ndatabase = "own.db"\n\' > {CONFIG_FILE}')
     installed(host)
     host.shell(f"cd /srv; {PROGRAM} client add here --address 127.0.0.1 --org 1 --tenant 1")
@@ -269,7 +287,9 @@ def test_a_command_elsewhere_uses_the_database_of_the_service(host: BootedHost) 
 
 
 def test_units_of_a_package_are_kept(host: BootedHost) -> None:
-    """If a package has the units for this program, none is written; units for another program are refused."""
+    """If a package has installed the units for this program, no unit is written. Units for another program are
+    refused.
+    """
     package = "/usr/lib/systemd/system"
     host.shell(f"ln -s {PROGRAM} /usr/bin/sallyport; cp {TEMPLATES}/* {package}")
     host.shell(f"sed -i 's#{PROGRAM}#/usr/bin/sallyport#' {package}/sallyport*")
@@ -300,7 +320,7 @@ def test_an_unreachable_program_is_refused(machine: BootedHost, place: str, caus
 
 
 def test_an_unreadable_dependency_is_refused(machine: BootedHost) -> None:
-    """A dependency that only root can read is found, although the program starts."""
+    """A dependency that only root can read is found, although the program itself starts."""
     machine.run("chmod", "700", TRIO)
     try:
         assert f"the user {USER} cannot run {PROGRAM}: " in refused(machine)
@@ -309,7 +329,9 @@ def test_an_unreadable_dependency_is_refused(machine: BootedHost) -> None:
 
 
 def test_it_is_installed_without_systemd(host: BootedHost) -> None:
-    """All files are created, the printed command starts the service, and the data of a running service are kept."""
+    """Without systemd all files are created, and the printed command starts the service. The data of a running service
+    is kept.
+    """
     script = f"""
         mount -t tmpfs tmpfs /run
         {PROGRAM} server install --start 2>&1 && exit 1
@@ -333,7 +355,9 @@ def test_it_is_installed_without_systemd(host: BootedHost) -> None:
 
 
 def test_the_service_can_be_installed_after_an_agent(host: BootedHost) -> None:
-    """The agent's directory is private to root. It is opened, so that the service's user can read the settings."""
+    """The directory /etc/sallyport, which the agent keeps private to root, is opened, so that the service's user can
+    read the settings.
+    """
     host.shell(f"install -d -m 700 {CONFIG_DIR}; install -m 600 /dev/null {CONFIG_DIR}/endpoint-agent.toml")
     installed(host, "--start")
     assert host.shell(f"stat -c %a {CONFIG_DIR} {CONFIG_DIR}/endpoint-agent.toml").split() == ["755", "600"]
@@ -341,8 +365,9 @@ def test_the_service_can_be_installed_after_an_agent(host: BootedHost) -> None:
 
 
 def test_a_command_of_root_finds_the_installation_from_any_directory(host: BootedHost) -> None:
-    """It names the installation before it changes anything there, unless the caller named it. A list names none. A
-    directory here of another user is passed over, with a note."""
+    """A command names the installation before it changes anything there, unless the caller has named it. A list names
+    none. A data directory of another user in the current directory is not used, and a note says this.
+    """
     installed(host, "--start")
     scope = ("--org", "1", "--tenant", "1")
     host.shell("install -d -o daemon /srv/theirs/sallyport-data; install -d /srv/empty")
@@ -364,7 +389,9 @@ def test_a_command_of_root_finds_the_installation_from_any_directory(host: Boote
 
 
 def test_an_ordinary_user_gets_one_line(host: BootedHost) -> None:
-    """The line names the denied permission, and does not call the installation missing."""
+    """For an ordinary user, each command prints one line. It names the denied permission and does not say that the
+    installation is missing.
+    """
     installed(host)
     as_user = ("setpriv", "--reuid=daemon", "--regid=daemon", "--clear-groups", "env", "--chdir=/", PROGRAM)
     add = ("domain", "add", "x", "--org", "1", "--tenant", "1")
@@ -378,7 +405,9 @@ def test_an_ordinary_user_gets_one_line(host: BootedHost) -> None:
 
 
 def test_without_an_installation_a_command_ends(machine: BootedHost) -> None:
-    """For root and for an ordinary user: the same line, after three seconds, and nothing is made."""
+    """Without an installation, a command ends after three seconds. It prints the same line for root and for an ordinary
+    user, and creates nothing.
+    """
     machine.run("install", "-d", "-m", "777", "/srv/none")
     for user in ("root", "daemon"):
         as_user = ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups")
@@ -393,8 +422,9 @@ def test_without_an_installation_a_command_ends(machine: BootedHost) -> None:
 
 
 def test_a_backup_of_root_is_where_root_names_it(host: BootedHost) -> None:
-    """The service has a /tmp of its own, and may not write to root's directories: a backup there is root's all the
-    same, and root can restore it."""
+    """The service has a /tmp of its own and may not write to root's directories. Still, a backup that root makes there
+    belongs to root, and root can restore it.
+    """
     installed(host, "--start")
     for place in ("/tmp", "/root"):  # noqa: S108  the directory that the service sees another one of
         host.shell(f"cd {place}; {PROGRAM} db backup copy.db; {PROGRAM} db restore copy.db --yes")
@@ -403,8 +433,9 @@ def test_a_backup_of_root_is_where_root_names_it(host: BootedHost) -> None:
 
 
 def test_a_new_machine_gets_the_service_from_a_backup(host: BootedHost) -> None:
-    """The commands of the page, after everything was purged: a client and a user of the backup log in. A prompt that
-    waited when the backup was made, and the tokens of the backup, are void."""
+    """After everything was purged, the commands of the page restore a backup. A client and a user of the backup can log
+    in. A login prompt that was waiting when the backup was made is void, and so are the tokens of the backup.
+    """
     installed(host, "--start")
     secret = set_up(host)
     sallyport(host, "cert", "init", "--host", "radius.example.org")

@@ -1,6 +1,5 @@
-"""The image of the container file: built by buildah on a Debian from debootstrap, and tested with a login.
-
-The test needs no registry of images, and at run time no network but loopback.
+"""The image of the container file. buildah builds it on a Debian from debootstrap, and it is tested with a login. The
+test needs no image registry. At run time it needs no network except loopback.
 """
 
 import json
@@ -31,7 +30,7 @@ pytestmark = [
 
 
 class Builder:
-    """buildah with its own store, without a daemon."""
+    """buildah with a store of its own, without a daemon."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -39,19 +38,21 @@ class Builder:
         self.program = ("buildah", *places, "--storage-driver", "overlay")
 
     def run(self, *arguments: str) -> str:
-        """Run a command of buildah, which must succeed, and return its output."""
+        """Run a command of buildah, assert that it succeeds, and return its output."""
         command = (*self.program, *arguments)
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=BUILD_S, check=False)
         assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         return done.stdout.strip()
 
     def in_container(self, container: str, *options: str) -> tuple[str, ...]:
-        """Return the start of a command line that runs a program in a container, as `docker compose exec` does."""
+        """Return the first words of a command line that runs a program in a container, as `docker compose exec`
+        does.
+        """
         return (*self.program, "run", "--isolation", "chroot", *options, container, "--")
 
 
 def authorities(directory: Path) -> list[str]:
-    """Return the mounts that give pip in the build the certificate authorities of this machine's pip."""
+    """Return the mounts by which pip in the build uses the same certificate authorities as pip on this machine."""
     bundle = os.environ.get("PIP_CERT", os.environ.get("SSL_CERT_FILE", ""))
     if not bundle:
         return []
@@ -61,7 +62,7 @@ def authorities(directory: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def builder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
-    """Yield a builder that has built the image."""
+    """Yield a builder that has already built the image."""
     directory = tmp_path_factory.mktemp("image")
     one = Builder(directory)
     try:
@@ -85,7 +86,9 @@ def name(builder: Builder) -> str:
 
 @pytest.fixture
 def container(builder: Builder, name: str, tmp_path: Path) -> Iterator[tuple[Machine, tuple[str, ...]]]:
-    """Yield the machine on which the image's service runs, and the start of a command line in its container."""
+    """Yield the machine on which the image's service runs, and the first words of a command line that runs in its
+    container.
+    """
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
     os.chown(data, USER, USER)
@@ -102,7 +105,7 @@ def container(builder: Builder, name: str, tmp_path: Path) -> Iterator[tuple[Mac
 
 
 def first_command() -> list[str]:
-    """Return an admin's first command from the documentation of the container, for a client on loopback."""
+    """Return the first command that the documentation of the container gives to an admin, for a client on loopback."""
     text = (ROOT / "docs" / "install" / "container.md").read_text(encoding="utf-8")
     found = re.search(r"docker compose exec sallyport (sallyport client add .+?) >", text)
     assert found is not None
@@ -123,7 +126,7 @@ def test_a_service_in_the_image_accepts_a_login(container: tuple[Machine, tuple[
 
 
 def test_the_image_has_a_health_check_and_no_compiler(builder: Builder, name: str) -> None:
-    """Neither compiler nor build backend is in the image."""
+    """The image has a health check. It contains neither a compiler nor a build backend."""
     described = json.loads(builder.run("inspect", "--type", "image", "localhost/sallyport"))
     assert described["Docker"]["config"]["Healthcheck"]["Test"] == ["CMD", *probe()]
     listed = "ls /usr/bin /opt/sallyport/lib/python3*/site-packages"

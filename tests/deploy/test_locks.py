@@ -1,4 +1,4 @@
-"""The lock file of an installation is complete and has the versions of the tests."""
+"""The lock file of an installation is complete and has the same versions as the tests."""
 
 import re
 import tomllib
@@ -21,7 +21,7 @@ def test_an_installation_has_the_versions_of_the_tests() -> None:
 
 
 def test_the_lock_file_has_every_dependency() -> None:
-    """Each dependency, and each package of the wheel's build, is pinned with a hash."""
+    """The lock file pins each dependency, and each package that builds the wheel, with a hash."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     named = [*project["project"]["dependencies"], *project["dependency-groups"]["build"]]
     lock = pinned("requirements.lock")

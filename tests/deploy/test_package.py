@@ -1,6 +1,6 @@
-"""The Debian package: built once, then installed, upgraded, removed and purged on a Debian booted with systemd.
-
-The machine has the declared dependencies and no network but loopback, so that an undeclared dependency is found.
+"""The Debian package. It is built once, and then installed, upgraded, removed and purged on a Debian that was booted
+with systemd. The machine has only the declared dependencies and no network except loopback, so an undeclared dependency
+is found.
 """
 
 import re
@@ -25,7 +25,7 @@ LATER = "99.0.0"
 
 
 def release() -> str:
-    """Return the code name of the system that runs the tests."""
+    """Return the code name of the operating system that runs the tests."""
     try:
         text = Path("/etc/os-release").read_text(encoding="utf-8")
     except OSError:
@@ -42,7 +42,7 @@ pytestmark = [
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """Run a command that must succeed, and return its output."""
+    """Run a command, assert that it succeeds, and return its output."""
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=BUILD_S, check=False)
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
     return done.stdout
@@ -50,7 +50,9 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield a directory with two packages: `one.deb` from `make deb`, and `two.deb`, the same with a later version."""
+    """Yield a directory with two packages. `one.deb` is built by `make deb`; `two.deb` is the same package with a later
+    version.
+    """
     place = tmp_path_factory.mktemp("package")
     source, packages = place / "source", place / "packages"
     left_out = shutil.ignore_patterns(".*", "build", "dist", "__pycache__", "sallyport-data")
@@ -78,7 +80,7 @@ def host(directory: Path, tmp_path: Path) -> Iterator[BootedHost]:
 
 
 def sallyport(host: BootedHost, *words: str, stdin: str = "") -> str:
-    """Run a command of the service's admin, which is root."""
+    """Run a command as the admin of the service, which is root."""
     return host.run("sallyport", *words, stdin=stdin).stdout.strip()
 
 
@@ -99,7 +101,7 @@ def state(host: BootedHost, unit: str, name: str) -> str:
 
 
 def test_lintian_finds_no_error(directory: Path) -> None:
-    """lintian finds only overridden tags; a comment before each override has its reason."""
+    """lintian finds only tags that are overridden. A comment before each override gives the reason."""
     done = subprocess.run(
         ["lintian", "--fail-on=error,warning", directory / "one.deb"], capture_output=True, text=True, check=False
     )
@@ -109,14 +111,14 @@ def test_lintian_finds_no_error(directory: Path) -> None:
 
 
 def test_the_package_has_no_path_of_its_build(directory: Path) -> None:
-    """The same source gives the same files in any directory."""
+    """The same source gives the same package files, whatever directory it is built in."""
     names = [name for name in directory.parent.joinpath("tree/opt").rglob("*") if name.is_file()]
     assert names
     assert [name for name in names if bytes(directory.parent) in name.read_bytes()] == []
 
 
 def test_an_upgrade_keeps_data_and_settings(host: BootedHost) -> None:
-    """The same user can log in with the same secret before and after.
+    """After an upgrade, the same user can log in with the same secret as before.
 
     Changed settings are kept, the service is restarted, and there is a backup of the old data.
     """
@@ -155,7 +157,9 @@ def test_a_removal_keeps_data_and_a_purge_deletes_them(host: BootedHost) -> None
 
 
 def test_a_broken_service_can_be_upgraded(host: BootedHost) -> None:
-    """The upgrade continues without a backup and reports that, since the new version may be the remedy."""
+    """If the service is broken, the upgrade continues without a backup and reports this, because the new version may be
+    the remedy.
+    """
     host.run("dpkg", "--install", "/srv/one.deb")
     host.run("systemctl", "stop", UNIT)
     host.shell(f"echo 'no_such_setting = 1' >>{CONFIG_FILE}")

@@ -1,4 +1,4 @@
-"""Refusals of `sallyport server install` and `uninstall`: the message has the remedy, and nothing is changed."""
+"""Refusals of `sallyport server install` and `uninstall`. Each message has a remedy, and nothing is changed."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def refused(*command: str | Path) -> str:
 
 @pytest.mark.parametrize("arguments", [("install", "--start"), ("uninstall", "--purge", "--yes")], ids=" ".join)
 def test_install_and_uninstall_need_root(arguments: tuple[str, ...]) -> None:
-    """The message has the whole command line, with sudo and the path of this program."""
+    """The message has the whole command line to run, with sudo and the path of this program."""
     as_other = ("unshare", "--user", "--map-user=1000") if os.geteuid() == 0 else ()
     message = refused(*as_other, PROGRAM, "server", *arguments)
     words = " ".join(arguments)
@@ -30,14 +30,14 @@ def test_install_and_uninstall_need_root(arguments: tuple[str, ...]) -> None:
 
 
 def test_another_settings_file_is_refused(tmp_path: Path) -> None:
-    """The service has one settings file, so that --config would be ignored."""
+    """The service has one settings file, so --config is refused, because it would be ignored."""
     message = refused(PROGRAM, "--config", str(tmp_path / "own.toml"), "server", "install")
     assert "--config" in message and "/etc/sallyport/sallyport.toml" in message
 
 
 @as_root
 def test_a_program_that_the_user_cannot_reach_is_refused(tmp_path: Path) -> None:
-    """The message names the path of the program, the hidden directory and another place."""
+    """The message names the path of the program, the directory that hides it, and another place."""
     program = tmp_path / "sallyport"
     program.symlink_to(PROGRAM)
     message = refused(program, "server", "install")
@@ -48,7 +48,7 @@ def test_a_program_that_the_user_cannot_reach_is_refused(tmp_path: Path) -> None
 
 
 def test_uninstall_accepts_yes_only_with_purge() -> None:
-    """Without --purge there is no prompt."""
+    """`uninstall` accepts --yes only with --purge, because without --purge it asks no question."""
     done = subprocess.run([PROGRAM, "server", "uninstall", "--yes"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "--purge" in done.stderr

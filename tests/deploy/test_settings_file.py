@@ -1,4 +1,4 @@
-"""The settings file of `server install` is complete and valid, and has the default values."""
+"""The settings file of `server install` is complete and valid. Its values are the defaults."""
 
 import re
 from itertools import pairwise
@@ -20,12 +20,12 @@ def loaded(tmp_path: Path, text: str) -> Settings:
 
 
 def test_only_the_data_directory_is_set(tmp_path: Path) -> None:
-    """The written file changes no other default."""
+    """The written file sets only the data directory. All other settings keep their defaults."""
     assert loaded(tmp_path, settings_file()) == INSTALLED
 
 
 def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
-    """With all settings uncommented, every setting has its default."""
+    """If all commented settings are activated, every setting has its default."""
     text = re.sub(r"(?m)^# (?=\[limits\]$|[a-z_]+ = )", "", settings_file())
     found = loaded(tmp_path, text)
     assert found.model_dump() == INSTALLED.model_dump()
@@ -34,7 +34,7 @@ def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
 
 
 def test_every_setting_is_described() -> None:
-    """Each setting has at least one line of description before it."""
+    """Before each setting there is at least one line that describes it."""
     for name, field in Settings.model_fields.items():
         assert field.description, name
     lines = settings_file().partition("# [limits]")[0].splitlines()

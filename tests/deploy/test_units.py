@@ -1,4 +1,4 @@
-"""The systemd units are valid, and have no more rights than the service needs."""
+"""The systemd units are valid and have no more rights than the service needs."""
 
 import os
 import re
@@ -19,13 +19,15 @@ UNITS = sorted((DEPLOY / "systemd").iterdir())
 PAGE = (ROOT / "docs" / "install" / "systemd.md").read_text(encoding="utf-8")
 PROGRAM = Path("/opt/venvs/one two/bin/sallyport")
 EXPOSURE = 3.0
-"""The highest accepted exposure of `systemd-analyze security`, of 10; a unit without hardening has 9.2."""
+"""The highest exposure that `systemd-analyze security` may report. The maximum is 10, and a unit without hardening has
+9.2.
+"""
 
 verifies = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 
 
 def in_place(unit: Path, directory: Path) -> Path:
-    """Return the unit with a program of this machine, since its own program is not installed."""
+    """Return the unit with a program of this machine, because its own program is not installed."""
     text = units.unit(unit.name, Path("/bin/true"))
     text = re.sub(r"(?m)^(User|Group)=.*\n", "", text)
     copy = directory / unit.name
@@ -89,7 +91,7 @@ def test_server_install_writes_exactly_the_unit_files() -> None:
 
 
 def test_the_units_have_the_paths_of_the_installation() -> None:
-    """User, settings file, data directory and program are those that every command expects."""
+    """The user, settings file, data directory and program in the units are those that every command expects."""
     for name, command in (
         (systemd.UNIT, "serve"),
         (systemd.BACKUP_UNIT, f"db backup {systemd.DATA_DIR}/backups --keep 14"),
@@ -115,7 +117,7 @@ def test_the_documentation_has_the_paths_of_the_installation() -> None:
 
 
 def drop_ins_of(tmp_path: Path, text: str) -> dict[str, str]:
-    """Return the drop-ins for a settings file by unit."""
+    """Return the drop-ins of each unit for a settings file."""
     file = tmp_path / "sallyport.toml"
     file.write_text(text)
     texts = units.drop_ins(load(file, {}).below(systemd.DATA_DIR))
@@ -124,12 +126,14 @@ def drop_ins_of(tmp_path: Path, text: str) -> dict[str, str]:
 
 
 def test_the_default_settings_need_no_drop_in() -> None:
-    """The unit itself allows everything that the defaults need."""
+    """The unit needs no drop-in, because it allows everything that the default settings need."""
     assert set(units.drop_ins(Settings(data_dir=systemd.DATA_DIR)).values()) == {""}
 
 
 def test_a_drop_in_allows_what_the_settings_need(tmp_path: Path) -> None:
-    """A low port adds a capability; a data directory, database or decisions file elsewhere is made writable."""
+    """For a port below 1024, the drop-in adds a capability. For a data directory, database or decisions file in another
+    place, it makes that place writable.
+    """
     bind = "CapabilityBoundingSet=CAP_NET_BIND_SERVICE\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n"
     assert drop_ins_of(tmp_path, 'data_dir="/var/lib/sallyport"\nhttp_bind = "0.0.0.0:443"') == {
         systemd.UNIT: bind,
@@ -157,7 +161,7 @@ def test_a_drop_in_waits_for_postgresql() -> None:
 @verifies
 @pytest.mark.peer
 def test_systemd_accepts_the_drop_ins(tmp_path: Path) -> None:
-    """`systemd-analyze verify` accepts the service with every drop-in."""
+    """`systemd-analyze verify` accepts the service with each of the drop-ins."""
     unit = in_place(DEPLOY / "systemd" / systemd.UNIT, tmp_path)
     settings = Settings(data_dir=Path("/srv/s p%"), http_bind="127.0.0.1:80", database="postgresql://db/sallyport")
     drop_in = tmp_path / f"{systemd.UNIT}.d" / units.DROP_IN

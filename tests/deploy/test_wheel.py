@@ -1,4 +1,4 @@
-"""The distributions: their files, and the wheel in an environment of its own under each supported Python."""
+"""The distributions: the files in them, and the wheel in an environment of its own with each supported Python."""
 
 import re
 import subprocess
@@ -17,7 +17,9 @@ SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 
 
 def installed(version: str) -> Path | None:
-    """Return the interpreter of a Python version, from the path or from pyenv. A pyenv shim may have none."""
+    """Return the interpreter of a Python version, which is on the path or from pyenv. A pyenv shim may have no
+    interpreter behind it.
+    """
     for program in (Path(find(f"python{version}")), *Path.home().glob(f".pyenv/versions/{version}.*/bin/python")):
         if program.is_absolute():
             done = subprocess.run([program, "-c", "import ensurepip, venv"], capture_output=True, check=False)
@@ -28,25 +30,26 @@ def installed(version: str) -> Path | None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel of this source tree and its source distribution; return the wheel's path."""
+    """Build the wheel and the source distribution of this source tree, and return the path of the wheel."""
     return distribution.build(tmp_path_factory.mktemp("dist"))
 
 
 def test_the_distributions_are_complete(wheel: Path) -> None:
-    """Wheel and source distribution pass `twine check --strict`, and have all files, the project's name and the
-    command."""
+    """The wheel and the source distribution pass `twine check --strict`. They have all files, the name of the project
+    and the command.
+    """
     distribution.check_wheel(wheel)
     distribution.check_source(wheel.with_name(SOURCE))
 
 
 def test_newer_pythons_can_install_the_wheel() -> None:
-    """The oldest supported Python is the only bound."""
+    """The metadata only requires the oldest supported Python and sets no upper bound."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == f">={SUPPORTED[0]}"
 
 
 def test_no_text_installs_another_project() -> None:
-    """`sallyport` on PyPI is another project, so that each text installs the wheel by its path."""
+    """The project `sallyport` on PyPI is another one, so each text installs the wheel by its path."""
     found = [path for folder in ("src", "docs", "tests") for path in (ROOT / folder).rglob("*")]
     texts = [path for path in (*found, *ROOT.glob("*.md")) if path.suffix in TEXTS and path.is_file()]
     lines = [line for path in texts for line in path.read_text(encoding="utf-8").splitlines()]
@@ -57,8 +60,9 @@ def test_no_text_installs_another_project() -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("version", SUPPORTED)
 def test_the_wheel_runs_under_each_supported_python(wheel: Path, version: str, tmp_path: Path) -> None:
-    """With the locked versions and without the source tree, the service accepts a login, and `sallyport demo --once`
-    succeeds."""
+    """With the locked versions and without the source tree, the service accepts a login and `sallyport demo --once`
+    succeeds.
+    """
     interpreter = installed(version)
     if interpreter is None:
         pytest.skip(f"Python {version} is not installed")

@@ -1,4 +1,4 @@
-"""People with wallets over the areas of the service, for tests of what holders do.
+"""People with wallets, for tests of what holders do. They use the areas of the service.
 
 world.issuer             the DID of an issuer in the domain corp
 world.ann                ann's wallet, with a key of its own and a credential that it has accepted
@@ -26,8 +26,9 @@ ANY: dict[str, JSON] = {"$schema": "https://json-schema.org/draft/2020-12/schema
 
 @dataclass
 class Person:
-    """A person with a wallet. credential: the ID of the accepted credential; jwt: its token; 0 and empty without
-    one."""
+    """A person with a wallet. credential: the ID of the credential that the wallet has accepted, or 0 if there is none.
+    jwt: the token of that credential, or an empty text.
+    """
 
     wallet_id: int
     wallet_key: str
@@ -44,7 +45,7 @@ class Person:
 
 
 class World:
-    """The DID services and the people that use them."""
+    """The DID services, and the people that use them."""
 
     def __init__(self, areas: Areas, issuer: Identity) -> None:
         self.areas = areas
@@ -61,7 +62,7 @@ class World:
         return (await self.dids.create_issuer(self.areas.tenant, new_did(self.areas.domain, name=name))).did
 
     async def person(self, email: str, by: Signer, username: str = "") -> Person:
-        """Add a person with a wallet; with a user name, also a credential that the wallet has accepted."""
+        """Add a person with a wallet. If a user name is given, the wallet also gets a credential and accepts it."""
         new = NewWallet(self.areas.domain, email.partition("@")[0], email, "")
         made = await self.did.wallets.register(self.areas.tenant, new)
         jwk = by.key.public.jwk
@@ -81,7 +82,7 @@ class World:
     async def issue(
         self, holder_did: str, username: str, *, issuer: str = "", lasts_s: int = YEAR_S, begins_s: int = 0
     ) -> int:
-        """Issue a credential and return its ID. begins_s: seconds until it becomes valid."""
+        """Issue a credential and return its ID. begins_s: the seconds until the credential becomes valid."""
         clock = self.areas.clock
         clock.pass_by(begins_s)
         claims: dict[str, JSON] = {"epmUsername": username} if username else {}
@@ -109,7 +110,7 @@ class World:
 
 
 async def populated(areas: Areas) -> World:
-    """Return an issuer in the domain corp, and ann with a wallet that has accepted a credential."""
+    """Return a world with an issuer in the domain corp, and with ann, whose wallet has accepted a credential."""
     issuer = await identity(areas)
     world = World(areas, issuer)
     world.ann = await world.person("ann@corp.example", signer(4), "ann")
@@ -118,5 +119,5 @@ async def populated(areas: Areas) -> World:
 
 @pytest.fixture
 async def world(areas: Areas) -> AsyncIterator[World]:
-    """An issuer in the domain corp, and ann with a wallet that has accepted a credential."""
+    """Return a world with an issuer in the domain corp, and with ann, whose wallet has accepted a credential."""
     yield await populated(areas)

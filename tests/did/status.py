@@ -11,14 +11,14 @@ from sallyport.did.crypto.vc import Credential
 
 @dataclass(frozen=True)
 class Entry:
-    """The position of a credential's status. url: URL of the status list. index: position of the bit."""
+    """Where the status of a credential is. url: the URL of the status list. index: the position of the bit."""
 
     url: str
     index: int
 
 
 def entry_of(document: dict[str, JSON]) -> Entry:
-    """Return where the status of a credential document is published."""
+    """Return the URL and the index under which the status of a credential document is published."""
     status = document["credentialStatus"]
     assert isinstance(status, dict)
     assert (status["type"], status["statusPurpose"]) == ("StatusList2021Entry", "revocation")
@@ -26,8 +26,9 @@ def entry_of(document: dict[str, JSON]) -> Entry:
 
 
 def check(entry: Entry, listed: Credential, issuer: str) -> None:
-    """Check the bit of an entry in a verified list. issuer: the credential's issuer. Raises CredentialError: `revoked`,
-    or `status` if the list has another issuer or URL."""
+    """Check the bit of an entry in a verified list. issuer: the issuer of the credential. Raises CredentialError with
+    `revoked`, or with `status` if the list has another issuer or URL.
+    """
     subject, kinds = listed.document["credentialSubject"], listed.document["type"]
     if (listed.issuer, listed.id) != (issuer, entry.url) or "StatusList2021Credential" not in str(kinds):
         raise CredentialError("the status list is not the issuer's", "status")
@@ -39,5 +40,5 @@ def check(entry: Entry, listed: Credential, issuer: str) -> None:
 
 
 def unpacked(text: str) -> bytes:
-    """Return the octets of an encoded list."""
+    """Return the octets that an encoded list contains."""
     return gzip.decompress(from_base64url(text))

@@ -1,4 +1,4 @@
-"""Query plans: a login and a page take no longer with a million credentials than with ten."""
+"""Query plans. A login or a page takes no longer with a million credentials than with ten."""
 
 import sqlite3
 from contextlib import closing
@@ -30,7 +30,7 @@ CREDENTIAL = Credential(
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a store without rows."""
+    """Return the file of a store without rows."""
     path = tmp_path_factory.mktemp("plans") / "s.db"
     path.write_bytes(new_database())
     return path
@@ -56,14 +56,16 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=lambda work: ".".join(work.__code__.co_names),
 )
 def test_a_look_up_uses_a_specific_index(path: Path, work: Work[object]) -> None:
-    """A look-up uses the index of a wallet, DID, name or user name, never that of a domain or tenant alone."""
+    """A look-up uses the index of a wallet, DID, name or user name. It never uses an index of only the domain or the
+    tenant.
+    """
     found = plans(path, work)
     assert found
     assert not [plan for plan in found if plan.startswith("SCAN") or plan.endswith(("(domain_id=?)", "(tenant_id=?)"))]
 
 
 def test_a_page_of_credentials_is_found_by_its_position(path: Path) -> None:
-    """The last page takes no longer than the first one."""
+    """A page of credentials is found by its position, so the last page takes no longer than the first one."""
     found = plans(path, lambda tx: credentials.page(tx, DEEP))
     assert "SEARCH credentials USING INDEX credentials_place (domain_id=? AND place>? AND place<?)" in found
     assert not [plan for plan in found if "SCAN" in plan or "TEMP B-TREE" in plan]
@@ -83,8 +85,9 @@ def test_a_page_of_credentials_is_found_by_its_position(path: Path) -> None:
     ids=["DIDs", "of an issuer", "of a wallet", "of a tenant", "of a kind", "wallets", "a wallet's credentials"],
 )
 def test_other_pages_skip_rows_in_an_index(path: Path, work: Work[object]) -> None:
-    """Entries of these lists are deleted, so they have no fixed position: the rows before a page are skipped in an
-    index and not read. DIDs of a domain are skipped in blocks."""
+    """Entries of these lists can be deleted, so they have no fixed position. The rows before a page are skipped in an
+    index and are not read. DIDs of a domain are skipped in blocks.
+    """
     found = plans(path, work)
     assert any("COVERING INDEX" in plan for plan in found)
     assert not [plan for plan in found if "SCAN dids" in plan or "SCAN credentials" in plan or "TEMP B-TREE" in plan]
@@ -96,7 +99,7 @@ def test_a_whole_did_is_found_by_its_index(path: Path) -> None:
 
 
 def test_a_late_page_equals_the_part_of_the_whole_list() -> None:
-    """A late page is right if earlier DIDs are deleted and if DIDs of another domain are between them."""
+    """A late page is right even if earlier DIDs are deleted and DIDs of another domain are between them."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, Path("memory"))
         connection.execute("pragma foreign_keys = off")

@@ -1,4 +1,4 @@
-"""An issuer, a holder and a schema over `areas`."""
+"""An issuer, a holder and a schema in `areas`."""
 
 from sallyport.base.wire import JSON
 from sallyport.did.credentials.credential import Credential, NewCredential, NewSchema, Schema
@@ -15,12 +15,12 @@ SCHEMA: dict[str, JSON] = {
 
 
 def new_did(domain_id: int, method: str = "key", curve: str = "Ed25519", name: str = "a name") -> NewDid:
-    """Return the values of a new DID."""
+    """Return the values for a new DID."""
     return NewDid(domain_id, method, name, "a description", curve)
 
 
 class Identity:
-    """An issuer, a holder and a schema. The holder's key is HOLDER's."""
+    """An issuer, a holder and a schema. The key of the holder is HOLDER's."""
 
     def __init__(self, areas: Areas, issuer: Record, holder: Record, schema: Schema) -> None:
         self.areas = areas
@@ -29,7 +29,7 @@ class Identity:
         self.schema = schema
 
     async def issue(self, **changes: object) -> Credential:
-        """Issue a credential of the holder, with changed fields of NewCredential."""
+        """Issue a credential to the holder. changes: the fields of NewCredential that differ from the defaults."""
         fields: dict[str, object] = {
             "domain_id": self.areas.domain,
             "issuer_did": self.issuer.did,
@@ -45,7 +45,7 @@ class Identity:
 
 
 async def identity(areas: Areas, method: str = "key", curve: str = "Ed25519") -> Identity:
-    """Add an issuer with that method, a holder and a schema."""
+    """Add an issuer whose DID has this method, a holder, and a schema."""
     issuing = areas.did
     issuer = await issuing.dids.create_issuer(areas.tenant, new_did(areas.domain, method, curve, "The issuer"))
     holder = await issuing.dids.create_holder(

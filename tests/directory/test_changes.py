@@ -1,5 +1,6 @@
-"""LDIF changes of single entries: what they write, and how they continue after a stop if they take several
-transactions."""
+"""LDIF changes of single entries: what they write, and how they continue after a stop if they need several
+transactions.
+"""
 
 from itertools import pairwise
 
@@ -14,8 +15,9 @@ from tests.directory.world import DN, at_work, counts, group, groups_of, importe
 
 
 async def test_a_modification_changes_the_members_of_a_group(areas: Areas) -> None:
-    """A modification adds and deletes members; one of an unknown entry is reported as an error with its DN, and the
-    others are applied."""
+    """A modification adds and deletes members. A modification of an unknown entry is reported as an error with its DN,
+    and the others are applied.
+    """
     await imported(areas, person("ann") + person("ben") + group("ops", DN.format("ann")))
     change = f"dn: cn=ops,dc=x\nchangetype: modify\nadd: member\nmember: {DN.format('ben')}\n-\n"
     change += f"delete: member\nmember: {DN.format('ann')}\n-\n\n"
@@ -26,7 +28,7 @@ async def test_a_modification_changes_the_members_of_a_group(areas: Areas) -> No
 
 
 async def test_a_change_of_many_members_continues_after_a_stop(areas: Areas) -> None:
-    """Each transaction writes only a limited number of members; the result is the same as without a stop."""
+    """Each transaction writes only a limited number of members. After a stop, the result is the same as without one."""
     everybody = [DN.format(f"u{n}") for n in range(1500)]
     await imported(areas, group("all", *everybody[:1000]))
     steps = (("delete", everybody[:300]), ("add", everybody[900:]), ("delete", everybody[1400:1450]))
@@ -51,7 +53,7 @@ async def test_a_change_of_many_members_continues_after_a_stop(areas: Areas) -> 
 
 
 async def test_member_and_member_uid_change_separately(areas: Areas) -> None:
-    """Replacing or deleting the values of `member` keeps those of `memberUid`, and vice versa."""
+    """Replacing or deleting the values of `member` keeps those of `memberUid`, and the other way round."""
     people = person("ann") + person("ben") + person("cid")
     ops = group("ops", DN.format("ann")).rstrip("\n") + "\nmemberUid: ben\n\n"
 
@@ -70,8 +72,9 @@ async def test_member_and_member_uid_change_separately(areas: Areas) -> None:
 
 
 async def test_a_renaming_to_a_taken_name_is_an_error(areas: Areas) -> None:
-    """Renaming a person or a group to the name of any other entry fails for that entry alone, also on the second
-    import."""
+    """If a person or a group is renamed to the name of another entry, only this renaming fails, also on the second
+    import.
+    """
     unit = "dn: ou=rest,dc=x\nobjectClass: organizationalUnit\nou: rest\n\n"
     everybody = person("ann") + person("ben") + group("ops") + group("vpn") + unit
 
@@ -90,19 +93,20 @@ async def test_a_renaming_to_a_taken_name_is_an_error(areas: Areas) -> None:
 
 
 def unit(dn: str) -> str:
-    """Return the record of a unit."""
+    """Return the record of an organizational unit."""
     return f"dn: {dn}\nobjectClass: organizationalUnit\nou: {dn.partition(',')[0][3:]}\n\n"
 
 
 async def ids_by_dn(areas: Areas, table: str) -> dict[str, int]:
-    """Return the IDs of the rows of a table by DN."""
+    """Return the IDs of the rows of a table, by DN."""
     rows = await areas.store.read(lambda tx: tx.rows(f"select dn, id from {table} order by id"))  # noqa: S608
     return {str(dn): int(str(row_id)) for dn, row_id in rows}
 
 
 async def test_renaming_a_unit_renames_all_entries_below_it(areas: Areas) -> None:
-    """Entries below the unit, however their DN is spelled, are renamed and keep their IDs and groups. An import with
-    the new names then changes nothing."""
+    """Entries below the unit are renamed, whatever the spelling of their DN is. They keep their IDs and groups. An
+    import with the new names then changes nothing.
+    """
     inner = group("vpn", DN.format("ann")).replace("dc=x", "ou=People,dc=x", 1)
     everybody = person("ann") + person("ben", ou="Sales, OU = people ") + person("carl", ou="Peoples") + inner
     units = unit("ou=People,dc=x") + unit("ou=Sales,ou=People,dc=x")
@@ -121,8 +125,9 @@ async def test_renaming_a_unit_renames_all_entries_below_it(areas: Areas) -> Non
 
 
 async def test_an_impossible_renaming_of_a_unit_is_refused(areas: Areas) -> None:
-    """A unit cannot take the name of another entry or move below itself. An entry whose new name is taken keeps its
-    name and is reported."""
+    """A unit cannot be renamed to the name of another entry or moved below itself. If the new name of an entry below it
+    is taken, that entry keeps its name and is reported.
+    """
     await imported(areas, unit("ou=People,dc=x") + unit("ou=Staff,dc=x") + person("ann") + person("ben"))
     change = "dn: ou=People,dc=x\nchangetype: modrdn\nnewrdn: ou={}\ndeleteoldrdn: 1\nnewsuperior: {}\n\n"
     ways = change.format("staff", "dc=x") + change.format("a", "OU=People,dc=x") + change.format("People", "x")
@@ -138,7 +143,7 @@ async def test_an_impossible_renaming_of_a_unit_is_refused(areas: Areas) -> None
 
 
 async def test_a_renaming_continues_after_a_stop(areas: Areas) -> None:
-    """Each entry below the unit is renamed and counted once."""
+    """After a stop the renaming continues, and each entry below the unit is renamed and counted once."""
     await imported(areas, unit("ou=People,dc=x") + "".join(person(f"u{n}") for n in range(60)))
     job_id = await queue(areas, "dn: ou=People,dc=x\nchangetype: modrdn\nnewrdn: ou=Staff\ndeleteoldrdn: 1\n")
     stops = 0
@@ -156,7 +161,7 @@ async def test_a_renaming_continues_after_a_stop(areas: Areas) -> None:
 
 
 async def test_only_a_replaced_cn_renames_a_group(areas: Areas) -> None:
-    """Adding a second cn does not rename a group; replacing the cn or changing the DN does."""
+    """Adding a second cn does not rename a group. Replacing the cn or changing the DN does."""
     change = "dn: cn=ops,dc=x\nchangetype: modify\n{step}: cn\ncn: {name}\n-\n\n"
     await imported(areas, group("ops") + change.format(step="add", name="operators"))
     assert set(await members(areas)) == {"ops"}

@@ -1,4 +1,4 @@
-"""The child process that parses an import file: isolation and limits."""
+"""The child process that parses an import file: its isolation and its limits."""
 
 import os
 from contextlib import chdir, suppress
@@ -24,7 +24,7 @@ async def prepared(folder: Path, ldif: str, limits: Limits = LIMITS) -> Prepared
 
 
 async def test_the_current_directory_is_not_on_the_path(tmp_path: Path) -> None:
-    """A module in the current directory is not imported by the child process."""
+    """The child process does not import a module from the current directory."""
     (tmp_path / "sallyport").mkdir()
     for name in ("json.py", "structlog.py", "sallyport/__init__.py"):
         (tmp_path / name).write_text("raise SystemExit(3)\n")
@@ -58,14 +58,14 @@ async def test_the_environment_is_empty(tmp_path: Path) -> None:
     ],
 )
 async def test_a_limit_ends_the_import(tmp_path: Path, limits: Limits, message: str) -> None:
-    """A file that needs more CPU time or memory than the limit is refused with a message that names the limit."""
+    """If a file needs more CPU time or memory than the limit, it is refused with a message that names the limit."""
     with pytest.raises(Invalid, match=message):
         await prepared(tmp_path, LARGE + "\n" + LARGE.replace("cn=g", "cn=h"), limits)
     assert [each.name for each in tmp_path.iterdir()] == ["source.ldif"]
 
 
 async def test_a_job_fails_when_a_limit_is_hit(areas: Areas) -> None:
-    """An import whose child process exceeds its memory limit ends as FAILED and writes nothing."""
+    """If the child process exceeds its memory limit, the import ends as FAILED and writes nothing."""
     areas.directory.jobs.limits = Limits(octets=96 << 20)
     async with at_work(areas):
         job = await over(areas, await queue(areas, LARGE))

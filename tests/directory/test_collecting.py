@@ -1,4 +1,4 @@
-"""The source and the secret that a reading uses, checked by a reader that records its arguments."""
+"""The source and the secret that a reading uses. They are checked with a reader that records its arguments."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -67,7 +67,7 @@ def _person(name: str) -> Person:
 
 @pytest.fixture
 def reader(areas: Areas) -> Reader:
-    """A recording reader that replaces the one for LDAP."""
+    """Return a recording reader that replaces the LDAP reader."""
     reader = Reader()
     areas.directory = DirectoryArea(
         areas.store,
@@ -84,7 +84,7 @@ def reader(areas: Areas) -> Reader:
 
 
 async def import_users(areas: Areas, *, secret: bytes | None = None, **fields: Any) -> Job:
-    """Run an importUsers of the domain and return its finished job."""
+    """Run an importUsers in the domain, and return its finished job."""
     asked = ImportUsers.model_validate({"ldapHost": "dc1.corp.example", "baseDN": "dc=x", "domainID": 1, **fields})
     wanted = [Reading(areas.domain, asked.directoryName, asked.source(), secret, complete=asked.complete)]
     async with at_work(areas):
@@ -92,13 +92,15 @@ async def import_users(areas: Areas, *, secret: bytes | None = None, **fields: A
 
 
 async def synced(areas: Areas, *, full: bool = False) -> Job:
-    """Run a reading of `hq` with its saved settings and return its finished job."""
+    """Run a reading of `hq` with the saved settings, and return its finished job."""
     async with at_work(areas):
         return await over(areas, await areas.directory.directories.sync(areas.domain, "hq", full=full))
 
 
 async def test_a_secret_is_sent_to_its_directory_only(areas: Areas, reader: Reader) -> None:
-    """An importUsers from a host, by name or address, uses the secret of its request or none, never the saved one."""
+    """An importUsers from a host, given by name or address, uses the secret of its request or none. It never uses the
+    saved secret.
+    """
     reader.people = ["ann"]
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     assert (await synced(areas)).state == "DONE"
@@ -124,8 +126,9 @@ async def test_a_secret_is_sent_to_its_directory_only(areas: Areas, reader: Read
     ],
 )
 async def test_a_new_destination_needs_a_new_secret(areas: Areas, reader: Reader, changed: Configuration) -> None:
-    """The destination of a secret changes only together with the secret; a refusal names the field and changes
-    nothing."""
+    """The destination of a secret can be changed only together with the secret. A refusal names the field and changes
+    nothing.
+    """
     directories = areas.directory.directories
     await directories.save([(areas.domain, CONFIGURATION)])
     before = await directories.named(areas.domain, "hq")
@@ -138,7 +141,7 @@ async def test_a_new_destination_needs_a_new_secret(areas: Areas, reader: Reader
 
 
 async def test_other_changes_keep_the_secret(areas: Areas, reader: Reader) -> None:
-    """Repeated settings and another base DN of the same directory need no new secret."""
+    """The same settings again, or another base DN of the same directory, need no new secret."""
     directories = areas.directory.directories
     await directories.save([(areas.domain, CONFIGURATION)])
     same = {"bindDN": "cn=a", "startTls": "", "caCertificate": None, "baseDN": "dc=y", "filter": "(uid=*)"}
@@ -148,7 +151,7 @@ async def test_other_changes_keep_the_secret(areas: Areas, reader: Reader) -> No
 
 
 async def test_an_import_that_waits_for_the_store_holds_no_slot(areas: Areas, reader: Reader) -> None:
-    """While imports wait for the store, an import of another domain runs; the waiting ones are not over."""
+    """While some imports wait for the store, an import of another domain runs. The waiting imports are not ended."""
     reader.error, waiting = StoreError("not now"), list[int]()
     directories = areas.directory.directories
     for number in range(AT_ONCE):
@@ -162,7 +165,7 @@ async def test_an_import_that_waits_for_the_store_holds_no_slot(areas: Areas, re
 
 
 async def test_endless_readings_do_not_delay_another_tenant(areas: Areas, reader: Reader) -> None:
-    """Endless readings of one tenant leave slots for another tenant; at most AT_ONCE of them run."""
+    """At most AT_ONCE endless readings of one tenant run, so slots are left for another tenant."""
     directories = areas.directory.directories
     for number in range(2 * AT_ONCE):
         domain = await areas.domains.add(areas.tenant, f"branch{number}")
@@ -179,7 +182,7 @@ async def test_endless_readings_do_not_delay_another_tenant(areas: Areas, reader
 
 
 async def test_a_reading_has_a_size_limit(areas: Areas, reader: Reader) -> None:
-    """An endless reading ends at the size limit, so that it cannot fill the disk."""
+    """An endless reading ends at the size limit, so it cannot fill the disk."""
     reader.endless.add(areas.domain)
     reader.people = ["ann"]
     areas.directory.jobs.collector.largest = 1 << 10
@@ -190,8 +193,9 @@ async def test_a_reading_has_a_size_limit(areas: Areas, reader: Reader) -> None:
 
 
 async def test_a_permanent_error_is_not_retried(areas: Areas, reader: Reader) -> None:
-    """An import that violates a constraint of the store fails without a retry, with an error number that the log
-    explains."""
+    """An import that violates a constraint of the store fails and is not retried. Its message has an error number,
+    which the log explains.
+    """
     reader.error = Contradiction("UNIQUE constraint failed")
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     job = await synced(areas)
@@ -199,7 +203,9 @@ async def test_a_permanent_error_is_not_retried(areas: Areas, reader: Reader) ->
 
 
 async def test_import_users_removes_people_only_if_complete(areas: Areas, reader: Reader) -> None:
-    """importUsers may read a part of a directory, so missing people are kept unless the request is complete."""
+    """importUsers may read only a part of a directory, so missing people are removed only if the request is marked as
+    complete.
+    """
     reader.people = ["ann", "ben"]
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     await synced(areas)
@@ -215,7 +221,7 @@ async def test_import_users_removes_people_only_if_complete(areas: Areas, reader
 
 
 async def test_a_reading_without_people_removes_no_people(areas: Areas, reader: Reader) -> None:
-    """A complete reading without people removes no one, and its message says that."""
+    """A complete reading that finds no people removes no people, and its message states this."""
     reader.people = ["ann"]
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     await synced(areas)
@@ -226,8 +232,9 @@ async def test_a_reading_without_people_removes_no_people(areas: Areas, reader: 
 
 
 async def test_import_users_finds_its_directory_by_host_and_port(areas: Areas, reader: Reader) -> None:
-    """Without a name, importUsers uses the directory that has a server with that host and port. Another port is another
-    directory."""
+    """If no name is given, importUsers uses the directory that has a server with the same host and port. If the port
+    differs, it is another directory.
+    """
     directories = areas.directory.directories
     await directories.save([(areas.domain, CONFIGURATION)])
     asked: list[tuple[dict[str, Any], str]] = [
@@ -242,7 +249,9 @@ async def test_import_users_finds_its_directory_by_host_and_port(areas: Areas, r
 
 
 async def test_a_directory_filled_by_a_file_can_be_read_later(areas: Areas, reader: Reader) -> None:
-    """A directory that was created by an LDIF import is read by the service once its connection settings are saved."""
+    """A directory that an LDIF import has created is read by the service when its connection settings have been
+    saved.
+    """
     reader.people = ["ann"]
     async with at_work(areas):
         await over(areas, await queue(areas, person("ben"), name="hq"))

@@ -1,4 +1,4 @@
-"""Removal of directories with all their entries."""
+"""The removal of directories with all their entries."""
 
 import pytest
 import trio
@@ -27,7 +27,7 @@ async def rows(areas: Areas) -> dict[str, int]:
 
 
 def has_import_metric(areas: Areas) -> bool:
-    """Return whether the metrics show the time of the domain's last import."""
+    """Return whether the metrics have the time of the domain's last import."""
     name = "sallyport_directory_sync_last_success_timestamp_seconds"
     return areas.registry.get_sample_value(name, {"domain": str(areas.domain)}) is not None
 
@@ -40,8 +40,9 @@ async def gone(areas: Areas, name: str) -> None:
 
 
 async def test_a_removal_leaves_nothing_behind(areas: Areas) -> None:
-    """People, groups, units, settings and jobs are removed, the sessions of the people are revoked, and the name is
-    free."""
+    """The people, groups, units, settings and jobs of the directory are removed. The sessions of its people are
+    revoked, and its name can be used again.
+    """
     await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     people = "".join(person(f"u{number}", "memberOf: cn=elsewhere,dc=x") for number in range(60))
     await imported(areas, UNIT + people + person("ann") + group("ops", ANN, "cn=nobody,dc=x"))
@@ -74,7 +75,7 @@ async def test_other_directories_of_the_domain_are_kept(areas: Areas) -> None:
 
 
 async def test_a_removal_continues_after_a_stop(areas: Areas) -> None:
-    """A removal that is stopped repeatedly continues until nothing is left."""
+    """A removal that is stopped repeatedly continues each time until nothing is left."""
     await imported(areas, "".join(person(f"u{number}") for number in range(60)) + group("ops"))
     await areas.directory.directories.remove([(areas.domain, "LDIF")])
     while await areas.directory.directories.of_domain(areas.domain):
@@ -86,8 +87,9 @@ async def test_a_removal_continues_after_a_stop(areas: Areas) -> None:
 
 
 async def test_a_directory_being_removed_refuses_other_requests(areas: Areas) -> None:
-    """The secret is deleted at once, and a second removal returns the same job. Imports, readings and changes of
-    settings are refused until the removal is cancelled."""
+    """The secret is deleted at once. A second request to remove the directory returns the same job. Until the removal
+    is cancelled, imports, readings and changes of settings are refused.
+    """
     service = areas.directory.directories
     wanted = Configuration("hq", app_url="ldap://127.0.0.1", secret=b"hunter2")
     await service.save([(areas.domain, wanted)])

@@ -39,7 +39,7 @@ TYPES = st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,8}|[0-9](\.[0-9]{1,3}){1,3}", ful
     ],
 )
 def test_a_name_is_split_into_its_parts(dn: str, names: list[list[tuple[str, str]]]) -> None:
-    """The examples of RFC 4514 and the spelling of older programs are parsed."""
+    """The examples of RFC 4514 are split into their parts, and so are names in the spelling of older programs."""
     assert parsed(dn) == names
 
 
@@ -52,7 +52,7 @@ def test_a_name_is_split_into_its_parts(dn: str, names: list[list[tuple[str, str
     ],
 )  # fmt: skip
 def test_text_that_is_not_a_name_is_refused(dn: str) -> None:
-    """Text that is not a name raises Invalid and has no pairs."""
+    """Text that is not a name raises Invalid."""
     with pytest.raises(Invalid):
         parsed(dn)
     with pytest.raises(Invalid):
@@ -74,7 +74,7 @@ def test_text_that_is_not_a_name_is_refused(dn: str) -> None:
     ],
 )
 def test_equal_names_have_one_normalized_form(same: tuple[str, ...]) -> None:
-    """All spellings of one entry's name have the same normalized form."""
+    """All spellings of a name have the same normalized form."""
     assert len({normalized(dn) for dn in same}) == 1
 
 
@@ -91,13 +91,15 @@ def test_equal_names_have_one_normalized_form(same: tuple[str, ...]) -> None:
     ],
 )
 def test_different_names_have_different_normalized_forms(one: str, other: str) -> None:
-    """A separator inside a value is never read as a separator between parts."""
+    """A separator inside of a value is not read as a separator between parts, so different names have different
+    normalized forms.
+    """
     assert normalized(one) != normalized(other)
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_a_name_or_is_refused(dn: str) -> None:
-    """No text raises anything but Invalid, and normalizing a name twice changes nothing."""
+    """Any text is a name, or it raises Invalid and nothing else. Normalizing a name a second time changes nothing."""
     try:
         once = normalized(dn)
     except Invalid:
@@ -107,7 +109,7 @@ def test_any_text_is_a_name_or_is_refused(dn: str) -> None:
 
 @given(st.lists(st.tuples(TYPES, VALUES), min_size=1, max_size=5))
 def test_any_value_survives_escaping(pairs: list[tuple[str, str]]) -> None:
-    """Any value is parsed from its escaped form as it was."""
+    """When a value is escaped and parsed again, it is the same as before."""
     dn = ",".join(f"{name}={escaped(value)}" for name, value in pairs)
     assert [value for _, value in pairs_of(dn)] == [value for _, value in pairs]
     assert normalized(dn) == normalized(normalized(dn))
@@ -126,7 +128,9 @@ def test_any_value_survives_escaping(pairs: list[tuple[str, str]]) -> None:
     ],
 )
 def test_an_entry_below_another_moves_with_it(dn: str, above: str, to: str, expected: str | None) -> None:
-    """Moving an entry changes the names of the entries below it, however they are spelled, and no others."""
+    """When an entry is moved, the names of the entries below it change, whatever their spelling is. Other names stay
+    the same.
+    """
     try:
         over = normalized(above)
     except Invalid:

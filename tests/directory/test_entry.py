@@ -1,4 +1,4 @@
-"""How an entry of any LDAP directory is understood."""
+"""How the entries of any LDAP directory are read as people, groups and units."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -35,7 +35,7 @@ Values = str | bytes | tuple[str | bytes, ...]
 
 
 def raw(dn: str, *kinds: str, **values: Values) -> Raw:
-    """Return an entry with the given object classes; `_` in an attribute's name becomes a hyphen."""
+    """Return an entry with the given object classes. An underscore in the name of an attribute becomes a hyphen."""
     given_values: Mapping[str, Values] = {"objectclass": kinds, **values}
     return Raw(
         dn,
@@ -50,14 +50,14 @@ def raw(dn: str, *kinds: str, **values: Values) -> Raw:
 
 
 def person(dn: str, *kinds: str, **values: Values) -> Person:
-    """Return an entry understood as a person."""
+    """Return an entry that is read as a person."""
     found = understand(raw(dn, *kinds, **values), now=NOW)
     assert isinstance(found, Person)
     return found
 
 
 def group(dn: str, *kinds: str, **values: Values) -> Group:
-    """Return an entry understood as a group."""
+    """Return an entry that is read as a group."""
     found = understand(raw(dn, *kinds, **values), now=NOW)
     assert isinstance(found, Group)
     return found
@@ -69,7 +69,7 @@ def sid(*parts: int) -> bytes:
 
 
 def test_an_inet_org_person_is_understood() -> None:
-    """In an OpenLDAP account, uid is the name and entryUUID the permanent identifier."""
+    """In an OpenLDAP account, uid is the name and entryUUID is the permanent identifier."""
     found = person(
         "uid=ann,ou=people,dc=example", "inetOrgPerson",
         uid=("ann.lee", "ann"), cn="Ann Lee", mail="ann@example.com", entryUUID=ID.upper(),
@@ -92,8 +92,9 @@ def test_an_inet_org_person_is_understood() -> None:
 
 
 def test_an_active_directory_user_is_understood() -> None:
-    """In an Active Directory account, sAMAccountName is the name, the UPN an alias and objectGUID the permanent
-    identifier."""
+    """In an Active Directory account, sAMAccountName is the name, the UPN is an alias, and objectGUID is the permanent
+    identifier.
+    """
     found = person(
         ANN, *AD_USER,
         sAMAccountName="ann", userPrincipalName="ann.lee@corp.example", cn="Ann Lee", objectGUID=UUID(ID).bytes_le,
@@ -131,7 +132,7 @@ def test_an_active_directory_user_is_understood() -> None:
     ],
 )
 def test_the_status_of_an_account(values: Mapping[str, str], status: Status) -> None:
-    """If several attributes block an account, its status is the most lasting one."""
+    """If several attributes block an account, its status is the one that lasts longest."""
     assert person(ANN, "user", sAMAccountName="ann", **values).status is status
 
 
@@ -148,12 +149,12 @@ def test_the_status_of_an_account(values: Mapping[str, str], status: Status) -> 
     ],
 )
 def test_other_entries_are_ignored(kinds: tuple[str, ...], values: Mapping[str, str]) -> None:
-    """Computers, contacts, trusts and containers are not people."""
+    """Computers, contacts, trusts and containers are not read as people."""
     assert understand(raw("cn=a,dc=b", *kinds, **values), now=NOW) is None
 
 
 def test_groups_are_understood() -> None:
-    """Members are read in each of the three notations, without duplicates."""
+    """The members of a group are read in each of the three notations, without duplicates."""
     names = group("cn=vpn,dc=b", "groupOfNames", cn="vpn", member=("uid=a,dc=b", "uid=a,dc=b", ""), entryUUID=ID)
     assert (names.external_id, names.name, names.members) == (ID, "vpn", ("uid=a,dc=b",))
     unique = group("cn=vpn,dc=b", "groupOfUniqueNames", cn="vpn", uniqueMember=("uid=a,dc=b#'0101'B", "uid=c,dc=b"))
@@ -174,7 +175,7 @@ def test_units_are_understood() -> None:
 
 @pytest.mark.parametrize("octets", [b"", b"\x01", b"short", b"\xff" * 17, b"\x01\x05" + b"\0" * 6])
 def test_a_malformed_identifier_is_ignored(octets: bytes) -> None:
-    """An entry whose GUID, UUID and SID have the wrong size is identified by its DN."""
+    """If the GUID, UUID or SID of an entry has a wrong size, the entry is identified by its DN."""
     found = person(ANN, "user", sAMAccountName="ann", objectGUID=octets, entryUUID=octets, objectSid=octets)
     assert (found.external_id, found.primary_group) == ("dn:cn=ann lee,ou=staff,dc=corp,dc=example", "")
 
@@ -188,13 +189,13 @@ def test_a_malformed_identifier_is_ignored(octets: bytes) -> None:
     ],
 )  # fmt: skip
 def test_no_secret_is_kept(secret: str) -> None:
-    """Passwords, their hashes and keys are never kept as attributes."""
+    """Passwords, their hashes, and keys are never kept as attributes."""
     found = person("uid=ann,dc=b", "person", uid="ann", **{secret: "s3cret"})
     assert "s3cret" not in repr(found)
 
 
 def test_attributes_are_bounded() -> None:
-    """Only text is kept, and its amount is limited, since a directory may have a hundred thousand people."""
+    """Only text is kept, and its amount is limited, because a directory may have a hundred thousand people."""
     many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
     assert len(person("uid=ann,dc=b", "person", uid="ann", **many).attributes) == MOST_ATTRIBUTES
     found = person(
@@ -217,7 +218,7 @@ def test_attributes_are_bounded() -> None:
     ],
 )
 def test_an_unusable_entry_raises_invalid(entry: Raw) -> None:
-    """A person, group or unit without a name raises Invalid with a message that does not contain its values."""
+    """A person, group or unit without a name raises Invalid. The message does not contain values of the entry."""
     with pytest.raises(Invalid) as error:
         understand(entry, now=NOW)
     assert "rubbish" not in str(error.value)
@@ -236,7 +237,7 @@ NAMES = st.sampled_from(
     st.dictionaries(NAMES, st.lists(st.one_of(st.binary(max_size=30), st.just(b"5"), st.just(b"ann"))).map(tuple)),
 )
 def test_any_entry_is_understood_or_refused(dn: str, kinds: set[str], values: dict[str, tuple[bytes, ...]]) -> None:
-    """No entry raises anything but Invalid, and each result has a name and an identifier."""
+    """Any entry is read, or it raises Invalid and nothing else. Each result has a name and an identifier."""
     entry = Raw(dn, {**values, "objectclass": tuple(kind.encode() for kind in kinds)})
     try:
         found = understand(entry, now=NOW)
@@ -246,7 +247,9 @@ def test_any_entry_is_understood_or_refused(dn: str, kinds: set[str], values: di
 
 
 def test_important_attributes_are_kept_first() -> None:
-    """However many attributes an entry has, those for its name, its status and the default mapping are kept."""
+    """However many attributes an entry has, the attributes for its name, its status and the default mapping are
+    kept.
+    """
     many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
     shown = dict.fromkeys((*DEFAULTS.values(), "displayName", "mail", "userPrincipalName", "shadowExpire"), "zz")
     known = person("uid=ann,dc=b", "person", uid="ann", **many, **shown).attributes
@@ -254,7 +257,7 @@ def test_important_attributes_are_kept_first() -> None:
 
 
 def test_mapped_attributes_are_kept_first() -> None:
-    """A mapped attribute is kept, unless it holds a secret."""
+    """A mapped attribute is kept, unless it contains a secret."""
     many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
     entry = raw("uid=ann,dc=b", "person", uid="ann", zzz="7", userPassword="x", **many)
     found = understand(entry, now=NOW, mapped={"zzz", "userpassword"})

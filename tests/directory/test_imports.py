@@ -21,7 +21,7 @@ from tests.directory.world import DN, at_work, counts, group, groups_of, importe
 
 
 async def test_an_unchanged_entry_is_skipped(areas: Areas) -> None:
-    """A second import skips unchanged entries; it updates changed ones and keeps their IDs."""
+    """A second import skips unchanged entries. It updates changed entries, which keep their IDs."""
     ldif = person("ann", "mail: a@x") + group("ops", DN.format("ann"))
     assert counts(await imported(areas, ldif)) == (2, 2, 0, 0, 0, 0)
     assert counts(await imported(areas, ldif)) == (2, 0, 0, 0, 2, 0)
@@ -33,21 +33,22 @@ async def test_an_unchanged_entry_is_skipped(areas: Areas) -> None:
 
 
 async def test_a_renamed_person_keeps_memberships(areas: Areas) -> None:
-    """An entry with the same entryUUID and a new name is the same person, and keeps its groups until they are read
-    again."""
+    """An entry with the same entryUUID and a new name is the same person. The person keeps the groups until they are
+    read again.
+    """
     uuid = "entryUUID: 00000000-0000-4000-8000-00000000000a"
     await imported(areas, person("ann", uuid) + group("ops", DN.format("ann")))
     renamed = person("anna", uuid, ou="Sales")
     assert counts(await imported(areas, renamed)) == (1, 0, 1, 0, 0, 0)
     assert await names(areas) == ["anna"]
     assert await groups_of(areas, "anna") == {"ops"}
-    # The group still has her old DN as a member; reading it again ends her membership.
+    # The group still has the old DN as a member. When it is read again, ann's membership ends.
     await imported(areas, group("ops", DN.format("ann")))
     assert await groups_of(areas, "anna") == frozenset()
 
 
 async def test_a_person_keeps_the_id_when_an_entry_uuid_appears(areas: Areas) -> None:
-    """A person known by DN stays the same person when an entryUUID appears, and when it disappears."""
+    """A person that is known by the DN stays the same person when an entryUUID appears and when it disappears."""
     await imported(areas, person("ann"))
     uuid = "entryUUID: 00000000-0000-4000-8000-00000000000a"
     assert counts(await imported(areas, person("ann", uuid)))[1:3] == (0, 1)
@@ -57,7 +58,7 @@ async def test_a_person_keeps_the_id_when_an_entry_uuid_appears(areas: Areas) ->
 
 
 async def test_a_large_group(areas: Areas) -> None:
-    """A group whose members take several transactions is written, changed and deleted completely."""
+    """A group with so many members that they need several transactions is written, changed and deleted completely."""
     people = "".join(person(f"u{n}") for n in range(40))
     everybody = [DN.format(f"u{n}") for n in range(2500)]
     await imported(areas, people + group("all", *everybody))
@@ -72,13 +73,13 @@ async def test_a_large_group(areas: Areas) -> None:
 
 
 async def keep_writing(areas: Areas) -> None:
-    """Write without end, so that an import commits after each entry."""
+    """Write in the store without end, so that an import commits after each entry."""
     while True:
         await areas.store.write(lambda tx: None)
 
 
 async def test_a_job_continues_after_a_stop(areas: Areas) -> None:
-    """A job that is stopped between any two entries imports and counts each entry once."""
+    """A job that is stopped between any two entries imports each entry and counts it once."""
     ldif = "".join(person(f"u{n}") for n in range(60)) + group("all", *(DN.format(f"u{n}") for n in range(60)))
     job_id, stops = await queue(areas, ldif), 0
     while (job := await areas.directory.jobs.get(job_id)).state != "DONE":
@@ -99,7 +100,7 @@ async def test_a_job_continues_after_a_stop(areas: Areas) -> None:
 
 
 async def test_orphaned_files_are_deleted_at_the_start(areas: Areas) -> None:
-    """A file that no job needs is deleted at the start; the file of a job is deleted when the job is over."""
+    """At the start, files that no job needs are deleted. The file of a job is deleted when the job ends."""
     files = areas.directory.directories.files
     job_id = await queue(areas, person("ann"))
     stray = files.path("0123456789abcdef.ldif")
@@ -123,7 +124,7 @@ async def test_a_job_with_a_lost_file_fails(areas: Areas) -> None:
 
 
 async def test_the_number_of_waiting_jobs_is_limited(areas: Areas) -> None:
-    """A domain has at most MOST_WAITING jobs waiting; cancelling one makes room for another."""
+    """A domain may have at most MOST_WAITING waiting jobs. When one is cancelled, another one can be added."""
     for _ in range(MOST_WAITING):
         last = await queue(areas, person("ann"))
     with pytest.raises(Conflict):
@@ -135,8 +136,9 @@ async def test_the_number_of_waiting_jobs_is_limited(areas: Areas) -> None:
 
 
 async def test_a_domain_runs_one_job_at_a_time(areas: Areas) -> None:
-    """The oldest job of a domain is next, and none starts while another of the domain runs; other domains are not
-    affected."""
+    """The oldest job of a domain runs next, and only one job of a domain runs at a time. Other domains are not
+    affected.
+    """
     other = await areas.domains.add(areas.tenant, "branch")
     first, second = [await queue(areas, person("ann")) for _ in range(2)]
     areas.domain, own = other, areas.domain
@@ -150,7 +152,7 @@ async def test_a_domain_runs_one_job_at_a_time(areas: Areas) -> None:
 
 
 async def test_a_complete_import(areas: Areas) -> None:
-    """A complete import removes missing people with their memberships, unless an entry could not be used."""
+    """A complete import removes missing people and their memberships, unless an entry could not be used."""
     ldif = person("ann") + person("ben") + group("ops", DN.format("ben")) + group("old")
     await imported(areas, ldif)
     bad = "dn: ou=x,dc=x\nobjectClass: person\n\n"
@@ -161,8 +163,9 @@ async def test_a_complete_import(areas: Areas) -> None:
 
 
 async def test_a_long_cycle_of_groups(areas: Areas) -> None:
-    """If groups contain each other in a long cycle, each person of them is a member of all, and a login is answered in
-    time."""
+    """If groups contain each other in a long cycle, each person in one of them is a member of all. A login is still
+    answered in time.
+    """
     count = 500
     circle = "".join(group(f"g{n}", f"cn=g{(n + 1) % count},dc=x", DN.format("ann")) for n in range(count))
     await imported(areas, person("ann") + circle)
@@ -181,7 +184,7 @@ async def test_a_long_cycle_of_groups(areas: Areas) -> None:
     ids=["groups", "names"],
 )
 async def test_a_person_with_too_many_groups_or_names_is_an_error(areas: Areas, more: list[str]) -> None:
-    """Such an entry fails alone; the person stays as before, also in a complete import."""
+    """Only the entry with too many groups or names fails. The person stays the same, also in a complete import."""
     assert counts(await imported(areas, person("ann", *more) + person("ben")))[1:] == (1, 0, 0, 0, 1)
     await imported(areas, person("ann"))
     assert counts(await imported(areas, person("ann", *more) + person("ben"), complete=True))[3:] == (0, 1, 1)
@@ -192,7 +195,7 @@ async def test_a_person_with_too_many_groups_or_names_is_an_error(areas: Areas, 
 
 
 async def test_transactions_are_short(areas: Areas) -> None:
-    """A transaction ends when its time is over or when another writer waits."""
+    """A transaction ends when its time limit is reached or when another writer waits."""
     run = Run(areas.domain, 1, 1, cloud=False, marks=False, mapping=FieldMapping({}), mapped=frozenset(), started_at=0)
     loop = trio.lowlevel.current_trio_token()
 
@@ -214,7 +217,7 @@ async def test_transactions_are_short(areas: Areas) -> None:
 
 
 async def test_a_file_without_people_removes_no_people(areas: Areas) -> None:
-    """A complete import of a file without people removes no one, and its message says that."""
+    """A complete import of a file without people removes no people, and its message states this."""
     await imported(areas, person("ann") + group("ops"))
     for without_people in ("", group("vpn")):
         job = await imported(areas, without_people, complete=True)
@@ -223,7 +226,9 @@ async def test_a_file_without_people_removes_no_people(areas: Areas) -> None:
 
 
 async def test_a_mapped_attribute_is_kept_among_many(areas: Areas) -> None:
-    """A mapped attribute is kept in an entry with more attributes than the limit, also after a change of the entry."""
+    """A mapped attribute is kept even if the entry has more attributes than the limit, also after the entry was
+    changed.
+    """
     directories = areas.directory.directories
     await imported(areas, person("ben"))
     await areas.directory.mappings.set(await directories.named(areas.domain, "LDIF"), {"group": "zzz"}, apply=False)
@@ -234,8 +239,9 @@ async def test_a_mapped_attribute_is_kept_among_many(areas: Areas) -> None:
 
 
 async def test_a_change_matches_values_without_case(areas: Areas) -> None:
-    """A modification deletes a value that differs only in case. A renamed person keeps the groups under the new name
-    only."""
+    """A modification deletes a value even if the value differs in case. A renamed person keeps the groups only under
+    the new name.
+    """
     ann = "dn: uid=ann,ou=People,dc=x\nobjectClass: inetOrgPerson\nuid: Ann\nmail: Ann@X\n\n"
     change = f"dn: {DN.format('ann')}\nchangetype: modify\ndelete: mail\nmail: ann@x\n-\n\n"
     renamed = f"dn: {DN.format('ann')}\nchangetype: modrdn\nnewrdn: uid=eve\ndeleteoldrdn: 1\n\n"
@@ -246,7 +252,7 @@ async def test_a_change_matches_values_without_case(areas: Areas) -> None:
 
 
 async def test_an_added_object_class_keeps_the_person(areas: Areas) -> None:
-    """Adding an object class that is not an account class keeps the entry a person."""
+    """When an object class that is not an account class is added, the entry stays a person."""
     await imported(areas, person("ann"))
     change = f"dn: {DN.format('ann')}\nchangetype: modify\nadd: objectClass\nobjectClass: ldapPublicKey\n-\n"
     job = await imported(areas, f"{change}replace: mail\nmail: a@x\n-\n")
@@ -255,7 +261,9 @@ async def test_an_added_object_class_keeps_the_person(areas: Areas) -> None:
 
 
 async def test_the_last_entry_of_a_person_counts(areas: Areas) -> None:
-    """A person with two entries in one file has only the values of the second entry, and none after a removal."""
+    """If a file has two entries for a person, the person has only the values of the second one. After a removal the
+    person has none.
+    """
     twice = person("ann", "mail: first@x") + person("bob") + person("ann", "mail: second@x")
     assert counts(await imported(areas, twice)) == (3, 2, 1, 0, 0, 0)
 
@@ -270,7 +278,9 @@ async def test_the_last_entry_of_a_person_counts(areas: Areas) -> None:
 
 
 async def test_a_member_by_login_name_is_removed_before_the_person_exists(areas: Areas) -> None:
-    """A modification removes a memberUid that no person has yet; a person added later is not a member."""
+    """A modification can remove a memberUid for which there is no person yet. A person with this login name that is
+    added later is not a member.
+    """
     ops = group("ops").rstrip("\n") + "\nmemberUid: ann\n\n"
     await imported(areas, ops)
     await imported(areas, "dn: cn=ops,dc=x\nchangetype: modify\ndelete: memberUid\nmemberUid: ann\n-\n")

@@ -1,4 +1,4 @@
-"""LDIF (RFC 2849): the examples of the RFC, input in any chunks, and malformed input."""
+"""LDIF (RFC 2849): the examples of the RFC, input in chunks of any size, and malformed input."""
 
 from base64 import b64encode
 from contextlib import suppress
@@ -56,7 +56,7 @@ telephonenumber: +1 408 555 5678
 
 
 def read(octets: bytes, *cuts: int) -> list[Record]:
-    """Return all records of a file that arrives in chunks. cuts: the offsets between the chunks."""
+    """Return all records of a file that arrives in chunks. cuts: the offsets at which the chunks are cut."""
     parser, found = LdifParser(), list[Record]()
     ends = sorted(min(cut, len(octets)) for cut in cuts)
     for start, end in zip((0, *ends), (*ends, len(octets)), strict=True):
@@ -65,7 +65,9 @@ def read(octets: bytes, *cuts: int) -> list[Record]:
 
 
 def test_the_examples_of_the_rfc_are_read() -> None:
-    """Content, deletion, renaming and modification are read, with folded lines, base64 and attribute options."""
+    """The records of the examples are read: content, deletions, renamings and modifications, with folded lines, base64
+    and attribute options.
+    """
     content, deletion, renaming, modification = read(EXAMPLES)
     assert isinstance(content, Content) and content.line == 2
     assert content.raw.attributes["cn"] == (b"Barbara Jensen", b"Babs")
@@ -82,14 +84,14 @@ def test_the_examples_of_the_rfc_are_read() -> None:
 
 @given(st.lists(st.integers(0, len(EXAMPLES)), max_size=8), st.booleans())
 def test_any_chunks_give_the_same_records(cuts: list[int], carriage: bool) -> None:
-    """The records do not depend on how the file is split into chunks or on its line endings."""
+    """The records depend neither on how the file is split into chunks nor on its line endings."""
     octets = EXAMPLES.replace(b"\n", b"\r\n") if carriage else EXAMPLES
     assert read(octets, *cuts) == read(EXAMPLES)
 
 
 @given(st.binary(max_size=400))
 def test_any_octets_are_read_or_refused(octets: bytes) -> None:
-    """An error has the number of a line of the file."""
+    """Any octets are read, or they raise an error with the number of a line in the file."""
     try:
         read(octets)
     except LdifError as error:
@@ -98,7 +100,7 @@ def test_any_octets_are_read_or_refused(octets: bytes) -> None:
 
 @given(st.lists(st.sampled_from(EXAMPLES.split(b"\n")), max_size=30), st.sampled_from([b"\n", b"\n ", b"\n\n"]))
 def test_valid_lines_in_any_order_are_read_or_refused(lines: list[bytes], between: bytes) -> None:
-    """No order of valid lines raises anything but LdifError."""
+    """Valid lines in any order are read, or they raise LdifError and nothing else."""
     with suppress(LdifError):
         assert isinstance(read(between.join(lines)), list)
 
@@ -123,19 +125,19 @@ def test_any_value_survives_base64_and_folding(value: bytes, width: int) -> None
     ],
 )  # fmt: skip
 def test_malformed_records_are_refused(octets: bytes) -> None:
-    """The error names the line."""
+    """A malformed record is refused, and the error names its line."""
     with pytest.raises(LdifError, match=r"line \d+: "):
         read(octets)
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 4])
 def test_a_byte_order_mark_is_ignored(cut: int) -> None:
-    """Some editors write a byte order mark at the start of the file."""
+    """A byte order mark at the start of the file is ignored, because some editors write it."""
     assert read(b"\xef\xbb\xbf" + EXAMPLES, cut) == read(EXAMPLES)
 
 
 def test_the_number_of_lines_of_an_entry_is_limited() -> None:
-    """An entry has at most MOST_LINES lines, since short lines take far more memory than space in the file."""
+    """An entry may have at most MOST_LINES lines, because short lines take far more memory than space in the file."""
     head, more = b"\n\ndn: cn=x\n", (MOST_LINES - 1) * b"a:\n"
     (whole,) = read(head + more)
     assert isinstance(whole, Content) and len(whole.raw.attributes["a"]) == MOST_LINES - 1
@@ -144,7 +146,9 @@ def test_the_number_of_lines_of_an_entry_is_limited() -> None:
 
 
 def test_the_number_of_parts_of_a_modification_is_limited() -> None:
-    """A modification has at most MOST_STEPS parts, since each part reads all members of a group while logins wait."""
+    """A modification may have at most MOST_STEPS parts, because each part reads all members of a group while logins
+    wait.
+    """
     part = b"add: member\nmember: cn=x\n-\n"
     head = b"dn: cn=ops,dc=x\nchangetype: modify\n"
     (whole,) = read(head + MOST_STEPS * part)

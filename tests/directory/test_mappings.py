@@ -1,4 +1,4 @@
-"""Mappings applied to people that are already imported."""
+"""Mappings that are applied after the people were imported."""
 
 import json
 
@@ -21,8 +21,9 @@ async def map_now(areas: Areas, **fields: str) -> None:
 
 
 async def test_a_mapped_login_name_ends_with_its_mapping(areas: Areas) -> None:
-    """A login name that only a mapping gave is removed with the mapping; a name that the directory itself gives is
-    kept."""
+    """When a mapping is removed, a login name that came only from it is removed too. A name that the directory itself
+    gives is kept.
+    """
     ann = person("ann", "userPrincipalName: ann@corp.x", "employeeNumber: 007")
     await imported(areas, ann + group("ops", "uid=ann,ou=People,dc=x"))
     for attribute in ("userPrincipalName", "employeeNumber", ""):
@@ -32,8 +33,9 @@ async def test_a_mapped_login_name_ends_with_its_mapping(areas: Areas) -> None:
 
 
 async def test_a_recreated_group_keeps_its_mapping(areas: Areas) -> None:
-    """A group created again with the same name has a new ID but the former mapping, and its people keep the mapped
-    fields."""
+    """A group that is created again with the same name has a new ID. It keeps the former mapping, and its people keep
+    the mapped fields.
+    """
 
     def ldif(identity: int) -> str:
         uuid = f"entryUUID: 00000000-0000-4000-8000-00000000000{identity}\nobjectClass"
@@ -53,8 +55,9 @@ async def test_a_recreated_group_keeps_its_mapping(areas: Areas) -> None:
 
 
 async def test_a_group_deleted_and_added_again_keeps_its_mapping(areas: Areas) -> None:
-    """A change that deletes a group before it adds one with the same name keeps the mapping; another group does not get
-    it."""
+    """If a change deletes a group and then adds one with the same name, the new group keeps the mapping. A group with
+    another name does not get it.
+    """
     ann, ops = person("ann", "title: Engineer", "l: Berlin"), group("ops", "uid=ann,ou=People,dc=x")
     await imported(areas, ann + ops)
     directories, service = areas.directory.directories, areas.directory.mappings
@@ -75,7 +78,9 @@ async def test_a_group_deleted_and_added_again_keeps_its_mapping(areas: Areas) -
 
 
 async def test_the_number_of_mapped_attributes_is_limited(areas: Areas) -> None:
-    """A directory and its groups map at most MOST_MAPPED attributes together; one that is mapped twice counts once."""
+    """A directory and its groups may together map at most MOST_MAPPED attributes. An attribute that is mapped twice
+    counts once.
+    """
     await imported(areas, "".join(group(f"g{number}") for number in range(3)))
     directories, service = areas.directory.directories, areas.directory.mappings
     directory = await directories.named(areas.domain, "LDIF")

@@ -1,4 +1,4 @@
-"""The groups and units of a principal, found by any of its names."""
+"""The groups and units of a principal, which is found by any of its names."""
 
 import trio
 import trio.testing
@@ -15,8 +15,9 @@ async def test_a_domain_without_people_is_answered_from_memory(areas: Areas) -> 
 
 
 async def test_groups_and_units_are_found_and_cached(areas: Areas) -> None:
-    """Direct groups, nested groups and units are found in lower case, by a name in any case, and cached until the
-    domain changes."""
+    """Direct groups, nested groups and units are found in lower case, by a name in any letter case. They are cached
+    until the domain changes.
+    """
     await imported(areas, person("Ann") + group("ops", ANN) + group("STÄFF", "cn=ops,dc=x"))
     principals = areas.directory.principals
     assert principals.cached(areas.domain, "ann") is None
@@ -30,14 +31,15 @@ async def test_groups_and_units_are_found_and_cached(areas: Areas) -> None:
 
 
 async def test_both_encodings_of_an_accent_match(areas: Areas) -> None:
-    """A letter with an accent may be one character or a letter with a combining character."""
+    """A name matches whether a letter with an accent is one character or a letter and a combining character."""
     await imported(areas, person("Zoe\u0308") + group("ops", "uid=Zoe\u0308,ou=People,dc=x"))
     assert await groups_of(areas, "zoë") == await groups_of(areas, "zoe\u0308") == {"ops"}
 
 
 async def test_a_user_principal_name_is_an_alias(areas: Areas) -> None:
-    """The first part of a user principal name identifies the person if its realm is one of the domain's, unless it is
-    the login name of another person."""
+    """If the realm of a user principal name is one of the domain's, its first part identifies the person. If that part
+    is the login name of another person, it does not.
+    """
     upn = "userPrincipalName: ann.smith@corp"
     await imported(areas, person("ann", upn) + person("ben", "userPrincipalName: ann@corp") + group("ops", ANN))
     assert await groups_of(areas, "ann.smith", ["corp"]) == {"ops"}
@@ -48,7 +50,7 @@ async def test_a_user_principal_name_is_an_alias(areas: Areas) -> None:
 
 
 async def test_an_ambiguous_name_has_no_groups(areas: Areas) -> None:
-    """A name that people of two directories of a domain have gives no groups."""
+    """If people of two directories in a domain have the same name, the name has no groups."""
     await imported(areas, person("ann") + group("ops", ANN))
     await imported(areas, person("ann"), name="other")
     assert await areas.directory.principals.find(areas.domain, "ann", ()) == UNCLEAR
@@ -63,7 +65,7 @@ async def test_domains_with_people_are_known_after_a_restart(areas: Areas) -> No
 
 
 async def test_the_cache_is_bounded(areas: Areas) -> None:
-    """The oldest name is evicted when the cache is full."""
+    """When the cache is full, the oldest name is evicted."""
     await imported(areas, person("ann"))
     principals = Principals(areas.store, max_cached=3)
     await principals.load()
@@ -74,7 +76,9 @@ async def test_the_cache_is_bounded(areas: Areas) -> None:
 
 
 async def test_each_tenant_has_a_share_of_the_cache(areas: Areas) -> None:
-    """Names of another tenant evict no entries, and a change invalidates only the entries of its domain."""
+    """Names of another tenant evict no entries of this tenant. A change invalidates only the entries of its own
+    domain.
+    """
     await imported(areas, person("ann"))
     other = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "other")
     principals = Principals(areas.store, max_cached=3)
@@ -90,7 +94,9 @@ async def test_each_tenant_has_a_share_of_the_cache(areas: Areas) -> None:
 
 
 async def test_a_domain_is_invalidated_at_most_once_a_second(autojump_clock: trio.testing.MockClock) -> None:
-    """The first change of a domain is passed on at once, later ones once a second, and the last one by flush."""
+    """The first change of a domain is passed on at once, and later changes at most once a second. The last one is
+    passed on by flush.
+    """
     invalidated: list[tuple[int, float]] = []
     began = trio.current_time()
     invalidations = Invalidations(

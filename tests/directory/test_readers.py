@@ -1,4 +1,4 @@
-"""From the settings of a directory to its reader, and a complete run of a cloud directory."""
+"""The reader that is made from the settings of a directory, and a complete run of a cloud directory."""
 
 import json
 
@@ -33,8 +33,9 @@ def source(app_url: str, account: str = "", secret: Secret | None = SECRET, **se
 
 
 def test_ldap_settings_are_read() -> None:
-    """appUrl may have several servers; the account is bindDN, or accountName without it; mapped attributes are
-    added."""
+    """appUrl may contain several servers. The account is bindDN or, if that is missing, accountName. Mapped attributes
+    are added.
+    """
     found = ldap_source(
         source("ldaps://dc1 , ldap://dc2:3268", "ann", baseDN="dc=x", startTls="true", **{ATTRIBUTES: "mail,nick"})
     )
@@ -63,14 +64,14 @@ def test_ldap_settings_are_read() -> None:
     ],
 )
 def test_wrong_ldap_settings_are_reported(given: Source, why: str) -> None:
-    """The message names the setting and does not contain the secret."""
+    """If a setting is wrong, the message names it and does not contain the secret."""
     with pytest.raises(ReadError, match=why) as error:
         ldap_source(given)
     assert "hunter2" not in str(error.value)
 
 
 def test_graph_settings_are_read() -> None:
-    """appUrl selects the cloud; the application is clientId, or accountName without it."""
+    """appUrl selects the cloud. The application is clientId or, if that is missing, accountName."""
     found = graph_source(source("", "app", tenant="corp"))
     assert (found.graph, found.login, found.client_id, found.tenant) == (GRAPH, LOGIN, "app", "corp")
     found = graph_source(source("https://graph.microsoft.us/v1.0", clientId="app", tenant="corp"))
@@ -91,13 +92,13 @@ def test_graph_settings_are_read() -> None:
     ],
 )
 def test_wrong_graph_settings_are_refused(given: Source) -> None:
-    """The secret is sent only to the login host of its cloud."""
+    """The secret is sent only to the login host of the selected cloud."""
     with pytest.raises(ReadError):
         graph_source(given)
 
 
 def test_okta_settings_are_read() -> None:
-    """The URL is the origin of appUrl; without a clientId, the secret is an API token."""
+    """The URL is the origin of appUrl. If clientId is missing, the secret is an API token."""
     found = okta_source(source("corp.okta.com", "admin@corp.example"))
     assert (found.url, found.client_id) == ("https://corp.okta.com", "")
     assert okta_source(source("https://corp.okta.com/admin?x=1", clientId="app")).client_id == "app"
@@ -109,13 +110,13 @@ def test_okta_settings_are_read() -> None:
     ids=["unencrypted", "no URL", "no secret"],
 )
 def test_wrong_okta_settings_are_refused(wrong: Source) -> None:
-    """A reading with wrong settings fails before the first request."""
+    """If the settings are wrong, the reading fails before its first request."""
     with pytest.raises(ReadError):
         okta_source(wrong)
 
 
 async def test_a_cloud_directory_is_read_into_users(areas: Areas) -> None:
-    """The first reading adds all users and the second one writes the changes; a failed reading changes nothing."""
+    """The first reading adds all users, and the second one writes the changes. A failed reading changes nothing."""
     graph, directories = GraphServer(), areas.directory.directories
     async with serving(graph) as graph.web, trio.open_nursery() as nursery:
         nursery.start_soon(areas.directory.jobs.run)
@@ -161,7 +162,7 @@ async def test_a_cloud_directory_is_read_into_users(areas: Areas) -> None:
         failed = {"domain": domain, "state": "FAILED"}
         await until(
             lambda: counted("sallyport_import_jobs_total", failed) == 1.0
-        )  # the counter is incremented after the job's end
+        )  # the counter is incremented after the job has ended
         for state, number in (("DONE", 2.0), ("FAILED", 1.0)):
             assert counted("sallyport_import_jobs_total", {"domain": domain, "state": state}) == number
         entries = {"domain": domain, "result": "removed"}
@@ -184,7 +185,7 @@ async def test_a_cloud_directory_is_read_into_users(areas: Areas) -> None:
     ids=["encrypted", "RSA of 6144 bits", "JWK of RSA of 6144 bits", "part of a JWK", "API token"],
 )
 async def test_an_unusable_private_key_is_not_saved(areas: Areas, key: str) -> None:
-    """A clientSecret that is not a usable private key, in PEM or as a JWK, is refused, and nothing is saved."""
+    """A clientSecret that is not a usable private key, in PEM or as a JWK, is refused. Nothing is saved."""
     directories = areas.directory.directories
     said = Configuration("okta", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key.encode())
     with pytest.raises(Invalid) as refused:
@@ -194,7 +195,7 @@ async def test_an_unusable_private_key_is_not_saved(areas: Areas, key: str) -> N
 
 
 async def test_other_secrets_are_not_checked_as_keys(areas: Areas) -> None:
-    """A valid JWK is saved, and without a clientId any password or API token."""
+    """A valid JWK is saved. Without a clientId, any password or API token is saved."""
     key = json.dumps(RSAKey.generate_key(2048).as_dict(private=True)).encode()
     saved = [
         Configuration("app", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key),

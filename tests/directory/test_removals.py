@@ -17,7 +17,7 @@ def people(count: int, *, first: int = 0) -> str:
 
 
 async def stopped(areas: Areas, ldif: str) -> Job:
-    """Run a complete import that stops before its removals, and return its job."""
+    """Run a complete import that stops before it removes anything, and return its job."""
     async with at_work(areas):
         job = await over(areas, await queue(areas, ldif, complete=True))
     assert (job.state, job.removals, job.removed) == ("FAILED", Removals.STOPPED, 0)
@@ -25,14 +25,16 @@ async def stopped(areas: Areas, ldif: str) -> Job:
 
 
 async def confirmed(areas: Areas, job: Job) -> Job:
-    """Confirm a stopped import, and return its finished job."""
+    """Confirm an import that has stopped, and return its finished job."""
     async with at_work(areas):
         await areas.directory.jobs.confirm(job)
         return await over(areas, job.id)
 
 
 async def test_half_of_the_people_are_removed_without_confirmation(areas: Areas) -> None:
-    """Up to half of the people are removed without confirmation; of a few people, all but one."""
+    """Up to half of the people are removed without a confirmation. If there are only a few people, all but one may be
+    removed.
+    """
     await imported(areas, people(MANY))
     job = await imported(areas, people(FEW_REMOVALS), complete=True)
     assert job.removed == FEW_REMOVALS
@@ -41,8 +43,9 @@ async def test_half_of_the_people_are_removed_without_confirmation(areas: Areas)
 
 
 async def test_more_than_half_need_a_confirmation(areas: Areas) -> None:
-    """The import adds new people, which do not count as known, and stops with the numbers in its message. The
-    confirmation removes the missing people."""
+    """The import adds new people and stops before the removals. New people are not counted as known ones, and the
+    message has the numbers. After the confirmation the missing people are removed.
+    """
     await imported(areas, people(MANY) + group("ops", "uid=u001,ou=People,dc=x"))
     job = await stopped(areas, people(FEW_REMOVALS - 1) + people(100, first=500))
     assert f"{FEW_REMOVALS + 1} of the {MANY} users" in job.message and f"confirm import {job.id}" in job.message
@@ -55,14 +58,16 @@ async def test_more_than_half_need_a_confirmation(areas: Areas) -> None:
 
 
 async def test_groups_are_counted_separately(areas: Areas) -> None:
-    """If all groups would be removed, the import stops: the account may have lost the permission to read them."""
+    """If the import would remove all groups, it stops, because the account may have lost the permission to read
+    them.
+    """
     await imported(areas, people(1) + "".join(group(f"g{number}") for number in range(FEW_REMOVALS)))
     job = await stopped(areas, people(1))
     assert f"{FEW_REMOVALS} of the {FEW_REMOVALS} groups" in job.message
 
 
 async def test_a_late_confirmation_keeps_newer_people(areas: Areas) -> None:
-    """A confirmation does not remove people that a later import has."""
+    """A late confirmation does not remove people that a later import contained."""
     await imported(areas, people(MANY))
     job = await stopped(areas, people(1))
     await imported(areas, people(2) + person("u002", "mail: new@x"))
@@ -72,7 +77,7 @@ async def test_a_late_confirmation_keeps_newer_people(areas: Areas) -> None:
 
 
 async def test_only_a_stopped_import_can_be_confirmed(areas: Areas) -> None:
-    """An import that is done, failed for another reason or waits cannot be confirmed."""
+    """An import cannot be confirmed if it is done, is waiting, or has failed for another reason."""
     await imported(areas, people(1))
     async with at_work(areas):
         broken = await over(areas, await queue(areas, "no ldif"))

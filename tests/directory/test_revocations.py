@@ -1,4 +1,4 @@
-"""Sessions of people who lose their access in a directory are revoked, if the domain is configured so."""
+"""Sessions of people who lose their access in a directory are revoked if this is set for the domain."""
 
 import pytest
 
@@ -13,20 +13,22 @@ DISABLED = "nsAccountLock: TRUE"
 
 
 async def revoked(areas: Areas) -> list[str]:
-    """Return the revoked user names, oldest first."""
+    """Return the revoked user names, with the oldest first."""
     rows = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by id"))
     return [str(row[0]) for row in rows]
 
 
 @pytest.fixture
 async def strict(areas: Areas) -> Areas:
-    """The areas, with a domain that disconnects sessions when access is revoked."""
+    """Return areas whose domain disconnects sessions when access is revoked."""
     await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     return areas
 
 
 async def test_disabled_and_removed_people_lose_their_sessions(strict: Areas) -> None:
-    """The sessions of each person are revoked once, under all names; other people keep theirs."""
+    """When a person is disabled or removed, the person's sessions are revoked once, under all names. Other people keep
+    their sessions.
+    """
     await imported(strict, person("ann", "userPrincipalName: ann.s@corp") + person("ben"))
     assert await revoked(strict) == []
     for _ in range(2):
@@ -44,8 +46,9 @@ async def test_a_person_active_in_another_directory_keeps_the_sessions(strict: A
 
 
 async def test_leaving_a_group_of_a_rule_revokes_the_sessions(strict: Areas) -> None:
-    """In an enforcing domain, a person who leaves a group that a rule names loses the sessions; other groups do not
-    matter."""
+    """In an enforcing domain, a person who leaves a group that a rule names loses the sessions. Leaving another group
+    has no effect.
+    """
     both = person("ann") + group("vpn", ANN) + group("other", ANN)
     await imported(strict, both)
     rule = RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["VPN"]})
@@ -60,7 +63,9 @@ async def test_leaving_a_group_of_a_rule_revokes_the_sessions(strict: Areas) -> 
 
 
 async def test_a_group_is_matched_by_name(strict: Areas) -> None:
-    """A group created again with the name in a rule keeps the sessions; renaming it revokes them."""
+    """Rules name groups, so a group that is created again with the same name keeps the sessions. If the group is
+    renamed, its sessions are revoked.
+    """
     first, second = (f"entryUUID: 00000000-0000-4000-8000-00000000000{digit}" for digit in "12")
     rule = RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["vpn"]})
     await strict.rules.add(strict.domain, rule)
@@ -77,15 +82,16 @@ async def test_a_group_is_matched_by_name(strict: Areas) -> None:
 
 
 async def test_sessions_are_kept_in_other_domains(areas: Areas) -> None:
-    """A domain without disconnect_on_revoke keeps the sessions of disabled people."""
+    """In a domain without disconnect_on_revoke, disabled people keep their sessions."""
     await imported(areas, person("ann"))
     await imported(areas, person("ann", DISABLED))
     assert await revoked(areas) == []
 
 
 async def test_a_lost_nested_membership_revokes_the_sessions(strict: Areas) -> None:
-    """When an intermediate group loses a member, leaves its parent or is deleted, people without another path to the
-    group that a rule names lose their sessions."""
+    """When an intermediate group loses a member, leaves its parent or is deleted, some people may have no other path to
+    the group that a rule names. They lose their sessions.
+    """
     await strict.rules.add(
         strict.domain, RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["vpn"]})
     )
@@ -110,8 +116,9 @@ async def test_a_lost_nested_membership_revokes_the_sessions(strict: Areas) -> N
 
 
 async def test_moving_between_subgroups_keeps_the_sessions(strict: Areas) -> None:
-    """A person who moves to another subgroup of the same group keeps the sessions. A renamed person who loses the group
-    loses the sessions under both names."""
+    """A person who moves to another subgroup of the same group keeps the sessions. If a person is renamed and loses the
+    group, the sessions under both names are revoked.
+    """
     await strict.rules.add(
         strict.domain, RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["vpn"]})
     )

@@ -1,4 +1,4 @@
-"""Concurrent requests for the runs of agents; `tests/api/test_directory_runs` has the other tests of runs."""
+"""Concurrent requests for the runs of agents. The other tests of runs are in `tests/api/test_directory_runs`."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.areas import Areas
 
 
 async def test_a_request_of_another_domain_is_refused(areas: Areas) -> None:
-    """However often another domain requests a run, it is refused, and the run continues."""
+    """A request of another domain for the run is refused, even if it is repeated, and the run continues."""
     runs = areas.directory.runs
     run = (await runs.begin(areas.domain, "hq", None)).run_id
     foreign = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "corp")
@@ -30,7 +30,7 @@ async def test_a_request_of_another_domain_is_refused(areas: Areas) -> None:
 
 
 class RecordedFiles(ImportFiles):
-    """Import files that record the names of files which are not deleted yet."""
+    """Import files that record the names of the files that have not been deleted yet."""
 
     def __init__(self, data_dir: Path) -> None:
         super().__init__(data_dir)
@@ -47,8 +47,9 @@ class RecordedFiles(ImportFiles):
 
 
 async def test_repeated_and_refused_begins_leave_no_files(areas: Areas, tmp_path: Path) -> None:
-    """An agent that continues its run, or begins one in an unknown domain, leaves no more files however often it
-    repeats the request."""
+    """If an agent continues its run, or begins a run in an unknown domain, no more files are left, however often the
+    request is repeated.
+    """
     files = RecordedFiles(tmp_path)
     runs = Runs(areas.store, files, areas.cluster, areas.directory.directories, areas.clock)
     run = (await runs.begin(areas.domain, "hq", None)).run_id

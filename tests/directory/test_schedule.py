@@ -23,11 +23,11 @@ from sallyport.directory.schedule import MINUTE, MOST_JITTER, Timing
             Timing(times=(150,), zone="Europe/Berlin"),
             "2026-03-29T00:00:00",
             "2026-03-29T01:30:00",
-        ),  # 02:30 does not exist on that day
+        ),  # 02:30 does not exist on this day
     ],
 )
 def test_the_next_reading_follows_the_interval_or_the_times_of_day(timing: Timing, now: str, following: str) -> None:
-    """A reading is due after the interval, or at the next time of day in the zone, also when clocks change."""
+    """A reading is due after the interval, or at the next time of day in the time zone, even when the clocks change."""
     assert iso(timing.following(from_iso(now), 0.0)) == f"{following}.000000Z"
 
 
@@ -44,7 +44,9 @@ def test_the_next_reading_follows_the_interval_or_the_times_of_day(timing: Timin
     ),
 )
 def test_the_next_reading_is_later_within_the_jitter(second: int, chance: float, timing: Timing) -> None:
-    """The next reading is in the future; jitter delays it by at most five minutes or a tenth of the interval."""
+    """The next reading is in the future. Jitter delays it by at most five minutes, and by at most a tenth of the
+    interval.
+    """
     now = second * 1_000_000
     first, due = timing.following(now, 0.0), timing.following(now, chance)
     assert now < first <= due
@@ -52,7 +54,7 @@ def test_the_next_reading_is_later_within_the_jitter(second: int, chance: float,
 
 
 def test_every_nth_reading_is_full() -> None:
-    """Every `full_every`th reading is full, or none if it is 0."""
+    """Every `full_every`th reading is full. If `full_every` is 0, no reading is full."""
     assert [Timing(full_every=3).is_full(runs) for runs in range(4)] == [False, False, True, True]
     assert not Timing(full_every=0).is_full(1000)
     assert Timing(full_every=1).is_full(0)

@@ -1,4 +1,4 @@
-"""Schedules over a store: due readings are queued once, and stored schedules are shown."""
+"""Schedules with a store: each due reading is queued once, and stored schedules are shown."""
 
 import pytest
 import trio
@@ -16,25 +16,26 @@ HOURLY = Timing(every_minutes=60, full_every=3)
 
 @pytest.fixture
 async def schedules(areas: Areas) -> Schedules:
-    """A scheduler without jitter, and the LDAP directory `hq` of the domain."""
+    """Return a scheduler without jitter and the LDAP directory `hq` of the domain."""
     wanted = Configuration("hq", kind=DirectoryKind.LDAP, app_url="ldap://127.0.0.1:1")
     await areas.directory.directories.save([(areas.domain, wanted)])
     return Schedules(areas.store, areas.directory.directories, areas.clock, lambda: 0.0)
 
 
 async def jobs(areas: Areas) -> list[Job]:
-    """Return the imports of the domain, oldest first."""
+    """Return the imports of the domain, with the oldest first."""
     return (await areas.directory.jobs.page(areas.domain, 0, 100))[::-1]
 
 
 async def end(areas: Areas, job: Job) -> None:
-    """Cancel the job, so that the next one can be queued."""
+    """Cancel the job, so that the next reading can be queued."""
     await areas.directory.jobs.cancel(job)
 
 
 async def test_a_due_reading_is_queued_once(areas: Areas, schedules: Schedules) -> None:
-    """A reading is queued once when it is due, not before, however often the scheduler looks; the next is due an hour
-    later."""
+    """A reading is not queued before it is due. Then it is queued once, however often the scheduler looks. The next one
+    is due an hour later.
+    """
     began = areas.clock.now
     assert await schedules.set(areas.domain, "HQ", HOURLY) == began + 60 * MINUTE
     await schedules.look()
@@ -50,7 +51,7 @@ async def test_a_due_reading_is_queued_once(areas: Areas, schedules: Schedules) 
 
 
 async def test_no_reading_is_queued_while_another_waits(areas: Areas, schedules: Schedules) -> None:
-    """While a reading of the directory is not over, the scheduler skips the ones that become due."""
+    """While a reading of a directory has not ended, the scheduler skips further readings that become due."""
     await schedules.set(areas.domain, "hq", HOURLY)
     for _ in range(3):
         areas.clock.now += 60 * MINUTE
@@ -73,7 +74,7 @@ async def test_every_third_reading_is_full(areas: Areas, schedules: Schedules) -
 
 
 async def test_missed_readings_are_queued_once(areas: Areas, schedules: Schedules) -> None:
-    """After a week without the service, one reading is queued."""
+    """If the service did not run for a week, only one reading is queued."""
     await schedules.set(areas.domain, "hq", HOURLY)
     areas.clock.now += 7 * 24 * 60 * MINUTE
     await schedules.look()
@@ -84,7 +85,7 @@ async def test_missed_readings_are_queued_once(areas: Areas, schedules: Schedule
 
 
 async def test_two_nodes_queue_one_reading(areas: Areas, schedules: Schedules) -> None:
-    """When two nodes see the same due reading, one of them queues it."""
+    """If two nodes see the same due reading, only one of them queues it."""
     other = Schedules(areas.store, areas.directory.directories, areas.clock, lambda: 0.5)
     await schedules.set(areas.domain, "hq", HOURLY)
     areas.clock.now += 60 * MINUTE
@@ -95,7 +96,7 @@ async def test_two_nodes_queue_one_reading(areas: Areas, schedules: Schedules) -
 
 
 async def test_a_schedule_may_be_changed_and_deleted(areas: Areas, schedules: Schedules) -> None:
-    """A changed schedule has another due time; a deleted one queues no readings."""
+    """A changed schedule has another due time. A deleted schedule queues no readings."""
     await schedules.set(areas.domain, "hq", HOURLY)
     await schedules.set(areas.domain, "hq", Timing(times=(0,)))
     (shown,) = await schedules.of_domain(areas.domain)
@@ -118,7 +119,7 @@ async def test_a_due_reading_is_queued_at_the_start(areas: Areas, schedules: Sch
 
 
 async def test_an_unsuitable_directory_cannot_be_scheduled(areas: Areas, schedules: Schedules) -> None:
-    """An unknown directory, one of another domain and one filled by LDIF files cannot have a schedule."""
+    """A directory cannot have a schedule if it is unknown, belongs to another domain, or is filled from LDIF files."""
     other = await areas.domains.add(areas.tenant, "branch")
     for domain_id, name in ((areas.domain, "nowhere"), (other, "hq")):
         with pytest.raises(NotFound):

@@ -1,4 +1,4 @@
-"""Attributes that hold secrets, and those whose names only look so."""
+"""Attributes that contain secrets, and attributes that only have similar names."""
 
 import pytest
 
@@ -18,7 +18,8 @@ from sallyport.directory.secret_attributes import holds_secret
 )  # fmt: skip
 def test_an_attribute_with_a_secret_is_recognized(name: str) -> None:
     """The attribute of a password, hash, key or seed is recognized by its name and by its OID, with and without
-    options."""
+    options.
+    """
     assert holds_secret(name.lower())
 
 
@@ -31,5 +32,5 @@ def test_an_attribute_with_a_secret_is_recognized(name: str) -> None:
     ],
 )  # fmt: skip
 def test_an_attribute_with_a_similar_name_may_be_mapped(name: str) -> None:
-    """An attribute whose name only resembles that of a secret is not one."""
+    """An attribute that only has a similar name as one with a secret may be mapped."""
     assert not holds_secret(name.lower())

@@ -1,5 +1,6 @@
-"""Entries that get another entry's distinguished name: recreated, renamed or swapped accounts and groups. Memberships
-stay with the entry that they were stated for."""
+"""Entries that get the distinguished name of another entry, because accounts or groups were created again, renamed or
+swapped. A membership stays with the entry for which it was given.
+"""
 
 import pytest
 from pydantic import TypeAdapter
@@ -14,14 +15,15 @@ FIRST, SECOND = (f"entryUUID: 00000000-0000-4000-8000-00000000000{digit}" for di
 
 
 def known(record: str, identity: str) -> str:
-    """Return a record with a permanent identifier."""
+    """Return a record that has a permanent identifier."""
     return record.replace("objectClass", f"{identity}\nobjectClass", 1)
 
 
 @pytest.mark.parametrize("groups_first", [True, False])
 async def test_a_recreated_account_has_the_groups_of_its_name(areas: Areas, groups_first: bool) -> None:
-    """An account created again under the same name is in the groups of its memberOf and in those that have it as a
-    member."""
+    """An account that is created again under the same name is in the groups of its memberOf, and in the groups that
+    have it as a member.
+    """
 
     def ldif(identity: str) -> str:
         parts = [group("ops"), group("staff", ANN), known(person("ann", OPS), identity)]
@@ -34,7 +36,7 @@ async def test_a_recreated_account_has_the_groups_of_its_name(areas: Areas, grou
 
 
 async def test_a_recreated_group_has_its_members(areas: Areas) -> None:
-    """A group created again under the same name has its members, also after the former group is removed."""
+    """A group that is created again under the same name has its members, even after the former group is removed."""
     await imported(areas, person("ann") + person("bob", OPS) + known(group("ops", ANN), FIRST), complete=True)
     await imported(areas, person("ann") + person("bob", OPS) + known(group("ops", ANN), SECOND), complete=True)
     assert await members(areas) == {"ops": 2}
@@ -42,7 +44,7 @@ async def test_a_recreated_group_has_its_members(areas: Areas) -> None:
 
 
 async def test_a_new_person_with_a_former_name(areas: Areas) -> None:
-    """When a person is renamed and a new person gets the old name, neither has the other's groups."""
+    """If a person is renamed and a new person gets the old name, neither person is in the groups of the other."""
     groups = group("ops") + group("old") + group("staff", ANN)
     await imported(areas, groups + known(person("ann", OLD), FIRST), complete=True)
     taken = known(person("ann", OPS), SECOND) + known(person("anna", OLD), FIRST)
@@ -53,15 +55,16 @@ async def test_a_new_person_with_a_former_name(areas: Areas) -> None:
 
 
 async def test_memberships_follow_a_renamed_person(areas: Areas) -> None:
-    """If the groups are not read again, memberships follow the renamed person."""
+    """If the groups are not read again, memberships stay with the renamed person."""
     await imported(areas, group("staff", ANN) + known(person("ann"), FIRST))
     await imported(areas, known(person("ann"), SECOND) + known(person("anna"), FIRST))
     assert (await groups_of(areas, "ann"), await groups_of(areas, "anna")) == (set(), {"staff"})
 
 
 async def test_swapped_names_with_the_groups(areas: Areas) -> None:
-    """When two accounts and two groups swap their names and the groups are read again, the memberships follow the
-    names."""
+    """If two accounts and two groups swap their names and the groups are read again, the memberships follow the
+    names.
+    """
 
     def ldif(ann: str, bob: str, ops: str, old: str) -> str:
         people = known(person("ann", OPS), ann) + known(person("bob", OLD), bob)
@@ -74,8 +77,9 @@ async def test_swapped_names_with_the_groups(areas: Areas) -> None:
 
 
 async def test_swapped_names_without_the_groups(areas: Areas) -> None:
-    """When two accounts swap their names and their groups are not read again, as in changes of Active Directory, the
-    memberships follow the accounts. The same holds for two groups and their members."""
+    """In changes of Active Directory, two accounts may swap their names without their groups being read again. Then the
+    memberships stay with the accounts. The same holds for two groups and their members.
+    """
     people = known(person("ann"), FIRST) + known(person("bob"), SECOND) + person("cid", OPS) + person("dan", OLD)
     groups = [known(group(name, *of), by) for name, of, by in (("ops", [ANN], FIRST), ("old", [BOB], SECOND))]
     await imported(areas, people + "".join(groups))
@@ -88,7 +92,9 @@ async def test_swapped_names_without_the_groups(areas: Areas) -> None:
 
 
 async def test_the_name_of_a_removed_person(areas: Areas) -> None:
-    """When a person gets the name of a removed one, memberships under that name belong to the person who has it now."""
+    """If a person gets the name of a removed person, memberships under that name belong to the new holder of the
+    name.
+    """
     await imported(areas, group("staff", BOB) + known(person("ann"), FIRST) + known(person("bob"), SECOND))
     await imported(areas, known(person("bob"), FIRST))
     assert await names(areas) == ["bob", "bob"]
@@ -98,7 +104,7 @@ async def test_the_name_of_a_removed_person(areas: Areas) -> None:
 
 
 async def test_a_new_group_with_a_former_name(areas: Areas) -> None:
-    """When a group is renamed and a new group gets the old name, each has its own members."""
+    """If a group is renamed and a new group gets the old name, each group has its own members."""
     people = person("ann") + person("bob")
     await imported(areas, people + known(group("ops", ANN), FIRST), complete=True)
     taken = known(group("ops", BOB), SECOND) + known(group("old", ANN), FIRST)
@@ -107,7 +113,7 @@ async def test_a_new_group_with_a_former_name(areas: Areas) -> None:
 
 
 async def test_a_deletion_removes_the_current_holder_of_a_name(areas: Areas) -> None:
-    """A deletion by name removes the entry that has the name now, not a former one."""
+    """A deletion by name removes the entry that has the name now, not the entry that had it before."""
     await imported(areas, known(person("ann", "displayName: Before"), FIRST))
     await imported(areas, known(person("ann", "displayName: Now"), SECOND))
     await imported(areas, f"dn: {ANN}\nchangetype: delete\n")
@@ -116,7 +122,7 @@ async def test_a_deletion_removes_the_current_holder_of_a_name(areas: Areas) -> 
 
 
 async def send_run(areas: Areas, *entries: dict[str, object]) -> None:
-    """Send a complete run of an agent, and wait until it is imported."""
+    """Send a complete run as an agent, and wait until it is imported."""
     areas.clock.now += 1
     runs, domain = areas.directory.runs, areas.domain
     begun = await runs.begin(domain, "hq", None)
@@ -128,7 +134,7 @@ async def send_run(areas: Areas, *entries: dict[str, object]) -> None:
 
 
 async def test_an_unchanged_group_keeps_its_members(areas: Areas) -> None:
-    """A group that is sent without its members, as Active Directory does when a member is renamed, keeps them."""
+    """A group keeps its members if it is sent without them. Active Directory sends it so when a member is renamed."""
     ann: dict[str, object] = {"kind": "person", "externalId": "1", "dn": ANN, "name": "ann"}
     ops = {"externalId": "2", "dn": "cn=ops,dc=x"}
     await send_run(areas, ann, {"kind": "group", **ops, "name": "ops", "members": [ANN]})

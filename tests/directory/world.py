@@ -21,7 +21,7 @@ def person(name: str, *more: str, ou: str = "People") -> str:
 
 
 def group(name: str, *members: str) -> str:
-    """Return the record of a group. members: distinguished names."""
+    """Return the record of a group. members: the distinguished names of its members."""
     lines = [
         f"dn: cn={name},dc=x",
         "objectClass: groupOfNames",
@@ -46,7 +46,7 @@ async def at_work(areas: Areas) -> AsyncIterator[None]:
 
 
 async def queue(areas: Areas, ldif: str, *, name: str = "", complete: bool = False) -> int:
-    """Queue the import of a text, later than all others, and return the job's ID."""
+    """Queue the import of a text after all others, and return the ID of the job."""
     areas.clock.now += 1
     service = areas.directory.directories
     file = service.files.new("ldif", 0)
@@ -55,7 +55,7 @@ async def queue(areas: Areas, ldif: str, *, name: str = "", complete: bool = Fal
 
 
 async def over(areas: Areas, job_id: int) -> Job:
-    """Wait until a job is over and return it."""
+    """Wait until a job has ended, and return it."""
     with trio.fail_after(PATIENCE_S):
         while (job := await areas.directory.jobs.get(job_id)).state not in OVER:
             await trio.sleep(0.02)
@@ -63,7 +63,7 @@ async def over(areas: Areas, job_id: int) -> Job:
 
 
 async def imported(areas: Areas, ldif: str, *, name: str = "", complete: bool = False) -> Job:
-    """Import a text and return the job, which must be DONE."""
+    """Import a text, assert that the job is DONE, and return it."""
     async with at_work(areas):
         job = await over(areas, await queue(areas, ldif, name=name, complete=complete))
     assert job.state == "DONE", job.message
@@ -71,18 +71,18 @@ async def imported(areas: Areas, ldif: str, *, name: str = "", complete: bool = 
 
 
 async def names(areas: Areas) -> list[str]:
-    """Return the names of the domain's people."""
+    """Return the names of the people in the domain."""
     users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 1000), "")
     return [user.name for user in users]
 
 
 async def members(areas: Areas) -> dict[str, int]:
-    """Return the number of direct members of each group of the domain."""
+    """Return the number of direct members of each group in the domain."""
     groups, _ = await areas.directory.directories.groups(Stretch(areas.domain, 0, 1000), "")
     return {group.name: group.members for group in groups}
 
 
 async def groups_of(areas: Areas, name: str, realms: Sequence[str] = ()) -> frozenset[str] | None:
-    """Return the groups that a login of that name has."""
+    """Return the groups that apply to a login with this name."""
     found = await areas.directory.principals.find(areas.domain, name, tuple(realms))
     return found.groups

@@ -1,12 +1,12 @@
-"""Run the commands of a documentation page, word for word and in order, against a service of its own.
+"""Run the commands of a documentation page unchanged and in their order, with a service for this page.
 
     with walked(Walk("docs/guides/rules.md", before=("sallyport user add ...",)), tmp_path) as done:
         assert "Access-Accept" in done.output("sallyport check radius")
 
-A page has its commands in `console` blocks. A line that starts with `$ ` is a command, a line after one that ends with
-a backslash continues it, and the other lines are the output of the command. In the output, `...` matches any text and
-a number matches any number. All commands of a page run in one bash, so that variables and jobs are kept. Only the texts
-of `Walk.replace` and the ports of the service are replaced.
+The commands of a page are in `console` blocks. A line that starts with `$ ` is a command. If a line ends with a
+backslash, the next line continues it. The other lines are the output of the command. In the output, `...` matches any
+text and a number matches any number. All commands of a page run in the same bash, so variables and jobs are kept. Only
+the texts of `Walk.replace` and the ports of the service are replaced.
 """
 
 import os
@@ -35,7 +35,7 @@ LISTENS = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of a page. shown: the output lines that the page prints after it."""
+    """A command of a page. shown: the lines of output that the page prints after the command."""
 
     text: str
     shown: tuple[str, ...] = ()
@@ -45,11 +45,13 @@ class Command:
 class Walk:
     """How the commands of a page are run.
 
-    page: path from the root of the repository. needs: a program that must be installed. before: commands of an earlier
-    page, run first in the same shell. serves: the page starts the service itself. settings: environment variables of
-    the service and of the commands. replace: text of the page to text of the test; `{free}` in both is a free port.
-    files: copied into the directory of the shell, named from the page's folder. fails: beginnings of commands that end
-    with status 1 here. typed: beginnings of commands to their input. skip: beginnings of blocks that are not run.
+    page: the path of the page from the root of the repository. needs: a program that must be installed. before:
+    commands of an earlier page, which are run first in the same shell. serves: whether the page itself starts the
+    service. settings: the environment variables of the service and of the commands. replace: maps a text of the page to
+    the text that the test uses; `{free}` in both is replaced by a free port. files: files that are copied into the
+    directory of the shell, relative to the folder of the page. fails: the first words of commands that end with status
+    1 in the test. typed: maps the first words of a command to its input. skip: the first words of blocks that are not
+    run.
     """
 
     page: str
@@ -66,7 +68,9 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The results of the commands. printed: the output of each command that was run; the last one may have failed."""
+    """The results of the commands. printed: the output of each command that was run. The last of them may have
+    failed.
+    """
 
     commands: Sequence[Command]
     printed: Sequence[str]
@@ -75,14 +79,14 @@ class Done:
     service: RunningService | None
 
     def output(self, start: str) -> str:
-        """Return the output of the first command with this beginning."""
+        """Return the output of the first command that starts with this text."""
         return next(
             text for each, text in zip(self.commands, self.printed, strict=False) if each.text.startswith(start)
         )
 
 
 def blocks(page: str) -> list[list[Command]]:
-    """Return the commands of each block of a page. AssertionError: a block begins without a command."""
+    """Return the commands of each block of a page. Raises AssertionError if a block does not start with a command."""
     found: list[list[Command]] = []
     for block in FENCE.finditer((ROOT / page).read_text(encoding="utf-8")):
         lines = [line.removeprefix(block["indent"]) for line in block["text"].splitlines()]
@@ -101,7 +105,7 @@ def blocks(page: str) -> list[list[Command]]:
 
 @contextmanager
 def walked(walk: Walk, directory: Path) -> Iterator[Done]:
-    """Run the commands of a page until one fails. The service and the page's jobs run until the block ends."""
+    """Run the commands of a page until one fails. The service and the jobs of the page run until the block ends."""
     shown = [each for block in blocks(walk.page) if not block[0].text.startswith(tuple(walk.skip)) for each in block]
     for name in walk.files:
         (directory / Path(name).name).write_bytes((ROOT / walk.page).parent.joinpath(name).read_bytes())
@@ -141,7 +145,9 @@ def walked(walk: Walk, directory: Path) -> Iterator[Done]:
 
 
 def problem(walk: Walk, done: Done) -> str:
-    """Return the first defect of a run: a command with a wrong status, or with other output. Empty: the page works."""
+    """Return the first defect of a run, which is a command with a wrong status or with other output. Return an empty
+    text if the page works.
+    """
     for each, printed, status in zip(done.commands, done.printed, done.statuses, strict=False):
         if status != _status(walk, each):
             return f"{each.text}\nexit status {status}, not {_status(walk, each)}\n{printed}"
@@ -153,7 +159,7 @@ def problem(walk: Walk, done: Done) -> str:
 
 
 def differs(shown: Sequence[str], printed: str) -> str:
-    """Return the first shown line that is missing in the output, in order; empty if there is none."""
+    """Return the first of the shown lines that does not follow in the output, or an empty text if all do."""
     lines = iter(printed.splitlines())
     for each in shown:
         pattern = re.compile(_pattern(each))
@@ -185,7 +191,7 @@ def _ports(service: RunningService) -> dict[str, str]:
 
 
 def _alone(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the environment of a page that starts the service itself, and the service's ports."""
+    """Return the environment of a page that starts the service itself, and the ports of that service."""
     ports = {usual: f"127.0.0.1:{free_port()}" for usual in LISTENS.values()}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SALLYPORT_")}
     listens = {name: ports[usual] for name, usual in LISTENS.items()}
@@ -214,13 +220,15 @@ def _step(command: str, status: int, free: str) -> str:
 
 
 def _parts(output: str) -> tuple[list[str], list[int]]:
-    """Return the output and status of each command; the first part is that of the commands before the page's."""
+    """Return the output and the status of each command. The first part is that of the commands that run before the
+    page.
+    """
     *parts, rest = re.split(rf"\n?{MARK} (\d+)\n", output)
     return [*parts[2::2], rest], [int(status) for status in parts[3::2]]
 
 
 def _end(shell: "subprocess.Popen[bytes]") -> None:
-    """End the processes of a page: the shell leads a process group of its own."""
+    """End the processes of a page. Its shell is the leader of their process group."""
     with suppress(ProcessLookupError):
         os.killpg(shell.pid, signal.SIGTERM)
     shell.wait(10)

@@ -25,7 +25,7 @@ STATUS = {
 
 @dataclass
 class AcmeBench:
-    """The example, and its approval service on loopback."""
+    """The example, and an approval service for it on loopback."""
 
     provider: type[ConfiguredProvider]
     fields: dict[str, object] = field(default_factory=dict)
@@ -39,16 +39,16 @@ class AcmeBench:
 
     @property
     def prompts(self) -> int:
-        """The number of prompted users: the service sends one prompt for each ID."""
+        """The number of users that were prompted. The service sends one prompt for each ID."""
         return len(self.asked)
 
     @property
     def requests(self) -> int:
-        """The number of requests so far."""
+        """The number of requests that have arrived."""
         return self.web.requests
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Set the behaviour of the following requests."""
+        """Set how the service behaves for the following requests."""
         self.web.behave(behaviour)
 
     async def __call__(self, call: Call) -> Reply:
@@ -63,11 +63,11 @@ class AcmeBench:
 
 
 class TestAcme(ProviderContract):
-    """The contract of providers, for the guide's example."""
+    """The contract of providers, applied to the example of the guide."""
 
     @pytest.fixture
     async def bench(self) -> AsyncIterator[AcmeBench]:
-        """Yield the example and its server."""
+        """Yield the example and the server that it uses."""
         bench = AcmeBench(runpy.run_path(str(EXAMPLE))["Acme"])
         async with serving(bench) as bench.web:
             bench.fields = {"url": f"http://127.0.0.1:{bench.web.port}", "token": TOKEN}

@@ -1,7 +1,6 @@
-"""The commands of the documentation work as printed.
-
-Every `console` block of a page is run by a walk below, by another test (TESTED_BY), or is listed with the reason why it
-is not run (NOT_RUN). tests/docs/commands.py describes how a page is run.
+"""The commands of the documentation work as printed. Every `console` block of a page is run by a walk below or by
+another test (TESTED_BY). Otherwise NOT_RUN has the reason why it is not run. tests/docs/commands.py describes how a
+page is run.
 """
 
 import re
@@ -13,7 +12,7 @@ import pytest
 from tests.docs.commands import ROOT, Command, Walk, blocks, differs, problem, walked
 
 STOP = "kill %1; wait %1"
-"""Stops the service that a page, or `before`, has started as the first job."""
+"""Stops the service, which the page or `before` has started as the first job."""
 HERE = "sallyport client add here --address 127.0.0.1 --org 1 --tenant 1 > here.secret"
 ALICE = (
     "echo 'correct horse battery' > alice.password; "
@@ -83,7 +82,7 @@ TESTED_BY = {
     "docs/guides/directories.md": "tests/docs/test_directory_guides.py",
     "docs/guides/first-factors.md": "tests/docs/test_directory_guides.py",
 }
-"""The tests of pages that need a real peer."""
+"""The tests of pages that need a real server or device."""
 NOT_RUN = {
     "README.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/getting-started.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
@@ -127,14 +126,14 @@ NOT_RUN = {
         "sudo ln": "it changes the machine",
     },
 }
-"""Beginnings of blocks that no walk runs, by page, with the reason."""
+"""The first words of blocks that no walk runs, by page, with the reason."""
 
 
 @pytest.mark.parametrize(
     "walk", [pytest.param(each, marks=pytest.mark.peer if each.needs else (), id=each.page) for each in WALKS]
 )
 def test_the_commands_of_a_page_work(walk: Walk, tmp_path: Path) -> None:
-    """Each command ends with the expected status and prints the shown output."""
+    """Each command ends with the expected status and prints the output that the page shows."""
     if walk.needs and shutil.which(walk.needs) is None:
         pytest.skip(f"{walk.needs} is not installed")
     with walked(walk, tmp_path) as done:
@@ -142,7 +141,9 @@ def test_the_commands_of_a_page_work(walk: Walk, tmp_path: Path) -> None:
 
 
 def test_every_command_is_run_or_has_a_reason() -> None:
-    """A page with commands has one walk or another test; other blocks are listed, and no list has an outdated entry."""
+    """A page with commands has exactly one walk or another test. Blocks that are not run are listed, and no list has an
+    outdated entry.
+    """
     pages = ["README.md", *(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md"))]
     walks = {walk.page: walk for walk in WALKS}
     for page in pages:
@@ -160,7 +161,7 @@ def test_every_command_is_run_or_has_a_reason() -> None:
 
 
 def test_commands_are_in_console_blocks_only() -> None:
-    """A command in a block of another kind would not be tested."""
+    """Commands are only in `console` blocks, because a command in another kind of block would not be tested."""
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         if "reference" in page.parts:  # generated
             continue
@@ -170,13 +171,15 @@ def test_commands_are_in_console_blocks_only() -> None:
 
 
 def test_shown_output_is_a_pattern() -> None:
-    """Three points match any text and a number matches any number; other lines may be printed between."""
+    """In the shown output, three dots match any text and a number matches any number. Other lines may be printed
+    between the shown ones.
+    """
     assert differs(("added client ...", "12 devices"), "a log line\nadded client vpn\nnot shown\n3 devices\n") == ""
     assert differs(("12 devices", "added client ..."), "added client vpn\n3 devices\n") == "added client ..."
 
 
 def test_a_failing_command_is_reported(tmp_path: Path) -> None:
-    """The walk stops at the first command that fails, and the report names it."""
+    """The walk stops at the first command that fails, and the report names this command."""
     page = tmp_path / "page.md"
     page.write_text("```console\n$ true\n$ sallyport device\n$ true\n```\n")
     with walked(Walk(str(page), serves=True), tmp_path) as done:

@@ -23,14 +23,14 @@ sn: Guest
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
-    """Yield an LDAP server with a certificate of its own authority."""
+    """Yield an LDAP server that has a certificate of its own authority."""
     with slapd(tmp_path_factory.mktemp("slapd"), Authority("The directory's CA")) as directory:
         yield directory
 
 
 @pytest.mark.parametrize("page", ["docs/guides/first-factors.md", "docs/guides/directories.md"])
 def test_the_commands_of_a_page_work(directory: Slapd, page: str, tmp_path: Path) -> None:
-    """Each command ends with the expected status and prints the shown output."""
+    """Each command ends with the expected status and prints the output that the page shows."""
     files = {
         "ca.pem": directory.authority.pem,
         "dir.password": SERVICE_PASSWORD,

@@ -1,4 +1,4 @@
-"""The documentation builds without warnings, and names only existing commands, variables and API paths."""
+"""The documentation builds without warnings. It names only commands, variables and API paths that exist."""
 
 import re
 import shlex
@@ -27,7 +27,7 @@ API = {*reference.api()["paths"], RESOLVE}
 
 
 def shown_commands() -> list[tuple[str, str]]:
-    """Return each command that a page shows, with the page's name."""
+    """Return each command that a page shows, with the name of the page."""
     found = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")  # a command may have several lines
@@ -37,7 +37,7 @@ def shown_commands() -> list[tuple[str, str]]:
 
 
 def test_the_documentation_builds_without_warnings(tmp_path: Path) -> None:
-    """A broken link, a page outside the table of contents, and a log event without text are errors."""
+    """A broken link, a page that is missing in the table of contents, and a log event without text are errors."""
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(tmp_path)],
         cwd=ROOT,
@@ -51,7 +51,7 @@ def test_the_documentation_builds_without_warnings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("page", "line"), shown_commands(), ids=str)
 def test_a_shown_command_exists(page: str, line: str) -> None:
-    """The program has each command that a page shows, with the options that are shown."""
+    """Each command that a page shows exists in the program, with the shown options."""
     words = shlex.split(line)[1:]
     command: click.Command = root
     while isinstance(command, click.Group) and words:
@@ -64,14 +64,14 @@ def test_a_shown_command_exists(page: str, line: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_variables_and_paths_exist(page: Path) -> None:
-    """Each SALLYPORT_ variable on a page belongs to a setting, and each API path to an operation."""
+    """Each SALLYPORT_ variable on a page belongs to a setting, and each API path belongs to an operation."""
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(rf"\b{PREFIX}[A-Z_]+", text)) <= VARIABLES
     assert set(re.findall(r"(?<![\w./-])/(?:network_device|ad|api/v1)/[A-Za-z0-9/-]+", text)) <= API
 
 
 def test_the_readme_is_short_and_its_links_are_valid() -> None:
-    """README.md has at most 200 lines, and every linked file exists."""
+    """README.md has at most 200 lines, and every file that it links to exists."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 200
     links = re.findall(r"\]\(([^)#:]+)\)", text)
@@ -80,7 +80,7 @@ def test_the_readme_is_short_and_its_links_are_valid() -> None:
 
 
 def test_the_map_of_the_code_is_complete() -> None:
-    """The map names every package of the program and every dependency."""
+    """The map of the code names every package of the program and every dependency."""
     text = (ROOT / "docs" / "architecture" / "code.md").read_text(encoding="utf-8")
     packages = {each.parent.name for each in (ROOT / "src" / "sallyport").glob("*/__init__.py")}
     assert packages <= set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))

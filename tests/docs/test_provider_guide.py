@@ -1,4 +1,4 @@
-"""The tables and examples of docs/guides/mfa-provider.md match the code."""
+"""The tables and examples of docs/guides/mfa-provider.md agree with the code."""
 
 import json
 import re
@@ -15,32 +15,32 @@ from sallyport.mfa.webhook import signature
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 PAGE = (GUIDES / "mfa-provider.md").read_text(encoding="utf-8")
 OPTIONAL = {"only_codes", "check"}
-"""Members of a provider that the protocol describes, but does not declare."""
+"""Members of a provider that the protocol describes but does not declare."""
 
 
 def named(heading: str) -> list[str]:
-    """Return the names in the first column of the tables under a heading."""
+    """Return the names in the first column of the tables below a heading."""
     section = re.split(r"^#+ ", PAGE.partition(f"### {heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
     cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     return [name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)]
 
 
 def test_the_table_of_the_class_is_complete() -> None:
-    """It has each method and attribute of a provider, and the optional ones that the code reads."""
+    """The table has each method and attribute of a provider, and the optional ones that the code reads."""
     members = {*vars(Provider), *Provider.__annotations__, *ConfiguredProvider.__annotations__}
     assert set(named("The class")) == {name for name in members if not name.startswith("_")} | OPTIONAL
     assert all(name in (Provider.__doc__ or "") or name == "only_codes" for name in OPTIONAL)
 
 
 def test_the_table_of_the_values_is_complete() -> None:
-    """It has each outcome, and each field of the values that a provider gets and returns."""
+    """The tables have each outcome, and each field of the values that a provider gets and returns."""
     members = [f"{kind.__name__}.{member.name}" for kind in (Outcome, Enrolment) for member in kind]
     parts = [f"{kind.__name__}.{field.name}" for kind in (Answer, Question, Code, Host) for field in fields(kind)]
     assert sorted(named("The values")) == sorted([*members, *parts, f"Code.{Code.matches.__name__}"])
 
 
 def test_the_example_request_is_signed_correctly() -> None:
-    """The signature is that of the shown body under the shown secret, and the time has the described format."""
+    """The signature is that of the shown body with the shown secret. The time has the described format."""
     secret = re.search(r"with the secret `(\w+)`", PAGE)
     shown = re.search(r"Timestamp: (\d+)\nX-Sallyport-Signature: (\w+)\n\n(.*)\n```", PAGE)
     assert secret and shown

@@ -1,4 +1,4 @@
-"""The generated reference is complete and matches the code."""
+"""The generated reference is complete and agrees with the code."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def rows(page: str) -> list[list[str]]:
 
 
 def commands(group: click.Group = root, before: str = "") -> Iterator[tuple[str, click.Command]]:
-    """Yield each command with the words that call it: `client import`, `agent key create`."""
+    """Yield each command with the words that call it, such as `client import` or `agent key create`."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -38,7 +38,7 @@ COMMANDS = dict(commands())
 
 
 def test_every_setting_has_its_variable_default_and_meaning() -> None:
-    """A row has the name, the variable, the default or its replacement, and the meaning."""
+    """The row of a setting has its name, its variable, its default or what replaces it, and its meaning."""
     described = {row[0].strip("`"): row for row in rows(reference.settings())}
     assert described.keys() == Settings.model_fields.keys()
     assert [name for name, row in described.items() if not all(cell.strip("`") for cell in row)] == []
@@ -46,7 +46,7 @@ def test_every_setting_has_its_variable_default_and_meaning() -> None:
 
 
 def test_a_described_range_is_the_enforced_range() -> None:
-    """A range in a description, such as `(5 to 30)`, has the least and the greatest accepted value."""
+    """A range in a description, such as `(5 to 30)`, has the lowest and the highest accepted value."""
     found = 0
     for name, field in Settings.model_fields.items():
         if words := re.search(r"\((\d+) to (\d+)[ )]", field.description or ""):
@@ -67,12 +67,12 @@ def test_every_command_and_option_has_help(words: str) -> None:
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words.endswith(" list")])
 def test_every_list_command_has_json(words: str) -> None:
-    """The reference promises `--json` for every list command."""
+    """Every list command has `--json`, as the reference says."""
     assert "--json" in {option for parameter in COMMANDS[words].params for option in parameter.opts}
 
 
 def test_every_limit_and_metric_has_a_row() -> None:
-    """A row has the default of a limit, or the labels of a metric."""
+    """The row of a limit has its default, and the row of a metric has its labels."""
     assert [row[:2] for row in rows(reference.limits())] == [[f"`{each.name}`", f"{each.most:,}"] for each in LIMITS]
     described = {row[0].strip("`").removesuffix("_total"): row for row in rows(reference.metrics())}
     assert described.keys() == {metric.name for metric, _ in labelled()}

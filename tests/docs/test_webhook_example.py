@@ -1,4 +1,4 @@
-"""The webhook of the guide works as printed: a push-like second factor in one file."""
+"""The webhook of the guide works as printed. It is a second factor like a push, in one file."""
 
 import socket
 import subprocess
@@ -18,7 +18,9 @@ SECRET = "secret of the NAS"
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Yield a service with an enforcing domain that uses the example; the example knows alice but not bob."""
+    """Yield a service with an enforcing domain that uses the example. The example knows the user alice but not the user
+    bob.
+    """
     directory, port = tmp_path_factory.mktemp("hook"), free_port()
     secret = directory / "hook.secret"
     secret.write_text("of the hook\n")
@@ -51,7 +53,7 @@ def test_provider_check_reaches_the_example(service: RunningService) -> None:
 
 
 def test_an_approved_login_is_accepted(service: RunningService) -> None:
-    """The hook answers `waiting` first and then approves."""
+    """The hook first answers `waiting`, and then it approves."""
     with service.radius(SECRET) as nas:
         assert nas.login("alice", "a long password") == ACCESS_ACCEPT
     assert service.rows("select reason, factor from events where user_name = 'alice'") == [("", "local+webhook")]
@@ -63,7 +65,7 @@ def test_a_user_that_the_hook_does_not_know_is_refused(service: RunningService) 
 
 
 def test_an_answer_in_the_terminal_refuses_the_login(tmp_path: Path) -> None:
-    """Without --approve, `n` refuses the login, and the terminal shows only the question."""
+    """Without --approve, the answer `n` refuses the login. The terminal shows only the question."""
     port, secret = free_port(), tmp_path / "hook.secret"
     secret.write_text("of the hook\n")
     command = [sys.executable, str(EXAMPLE), str(port), str(secret)]

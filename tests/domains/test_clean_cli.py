@@ -1,6 +1,5 @@
-"""The progress bar of `domain mode NAME enforce --require-clean`, at a terminal and in scripts.
-
-The control socket gives fixed answers, so that each step of the survey is known.
+"""The progress bar of `domain mode NAME enforce --require-clean`, on a terminal and in scripts. The control socket
+gives fixed answers, so each step of the survey is known.
 """
 
 import json
@@ -32,10 +31,10 @@ CHANGED = {
 async def run(
     directory: Path, output: int, errors: int, *steps: tuple[int, int], at_check: Callable[[], None] | None = None
 ) -> int:
-    """Run the command with two descriptors for its output, and return its exit status.
+    """Run the command with two descriptors for its output, and return the exit status.
 
-    steps: the number of users and of those not looked up yet, after each look-up. at_check: called when the provider is
-    to be checked.
+    steps: the number of users and the number of users that are still to be looked up, after each look-up. at_check: is
+    called when the provider is checked.
     """
     left = list(steps)
 
@@ -61,7 +60,9 @@ async def run(
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, int]]:
-    """Yield the descriptors of a terminal: the one that the test reads and the one that the command writes to."""
+    """Yield the two descriptors of a terminal: the one from which the test reads, and the one to which the command
+    writes.
+    """
     ends = os.openpty()
     os.set_blocking(ends[0], False)
     yield ends
@@ -70,13 +71,15 @@ def terminal() -> Iterator[tuple[int, int]]:
 
 
 async def shown(directory: Path, terminal: tuple[int, int], *steps: tuple[int, int]) -> str:
-    """Run the command and return its complete output on the terminal."""
+    """Run the command and return everything that it prints on the terminal."""
     assert await run(directory, terminal[1], terminal[1], *steps) == 0
     return os.read(terminal[0], 65536).decode()
 
 
 async def test_a_terminal_shows_the_progress(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    """After each look-up the bar shows the number of users whose enrolment is known; the final number stays."""
+    """After each look-up the bar shows the number of users whose enrolment is known. The final number stays on the
+    terminal.
+    """
     text = await shown(tmp_path, terminal, (40, 30), (40, 5), (40, 0))
     assert re.findall(r"enrolments +\[(#*)-*\] +(\d+/\d+)", text)[-3:] == [
         ("#" * 9, "10/40"),
@@ -87,7 +90,7 @@ async def test_a_terminal_shows_the_progress(tmp_path: Path, terminal: tuple[int
 
 
 async def test_a_terminal_shows_the_start(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    """The command prints a line before it asks the provider, whose answer may take some seconds."""
+    """The command prints a line before it calls the provider, because the answer may take some seconds."""
     before = list[bytes]()
     errors = terminal[1]
     await run(tmp_path, errors, errors, (0, 0), at_check=lambda: before.append(os.read(terminal[0], 65536)))
@@ -95,19 +98,19 @@ async def test_a_terminal_shows_the_start(tmp_path: Path, terminal: tuple[int, i
 
 
 async def test_the_bar_ends_when_the_provider_stops_answering(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    """The survey stops after a look-up without an answer and shows the number of known enrolments."""
+    """If a look-up gets no answer, the survey stops and shows the number of known enrolments."""
     text = await shown(tmp_path, terminal, (40, 30), (40, 30))
     assert "10/40" in text
     assert "10 of 40 enrolments are looked up\r\n" in text
 
 
 async def test_no_bar_is_shown_without_users(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    """Neither a bar nor a number is shown if no login has been recorded."""
+    """If no login has been recorded, neither a bar nor a number is shown."""
     assert await shown(tmp_path, terminal, (0, 0)) == f"{BEGINS}\n{DONE}".replace("\n", "\r\n")
 
 
 async def test_no_bar_is_written_to_a_file(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    """Standard error in a file has the number only, even if standard output is a terminal."""
+    """If standard error is a file, it contains only the number, even if standard output is a terminal."""
     with (tmp_path / "errors").open("w+") as errors:
         assert await run(tmp_path, terminal[1], errors.fileno(), (40, 30), (40, 0)) == 0
         errors.seek(0)

@@ -1,4 +1,4 @@
-"""Mode switches with their impact on users and devices."""
+"""Changes of the mode, and their impact on users and devices."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,9 @@ from tests.areas import Areas
 
 @dataclass
 class FixedCheck:
-    """A ProviderChecks with a fixed result. problem: None without a provider."""
+    """A ProviderChecks with a fixed result. problem: the fault of the provider, empty text if there is none, or None if
+    the domain has no provider.
+    """
 
     problem: str | None = ""
 
@@ -28,7 +30,8 @@ class FixedCheck:
 class FixedImpact:
     """An ImpactPreview with a fixed impact.
 
-    denied: number of users, or None if the store takes too long. unknown: number of users whose enrolment is unknown.
+    denied: the number of denied users and devices, or None if the store takes too long. unknown: the number of users
+    whose enrolment is unknown.
     """
 
     def __init__(self, denied: int | None, unknown: int = 0) -> None:
@@ -65,7 +68,9 @@ class FixedImpact:
     ids=["enforce", "monitor", "impact unknown"],
 )
 async def test_enforcing_returns_its_impact(areas: Areas, denied: int | None, mode: Mode, known: bool) -> None:
-    """Only a switch to enforce has an impact; if it is not known, the switch applies with a warning."""
+    """Only a change to enforce mode returns an impact. If the impact cannot be computed, the change is still applied,
+    with a warning.
+    """
     enforcement = Enforcement(areas.domains, FixedImpact(denied), FixedCheck())
     switched = await enforcement.switch(areas.domain, Switch(mode, Fallback.ALLOW))
     assert areas.domains.table.by_id[areas.domain].mode is switched.domain.mode is mode
@@ -74,8 +79,9 @@ async def test_enforcing_returns_its_impact(areas: Areas, denied: int | None, mo
 
 
 async def test_a_clean_switch_denies_no_users(areas: Areas) -> None:
-    """If users or devices would be denied, the domain stays unchanged and the refusal lists them, without users that
-    are rejected in both modes. The impact is computed with the new fallback."""
+    """If users or devices would be denied, the domain stays unchanged. The refusal lists them, but not users that are
+    rejected in both modes. The impact is computed with the new fallback.
+    """
     previews = FixedImpact(2)
     enforcement = Enforcement(areas.domains, previews, FixedCheck())
     with pytest.raises(NotClean) as refused:
@@ -93,7 +99,7 @@ async def test_a_clean_switch_denies_no_users(areas: Areas) -> None:
 
 
 async def test_an_unknown_impact_is_not_clean(areas: Areas) -> None:
-    """A switch with require_clean is refused if the impact cannot be computed."""
+    """With require_clean, the change is refused if the impact cannot be computed."""
     with pytest.raises(StoreError):
         await Enforcement(areas.domains, FixedImpact(None), FixedCheck()).switch(
             areas.domain, Switch(Mode.ENFORCE, require_clean=True)
@@ -107,7 +113,7 @@ async def test_an_unknown_impact_is_not_clean(areas: Areas) -> None:
     ids=["does not work", "none"],
 )
 async def test_a_failing_provider_is_not_clean(areas: Areas, check: FixedCheck, message: str) -> None:
-    """The provider is checked before enrolments are looked up; the domain stays unchanged."""
+    """The provider is checked before the enrolments are looked up. If it fails, the domain stays unchanged."""
     previews = FixedImpact(0)
     with pytest.raises(ProviderFails, match=message):
         await Enforcement(areas.domains, previews, check).switch(areas.domain, Switch(Mode.ENFORCE, require_clean=True))
@@ -116,7 +122,7 @@ async def test_a_failing_provider_is_not_clean(areas: Areas, check: FixedCheck, 
 
 
 async def test_an_unknown_enrolment_is_not_clean(areas: Areas) -> None:
-    """Enrolments are looked up first; accept_unknown accepts those that remain unknown."""
+    """The enrolments are looked up first. If some stay unknown, the change is refused, unless accept_unknown is set."""
     previews = FixedImpact(0, unknown=2)
     enforcement = Enforcement(areas.domains, previews, FixedCheck())
     with pytest.raises(NotClean, match=r"^the enrolment of 2 users is unknown$"):

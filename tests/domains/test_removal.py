@@ -1,4 +1,4 @@
-"""The removal of a domain: refusals, what stops at once, and the deletion of its rows."""
+"""The removal of a domain: when it is refused, what ends at once, and how the rows are deleted."""
 
 from functools import partial
 
@@ -17,14 +17,14 @@ from tests.areas import Areas
 
 
 async def branch(areas: Areas) -> int:
-    """Add a second domain with a user and a provider; return its id."""
+    """Add a second domain that has a user and a provider, and return its id."""
     domain_id = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
     await areas.add_user(domain_id, "ann", b"Correct-Horse-7-Battery")
     return domain_id
 
 
 async def rows_of(areas: Areas, domain_id: int) -> int:
-    """Return the number of rows that belong to a domain, including its own."""
+    """Return the number of rows that belong to a domain, including its own row."""
 
     def count(tx: Tx) -> int:
         tables = [each.table for each in erasure.ROWS]
@@ -36,7 +36,7 @@ async def rows_of(areas: Areas, domain_id: int) -> int:
 
 
 def add_event(tx: Tx, domain_id: int, at: int) -> None:
-    """Add a login to the log."""
+    """Add a login to the login log."""
     tx.execute(
         "insert into events (at, domain_id, user_name, ip_address, client_ip, device_id, device_name, station, "
         "method, factor, decision, applied_decision, would_have_been, reason, latency_us) "
@@ -47,7 +47,7 @@ def add_event(tx: Tx, domain_id: int, at: int) -> None:
 
 
 async def test_the_preview_counts_the_rows_to_delete(areas: Areas) -> None:
-    """The preview has the number of rows of each kind and changes nothing."""
+    """The preview has the number of rows of each kind that would be deleted. It changes nothing."""
     domain_id = await branch(areas)
     domain, deleted = await areas.removal.preview(domain_id)
     assert (domain.name, deleted) == ("branch", [("endpoint users", 1)])
@@ -55,8 +55,9 @@ async def test_the_preview_counts_the_rows_to_delete(areas: Areas) -> None:
 
 
 async def test_the_default_domain_of_a_client_is_not_removed(areas: Areas) -> None:
-    """The first domain of a client, or the tenant's first if a client has none, is not removed; the refusal names the
-    clients. A client that has the domain as a later one loses it."""
+    """The first domain of a client cannot be removed. If a client has no domain, this is the first domain of the
+    tenant. The refusal names the clients. If the domain is a later one of a client, it is taken from the client.
+    """
     domain_id = await branch(areas)
     await areas.client("192.0.2.1/32", name="gate", domain_ids=(domain_id, areas.domain))
     with pytest.raises(Conflict, match="default of 1 RADIUS client: gate;"):
@@ -71,7 +72,7 @@ async def test_the_default_domain_of_a_client_is_not_removed(areas: Areas) -> No
 
 
 async def test_a_refusal_names_five_clients(areas: Areas) -> None:
-    """A refusal names five clients and the number of the others."""
+    """A refusal names five clients and has the number of the others."""
     for number in range(7):
         await areas.client(f"192.0.2.{number}/32", name=f"c{number}", domain_ids=(areas.domain,))
     with pytest.raises(Conflict, match="7 RADIUS clients: c0, c1, c2, c3, c4 and 2 more;"):
@@ -79,7 +80,7 @@ async def test_a_refusal_names_five_clients(areas: Areas) -> None:
 
 
 async def test_a_domain_with_a_waiting_import_is_not_removed(areas: Areas) -> None:
-    """The domain can be removed when the import has ended."""
+    """A domain with a waiting import cannot be removed until the import has ended."""
     domain_id = await branch(areas)
 
     def add(tx: Tx) -> None:
@@ -101,8 +102,9 @@ async def test_a_domain_with_a_waiting_import_is_not_removed(areas: Areas) -> No
 
 
 async def test_a_removed_domain_is_gone_at_once(areas: Areas) -> None:
-    """Before its rows are deleted, a removed domain is found by no list, login, key or change; a second removal is
-    refused. The audit trail has the removal."""
+    """A removed domain is found by no list, login, key or change, even before its rows are deleted. A second removal is
+    refused. The audit trail has the removal.
+    """
     domain_id = await branch(areas)
     _, key = await areas.keys.create(NewKey(domain_id, Agent.ENDPOINT))
     assert (await areas.authentication.authenticate(key)).domain_id == domain_id
@@ -125,7 +127,9 @@ async def test_a_removed_domain_is_gone_at_once(areas: Areas) -> None:
 
 
 async def test_the_name_of_a_removed_domain_is_free(areas: Areas) -> None:
-    """A new domain takes the name and the realm while rows of the removed one remain, and has none of them."""
+    """A new domain can have the name and the realm of a removed one, even while rows of the removed one remain. It has
+    none of these rows.
+    """
     domain_id = await branch(areas)
     await areas.removal.remove(domain_id)
     new = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
@@ -137,15 +141,16 @@ async def test_the_name_of_a_removed_domain_is_free(areas: Areas) -> None:
 
 
 async def test_break_glass_ignores_removed_domains(areas: Areas) -> None:
-    """The results of break-glass and of its end list existing domains only."""
+    """The results of break-glass and of its end only list domains that exist."""
     await areas.removal.remove(await branch(areas))
     assert await areas.domains.break_glass() == [areas.domain]
     assert await areas.domains.restore() == [areas.domain]
 
 
 async def test_rows_are_deleted_in_two_steps(areas: Areas) -> None:
-    """All rows are deleted at once; the domain's own row is deleted after the grace period, with rows that were added
-    meanwhile."""
+    """The rows of the domain are deleted at once. The row of the domain itself is deleted after the grace period,
+    together with rows that were added meanwhile.
+    """
     domain_id = await branch(areas)
     await areas.removal.remove(domain_id)
     await areas.removal.erase()
@@ -161,7 +166,7 @@ async def test_rows_are_deleted_in_two_steps(areas: Areas) -> None:
 
 
 async def test_a_device_added_after_the_removal_is_deleted(areas: Areas) -> None:
-    """A login in progress may still add a device to the removed domain, and the deletion takes it."""
+    """A login in progress may still add a device to the removed domain. The deletion also deletes this device."""
     domain_id = await branch(areas)
     await areas.removal.remove(domain_id)
     await areas.removal.erase()
@@ -178,7 +183,7 @@ async def test_a_device_added_after_the_removal_is_deleted(areas: Areas) -> None
 
 
 async def test_an_interrupted_deletion_is_resumed(areas: Areas) -> None:
-    """After a crash between two slices, the next start deletes the remaining rows."""
+    """If the service crashes between two slices, the remaining rows are deleted at the next start."""
     domain_id = await branch(areas)
     for number in range(450):
         await areas.store.write(partial(add_event, domain_id=domain_id, at=number))
@@ -209,7 +214,7 @@ async def test_a_running_service_deletes_at_once(areas: Areas) -> None:
 
 
 async def test_a_command_without_a_service_deletes_everything_at_once(areas: Areas) -> None:
-    """A command without a running service deletes the rows and the domain itself."""
+    """If no service runs, the command deletes the rows and the domain itself."""
     domain_id = await branch(areas)
     await areas.removal.remove(domain_id)
     assert await areas.removal.finish()
@@ -217,7 +222,7 @@ async def test_a_command_without_a_service_deletes_everything_at_once(areas: Are
 
 
 async def test_a_revocation_in_a_removed_domain_ends_no_session(areas: Areas) -> None:
-    """A request in progress that revokes a user of a removed domain succeeds and ends no session."""
+    """If a request in progress revokes a user of a removed domain, it succeeds and ends no session."""
     domain_id = await branch(areas)
     await areas.removal.remove(domain_id)
     await areas.store.write(partial(areas.revocations.revoke, domain_id=domain_id, names=["ann"], reason="gone"))

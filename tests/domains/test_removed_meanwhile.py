@@ -1,4 +1,4 @@
-"""Requests about a domain that is removed while they are in progress: they are refused without an internal error."""
+"""Requests in progress about a domain that is removed meanwhile. They are refused without an internal error."""
 
 from collections.abc import Awaitable, Callable
 
@@ -29,7 +29,7 @@ from tests.waiting import until
 
 @pytest.fixture
 async def branch(areas: Areas) -> Domain:
-    """A second domain, which can be removed."""
+    """Return a second domain, which can be removed."""
     domain_id = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
     return areas.domains.table.present(domain_id)
 
@@ -49,7 +49,7 @@ class RemovingImpact(FixedImpact):
 
 @pytest.mark.parametrize("check", [FixedCheck(), FixedCheck(None)], ids=["provider", "no provider"])
 async def test_a_mode_switch_of_a_removed_domain_is_refused(areas: Areas, branch: Domain, check: FixedCheck) -> None:
-    """A switch is refused if the domain is removed while the impact is computed."""
+    """A change of the mode is refused if the domain is removed while the impact is computed."""
     enforcement = Enforcement(areas.domains, RemovingImpact(areas), check)
     with pytest.raises(NotFound, match="no such domain"):
         await enforcement.switch(branch.id, Switch(Mode.ENFORCE, require_clean=True))
@@ -63,14 +63,14 @@ class RemovingEvents(Events):
         self._areas = areas
 
     async def walk(self, query: EventQuery) -> tuple[list[EventRow], str, int]:
-        """Read, and remove the domain."""
+        """Read the log, and remove the domain."""
         found = await super().walk(query)
         await self._areas.removal.remove(query.domain_id)
         return found
 
 
 async def test_logins_of_a_removed_domain_are_not_found(areas: Areas, branch: Domain) -> None:
-    """The log of a domain that is removed while it is read is not found."""
+    """If a domain is removed while its log is read, the log is not found."""
     caller = Caller(0, 1, 1, areas.tenant, Role.ADMIN, "root", is_installation=True)
     (listing,) = operations(RemovingEvents(areas), areas.domains, Gate(areas.authentication, areas.domains)).all
     assert listing.run is not None
@@ -92,28 +92,28 @@ REQUESTS: dict[str, Callable[[Areas, Domain], Awaitable[object]]] = {
 
 @pytest.mark.parametrize("name", REQUESTS)
 async def test_a_request_after_the_scope_check_is_refused(areas: Areas, branch: Domain, name: str) -> None:
-    """A request is refused if the domain is removed after the check of its scope."""
+    """A request is refused if the domain is removed after its scope was checked."""
     await areas.removal.remove(branch.id)
     with pytest.raises(NotFound):
         await REQUESTS[name](areas, branch)
 
 
 class RemovingDomains(Domains):
-    """Domains of which one is removed once break-glass has ended."""
+    """Domains one of which is removed as soon as break-glass has ended."""
 
     def __init__(self, areas: Areas, removed: Domain) -> None:
         super().__init__(areas.configuration, DomainMetrics(CollectorRegistry()), has_provider=lambda _: False)
         self._areas, self._removed = areas, removed
 
     async def restore(self) -> list[int]:
-        """Restore the domains, and remove one."""
+        """Restore the modes of the domains, and remove one domain."""
         restored = await super().restore()
         await self._areas.removal.remove(self._removed.id)
         return restored
 
 
 async def test_the_end_of_break_glass_leaves_out_a_removed_domain(areas: Areas, branch: Domain) -> None:
-    """A domain that is removed after it was restored is not in the result."""
+    """A domain that is removed after its mode was restored is not in the result."""
     await areas.domains.break_glass()
     restore = commands(RemovingDomains(areas, branch), areas.removal)["domain.restore"]
     (answer,) = entries([await restore({})()])
@@ -121,8 +121,9 @@ async def test_the_end_of_break_glass_leaves_out_a_removed_domain(areas: Areas, 
 
 
 async def test_a_disconnect_in_progress_is_completed(areas: Areas, branch: Domain) -> None:
-    """The Disconnect-Request is repeated until the NAS answers, and the audit trail has the result. The next request
-    finds no session."""
+    """A Disconnect-Request in progress is repeated until the NAS answers, and the audit trail has the result. The next
+    request finds no session.
+    """
     gone = trio.Event()
     async with running_nas(lambda request, number: ack(request) if gone.is_set() else []) as nas:
         client = await areas.client("127.0.0.1", coa_port=nas.port)

@@ -1,4 +1,4 @@
-"""Automatic reverts of mode changes, and break-glass."""
+"""Mode changes that are reverted automatically, and break-glass."""
 
 import pytest
 
@@ -25,20 +25,20 @@ def domain(areas: Areas) -> Domain:
 
 
 def settings(areas: Areas) -> tuple[str, str, bool]:
-    """Return mode, fallback and whether a revert is pending."""
+    """Return the mode, the fallback, and whether a revert is pending."""
     now = domain(areas)
     return now.mode.value, now.fallback.value, now.reverts_at is not None
 
 
 async def pass_by(areas: Areas, reverts: Reverts, monotonic: MonotonicClock, seconds: float) -> int:
-    """Advance both clocks, revert the domains whose deadline has passed, and return their number."""
+    """Advance both clocks, revert each domain whose deadline has passed, and return the number of these domains."""
     areas.clock.pass_by(seconds)
     monotonic.now += seconds
     return await reverts.revert_due()
 
 
 async def test_an_unconfirmed_change_is_reverted(areas: Areas) -> None:
-    """Mode and fallback are reverted at the deadline, not before and not again."""
+    """Mode and fallback are reverted at the deadline. They are not reverted before it or a second time."""
     monotonic = MonotonicClock()
     reverts = Reverts(areas.domains, areas.cluster, areas.clock, monotonic)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW, revert_after_minutes=10)
@@ -53,7 +53,9 @@ async def test_an_unconfirmed_change_is_reverted(areas: Areas) -> None:
 
 @pytest.mark.parametrize("confirmed", [Mode.ENFORCE, None], ids=["the same mode", "no mode"])
 async def test_a_confirmed_change_is_kept(areas: Areas, confirmed: Mode | None) -> None:
-    """A change without revert_after_minutes confirms the pending one; that of another domain stays pending."""
+    """A change without revert_after_minutes confirms the pending change. The pending change of another domain stays
+    pending.
+    """
     other = await areas.domains.add(areas.tenant, "branch")
     monotonic = MonotonicClock()
     reverts = Reverts(areas.domains, areas.cluster, areas.clock, monotonic)
@@ -66,7 +68,7 @@ async def test_a_confirmed_change_is_kept(areas: Areas, confirmed: Mode | None) 
 
 
 async def test_a_repeated_change_is_reverted_to_the_confirmed_state(areas: Areas) -> None:
-    """A repeated request moves the deadline and does not confirm the change."""
+    """A repeated request moves the deadline but does not confirm the change."""
     monotonic = MonotonicClock()
     reverts = Reverts(areas.domains, areas.cluster, areas.clock, monotonic)
     for _ in range(3):
@@ -77,7 +79,7 @@ async def test_a_repeated_change_is_reverted_to_the_confirmed_state(areas: Areas
 
 
 async def test_a_deadline_survives_a_restart(areas: Areas) -> None:
-    """The deadline is in the store: a change that expired while the service was down is reverted at the start."""
+    """The deadline is stored. A change whose deadline passed while the service was stopped is reverted at the start."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     for passed, mode in ((5, "enforce"), (5, "monitor")):
         areas.clock.pass_by(passed * MINUTE)
@@ -90,7 +92,7 @@ async def test_a_deadline_survives_a_restart(areas: Areas) -> None:
 
 @pytest.mark.parametrize("jump", [-365 * 86_400, 365 * 86_400], ids=["back", "forward"])
 async def test_setting_the_system_clock_does_not_move_the_deadline(areas: Areas, jump: int) -> None:
-    """While the process runs, the monotonic clock decides."""
+    """While the process runs, deadlines follow the monotonic clock, so setting the system clock does not move them."""
     monotonic = MonotonicClock()
     reverts = Reverts(areas.domains, areas.cluster, areas.clock, monotonic)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
@@ -104,7 +106,9 @@ async def test_setting_the_system_clock_does_not_move_the_deadline(areas: Areas,
 
 
 async def test_a_clock_set_back_before_a_restart_does_not_extend_a_change(areas: Areas) -> None:
-    """After a restart with a clock that was set back, the change lasts for its full duration and no longer."""
+    """If the clock is set back before a restart, the change lasts for its full duration after the restart and no
+    longer.
+    """
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     areas.clock.pass_by(-365 * 86_400)
     monotonic = MonotonicClock()
@@ -115,7 +119,7 @@ async def test_a_clock_set_back_before_a_restart_does_not_extend_a_change(areas:
 
 
 async def test_a_concurrent_confirmation_prevents_the_revert(areas: Areas) -> None:
-    """A revert applies only to the change that it was made for; a later change or confirmation is kept."""
+    """A revert applies only to its own change. It does not revert a later change or confirmation."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     seen = domain(areas).reverts_at
     assert seen is not None
@@ -144,8 +148,9 @@ async def test_break_glass_stores_the_previous_state_once(areas: Areas) -> None:
 
 
 async def test_a_restore_keeps_modes_set_during_break_glass(areas: Areas) -> None:
-    """A restore keeps modes that an admin set and domains that were added during break-glass. A further break-glass
-    stores the new modes."""
+    """A restore keeps modes that an admin has set during break-glass, and domains that were added during it. The next
+    break-glass stores the new modes.
+    """
     branch = await areas.domains.add(areas.tenant, "branch")
     await areas.domains.set_mode([areas.domain, branch], Mode.ENFORCE)
     await areas.domains.break_glass()
@@ -162,7 +167,9 @@ async def test_a_restore_keeps_modes_set_during_break_glass(areas: Areas) -> Non
 
 
 async def test_a_deadline_during_break_glass_reverts_the_stored_state(areas: Areas) -> None:
-    """The domain stays in monitor mode; the revert applies to the state that the restore brings back."""
+    """If a deadline passes during break-glass, the domain stays in monitor mode. The revert changes the stored state,
+    which the restore brings back.
+    """
     monotonic = MonotonicClock()
     reverts = Reverts(areas.domains, areas.cluster, areas.clock, monotonic)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW)

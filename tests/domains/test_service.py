@@ -1,4 +1,4 @@
-"""Adding, changing and finding domains."""
+"""Domains: how they are added, changed and found."""
 
 import pytest
 import trio
@@ -11,7 +11,9 @@ from tests.areas import Areas
 
 
 async def test_a_new_domain_is_in_monitor_mode(areas: Areas) -> None:
-    """A new domain is active, with fallback deny, first factor local and no realms, as soon as `add` returns."""
+    """As soon as `add` returns, a new domain is active. It has monitor mode, the fallback deny, the first factor local
+    and no realms.
+    """
     domain_id = await areas.domains.add(areas.tenant, "branch")
     domain = areas.domains.table.by_id[domain_id]
     assert (domain.name, domain.tenant_id, domain.mode, domain.fallback) == ("branch", areas.tenant, "monitor", "deny")
@@ -21,7 +23,7 @@ async def test_a_new_domain_is_in_monitor_mode(areas: Areas) -> None:
 
 
 async def test_all_settings_are_stored(areas: Areas) -> None:
-    """Each setting holds for this process and after a restart."""
+    """Each setting applies in this process and after a restart."""
     domain_id = await areas.domains.add(
         areas.tenant,
         "branch",
@@ -48,7 +50,9 @@ async def test_all_settings_are_stored(areas: Areas) -> None:
     [("CORP", ()), ("other", ("Corp",)), ("hq.example", ()), ("other", ("x", "HQ.Example")), ("STRASSE", ())],
 )
 async def test_a_realm_belongs_to_one_domain(areas: Areas, name: str, realms: tuple[str, ...]) -> None:
-    """A name or a realm of another domain of the tenant, in any case, is a Conflict; another tenant may have it."""
+    """If another domain of the tenant has the name or the realm, in any letter case, Conflict is raised. Another tenant
+    may have the same one.
+    """
     await areas.domains.add(areas.tenant, "hq", realms=["hq.example", "straße"])
     before = list(areas.domains.table.by_id)
     with pytest.raises(Conflict):
@@ -59,7 +63,7 @@ async def test_a_realm_belongs_to_one_domain(areas: Areas, name: str, realms: tu
 
 
 async def test_concurrent_additions_of_one_name(areas: Areas) -> None:
-    """One of many concurrent requests succeeds; the others get Conflict."""
+    """If many requests add a domain of the same name at the same time, one succeeds and the others get Conflict."""
     refused = []
 
     async def add() -> None:
@@ -75,7 +79,7 @@ async def test_concurrent_additions_of_one_name(areas: Areas) -> None:
 
 
 async def test_a_mode_change_applies_at_once(areas: Areas) -> None:
-    """A mode change applies to the named domains only; the fallback action is kept unless it is given."""
+    """A change of the mode applies only to the named domains. The fallback action stays the same unless it is given."""
     other = await areas.domains.add(areas.tenant, "branch")
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
@@ -87,14 +91,14 @@ async def test_a_mode_change_applies_at_once(areas: Areas) -> None:
 
 
 async def test_enforcing_without_a_provider_gives_a_warning(areas: Areas) -> None:
-    """Monitor mode gives no warning."""
+    """Enforce mode without a provider gives a warning. Monitor mode gives none."""
     assert areas.domains.warnings(areas.domain) == []
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     assert areas.domains.warnings(areas.domain) == [NO_PROVIDER.format("deny")]
 
 
 async def test_a_domain_is_found_by_name_or_id(areas: Areas) -> None:
-    """If several tenants have a domain of that name, the installation finds it by ID only."""
+    """If several tenants have a domain of the name, the installation finds it only by its ID."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     theirs = await areas.domains.add(other, "CORP")
     assert areas.domains.named(areas.tenant, "Corp").id == areas.domains.named(areas.tenant, str(areas.domain)).id
@@ -109,7 +113,7 @@ async def test_a_domain_is_found_by_name_or_id(areas: Areas) -> None:
 
 
 async def test_a_number_finds_the_domain_with_that_id(areas: Areas) -> None:
-    """A number finds the domain with that ID even if another tenant has a domain with that name."""
+    """A number finds the domain with that ID, even if a domain of another tenant has the number as its name."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     theirs = await areas.domains.add(other, str(areas.domain))
     assert areas.domains.anywhere(str(areas.domain)).id == areas.domain
@@ -117,7 +121,7 @@ async def test_a_number_finds_the_domain_with_that_id(areas: Areas) -> None:
 
 
 async def test_the_mode_is_a_metric(areas: Areas) -> None:
-    """The metric of a domain is 1 for the current mode and 0 for the other."""
+    """The metric of a domain is 1 for its current mode and 0 for the other mode."""
     for mode in Mode:
         await areas.domains.set_mode([areas.domain], mode)
         shown = {each: areas.sample("sallyport_enforcement_mode", domain=str(areas.domain), mode=each) for each in Mode}
@@ -125,7 +129,7 @@ async def test_the_mode_is_a_metric(areas: Areas) -> None:
 
 
 async def test_disconnect_on_revoke_applies_at_once(areas: Areas) -> None:
-    """The setting applies when `update` returns; the audit trail has an entry if it changed."""
+    """The setting applies as soon as `update` returns. If it was changed, the audit trail has an entry."""
     assert not areas.domains.table.by_id[areas.domain].disconnect_on_revoke
     for disconnects in (True, True, False):
         await areas.domains.update(areas.domain, Update(disconnect_on_revoke=disconnects))

@@ -1,4 +1,5 @@
-"""A NAS that answers Disconnect and CoA requests by a script: a function from a request to the datagrams of the answer.
+"""A NAS that answers Disconnect and CoA requests. Its answers come from a script, which is a function that takes a
+request and returns the datagrams of the answer.
 
 async with running_nas(nak(503)) as nas:
     await sender.ask(nas.where, Kind.DISCONNECT, SESSION)
@@ -19,11 +20,11 @@ from sallyport.radius.packet import SharedSecret
 from tests.areas import SECRET
 
 Script = Callable[[bytes, int], Sequence[bytes]]
-"""A function from (request, number of earlier requests) to the datagrams to send."""
+"""A function that takes a request and the number of earlier requests, and returns the datagrams to send."""
 
 
 def answer(request: bytes, code: int, attributes: bytes = b"", *, secret: bytes = SECRET) -> bytes:
-    """Return an answer to a request, built without the codec."""
+    """Return an answer to a request. It is built without the codec of the service."""
     head = bytes((code, request[1])) + (20 + len(attributes)).to_bytes(2)
     return head + md5(head + request[4:20] + attributes + secret).digest() + attributes
 
@@ -34,7 +35,7 @@ def ack(request: bytes, _number: int = 0) -> list[bytes]:
 
 
 def nak(cause: int) -> Script:
-    """Return a script that answers NAK with an Error-Cause."""
+    """Return a script that answers with a NAK and an Error-Cause."""
     return lambda request, _number: [answer(request, request[0] + 2, push_attribute(ERROR_CAUSE, cause.to_bytes(4)))]
 
 
@@ -51,7 +52,7 @@ class FakeNas:
         self.requests: list[bytes] = []
 
     def answers(self, datagram: bytes) -> Sequence[bytes]:
-        """Return the datagrams to send for a received one."""
+        """Return the datagrams that answer a received one."""
         self.requests.append(datagram)
         return self.script(datagram, len(self.requests) - 1)
 
@@ -61,7 +62,7 @@ class FakeNas:
 
 
 class LocalNas(FakeNas):
-    """A NAS in the event loop of the test."""
+    """A NAS that runs in the event loop of the test."""
 
     def __init__(self, script: Script, sock: trio.socket.SocketType) -> None:
         super().__init__(script)
@@ -70,7 +71,7 @@ class LocalNas(FakeNas):
 
     @property
     def where(self) -> Nas:
-        """The address of the NAS, with the tests' secret."""
+        """The address of the NAS, with the secret of the tests."""
         return Nas(self.address, self.port, SharedSecret(SECRET))
 
     async def run(self) -> None:
@@ -94,7 +95,7 @@ async def running_nas(script: Script, address: str = "127.0.0.1") -> AsyncIterat
 
 
 class ThreadNas(FakeNas):
-    """A NAS in a thread, for a service in another process."""
+    """A NAS that runs in a thread, for a service in another process."""
 
     def __init__(self, script: Script, sock: socket.socket) -> None:
         super().__init__(script)

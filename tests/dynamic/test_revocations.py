@@ -1,4 +1,4 @@
-"""Revoked access ends live sessions in domains with disconnect_on_revoke."""
+"""When access is revoked in a domain with disconnect_on_revoke, live sessions are ended."""
 
 import json
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ async def at_work(areas: Areas) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def nas_of(areas: Areas) -> AsyncIterator[tuple[FakeNas, Device]]:
-    """Run an obedient NAS of the domain corp, which has disconnect_on_revoke."""
+    """Run a NAS of the domain corp that acknowledges each request. The domain has disconnect_on_revoke."""
     await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
@@ -58,12 +58,14 @@ async def done(areas: Areas) -> None:
 
 
 def ended(nas: FakeNas) -> list[bytes]:
-    """Return the Acct-Session-Ids of the sessions that the NAS was asked to end."""
+    """Return the Acct-Session-Ids of the sessions in the requests to the NAS."""
     return sorted(nas.values(number)[44] for number in range(len(nas.requests)))
 
 
 async def test_deleting_a_user_ends_the_sessions(areas: Areas) -> None:
-    """The sessions end at all devices of the tenant, under each name of the user there; others do not."""
+    """When a user is deleted, the user's sessions end at all devices of the tenant, under each name that a device
+    reports. Other sessions do not end.
+    """
     branch = await areas.domains.add(areas.tenant, "branch")
     async with nas_of(areas) as (nas, corp):
         client = areas.clients.table.find(LOCAL)
@@ -86,7 +88,7 @@ async def test_deleting_a_user_ends_the_sessions(areas: Areas) -> None:
 
 
 async def test_a_domain_without_the_setting_keeps_sessions(areas: Areas) -> None:
-    """disconnect_on_revoke is off in a new domain."""
+    """A domain in which disconnect_on_revoke is off keeps the sessions."""
     async with nas_of(areas) as (nas, corp):
         await areas.domains.update(areas.domain, Update(disconnect_on_revoke=False))
         await areas.add_user(areas.domain, "ann", PASSWORD)
@@ -97,7 +99,7 @@ async def test_a_domain_without_the_setting_keeps_sessions(areas: Areas) -> None
 
 
 async def test_a_failed_deletion_revokes_no_session(areas: Areas) -> None:
-    """The revocation is written in the transaction of the deletion."""
+    """The revocation is written in the transaction of the deletion, so a failed deletion revokes nothing."""
     async with nas_of(areas):
         ann = await areas.add_user(areas.domain, "ann", PASSWORD)
         with pytest.raises(NotFound):
@@ -122,8 +124,9 @@ async def test_a_pending_revocation_survives_a_restart(areas: Areas) -> None:
 
 
 async def test_a_session_that_begins_after_the_revocation_ends(areas: Areas) -> None:
-    """A session whose accounting starts after the first look-up ends too; the NAS is not asked again about the
-    others."""
+    """A session whose accounting starts after the first look-up is ended too. The NAS gets no second request for the
+    other sessions.
+    """
     areas.revocations = Revocations(
         areas.store, areas.cluster, areas.dynamic, areas.domains, areas.rules, areas.clock, late_s=5.0
     )
@@ -137,7 +140,7 @@ async def test_a_session_that_begins_after_the_revocation_ends(areas: Areas) -> 
 
 
 async def test_a_refusal_of_the_nas_is_final(areas: Areas) -> None:
-    """A refusal is reported, and the NAS is not asked again."""
+    """If the NAS refuses, this is reported, and the NAS gets no further request."""
     async with nas_of(areas) as (nas, corp):
         nas.script = nak(504)
         await areas.add_user(areas.domain, "ann", PASSWORD)
@@ -151,7 +154,7 @@ async def test_a_refusal_of_the_nas_is_final(areas: Areas) -> None:
 
 
 async def test_more_users_than_one_batch_are_revoked(areas: Areas) -> None:
-    """All of them lose their sessions."""
+    """If more users are revoked than fit into a batch, all of them lose their sessions."""
     async with nas_of(areas) as (nas, corp):
         for number in range(150):
             await session(areas, corp, str(number), USER_NAME=f"u{number}")
@@ -163,7 +166,9 @@ async def test_more_users_than_one_batch_are_revoked(areas: Areas) -> None:
 
 
 async def test_silent_devices_do_not_delay_another_tenant(areas: Areas) -> None:
-    """The revocations of a tenant with silent devices wait, and those of another tenant are carried out."""
+    """If the devices of one tenant are silent, the revocations of that tenant wait. Those of another tenant are carried
+    out.
+    """
     tenant = await areas.tenancy.ensure_tenant(2, 1)
     other = await areas.domains.add(tenant, "other")
     await areas.domains.update(other, Update(disconnect_on_revoke=True))
@@ -183,8 +188,9 @@ async def test_silent_devices_do_not_delay_another_tenant(areas: Areas) -> None:
 
 
 async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
-    """Return the ID of the group ops, which a login rule names, and the IDs of its members ann and bob, both with
-    sessions."""
+    """Return the ID of the group ops, which a login rule names, and the IDs of ann, bob and cid by name. Ann and bob
+    are members of the group. All three have sessions.
+    """
     ids = {name: await areas.add_user(areas.domain, name, PASSWORD) for name in ("ann", "bob", "cid")}
     for name in ids:
         await session(areas, corp, name, USER_NAME=name)
@@ -197,7 +203,9 @@ async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
 
 
 async def test_leaving_a_group_ends_the_sessions(areas: Areas) -> None:
-    """Members who leave a group of a login rule lose their sessions; other named users do not."""
+    """A member who leaves a group that a login rule names loses the sessions. A user that was not a member keeps them,
+    even if the request names it.
+    """
     async with nas_of(areas) as (nas, corp):
         group, ids = await grouped(areas, corp)
         async with at_work(areas):
@@ -208,7 +216,9 @@ async def test_leaving_a_group_ends_the_sessions(areas: Areas) -> None:
 
 
 async def test_deactivating_a_group_ends_the_sessions_of_its_members(areas: Areas) -> None:
-    """A change of case in its name ends no session, and neither does the deletion of an inactive group."""
+    """When a group is deactivated, its members lose their sessions. A change of case in the name of the group ends no
+    session, and neither does the deletion of an inactive group.
+    """
     async with nas_of(areas) as (nas, corp):
         group, _ = await grouped(areas, corp)
         async with at_work(areas):
@@ -223,7 +233,7 @@ async def test_deactivating_a_group_ends_the_sessions_of_its_members(areas: Area
 
 
 async def test_losing_a_group_in_monitor_mode_ends_no_session(areas: Areas) -> None:
-    """Rules do not block users in monitor mode."""
+    """In monitor mode rules do not block users, so losing a group ends no session."""
     async with nas_of(areas) as (_, corp):
         group, _ = await grouped(areas, corp)
         await areas.domains.set_mode([areas.domain], Mode.MONITOR)
@@ -232,7 +242,7 @@ async def test_losing_a_group_in_monitor_mode_ends_no_session(areas: Areas) -> N
 
 
 async def test_losing_a_group_without_a_rule_ends_no_session(areas: Areas) -> None:
-    """A group that no enabled rule names gives no access."""
+    """If no enabled rule names a group, it gives no access, so losing it ends no session."""
     async with nas_of(areas) as (_, corp):
         group, _ = await grouped(areas, corp)
         rules = [rule.id for rule in areas.rules.all_of(areas.domain)]
@@ -242,7 +252,7 @@ async def test_losing_a_group_without_a_rule_ends_no_session(areas: Areas) -> No
 
 
 async def test_a_certificate_of_another_tenant_ends_no_session(areas: Areas) -> None:
-    """A certificate is valid in its tenant only."""
+    """A certificate is valid only in its own tenant, so its revocation ends no session in another tenant."""
     async with nas_of(areas) as (_, corp):
         await session(areas, corp, "1", USER_NAME="ann")
         other = await areas.tenancy.ensure_tenant(2, 1)
@@ -256,8 +266,9 @@ async def test_a_certificate_of_another_tenant_ends_no_session(areas: Areas) -> 
 
 
 async def test_revoking_a_certificate_ends_the_sessions(areas: Areas) -> None:
-    """The sessions of its user end where the certificate gave access: with several domains, in the one of the realm in
-    its name. A computer loses those of `host/NAME` too."""
+    """When a certificate is revoked, the sessions of its user end in the domain where it gave access. If there are
+    several domains, this is the domain of the realm in its name. For a computer, the sessions of `host/NAME` end too.
+    """
     async with nas_of(areas) as (nas, corp):
         await session(areas, corp, "1", USER_NAME="ann")
         await session(areas, corp, "2", USER_NAME="host/pc1.example")

@@ -1,4 +1,6 @@
-"""Requests to a NAS that answers, refuses, is silent, late or wrong, or repeats its answer; the clock jumps."""
+"""Requests to a NAS that answers, refuses, is silent, is late, answers wrongly or repeats its answer. The clock jumps,
+so no test waits.
+"""
 
 from collections.abc import Sequence
 from ipaddress import ip_network
@@ -22,7 +24,7 @@ SESSION = push_attribute(USER_NAME, b"ann")
 
 @pytest.fixture
 def sender(clock: SetClock) -> Sender:
-    """Return a sender with no limit on egress and with the timers of the RFC."""
+    """Return a sender that has no limit on egress and uses the timers of the RFC."""
     return Sender(Egress(ANYWHERE), clock=clock)
 
 
@@ -32,7 +34,7 @@ async def ask(sender: Sender, nas: LocalNas, kind: Kind = Kind.DISCONNECT) -> An
 
 
 async def test_an_ack_is_returned(sender: Sender, autojump_clock: MockClock) -> None:
-    """The request is sent once, with the time of the clock, and its answer is returned."""
+    """The request is sent once with the time of the clock, and the answer is returned."""
     async with running_nas(ack) as nas:
         got = await ask(sender, nas)
         assert (got.outcome, got.error_cause, got.problem) == (RequestOutcome.ACK, None, "")
@@ -50,7 +52,9 @@ async def test_a_nak_is_returned_with_its_error_cause(sender: Sender, autojump_c
 
 
 async def test_an_unanswered_request_is_retransmitted(sender: Sender, autojump_clock: MockClock) -> None:
-    """The same octets are sent by the RFC's timers, and the request fails after half a minute."""
+    """A request without an answer is retransmitted with the same octets and the timers of the RFC. It fails after half
+    a minute.
+    """
     async with running_nas(silent) as nas:
         begun = trio.current_time()
         got = await ask(sender, nas)
@@ -69,7 +73,7 @@ async def test_an_answer_to_a_retransmission_is_accepted(sender: Sender, autojum
 
 
 async def test_a_late_answer_is_dropped(sender: Sender, clock: SetClock, autojump_clock: MockClock) -> None:
-    """A late answer is dropped, and the next request has its own socket."""
+    """A late answer is dropped, and the next request has a socket of its own."""
     async with running_nas(silent) as nas:
         assert (await ask(sender, nas)).outcome is RequestOutcome.TIMEOUT
         late = answer(nas.requests[0], 41)
@@ -79,7 +83,9 @@ async def test_a_late_answer_is_dropped(sender: Sender, clock: SetClock, autojum
 
 
 async def test_a_forged_answer_is_dropped(sender: Sender, autojump_clock: MockClock) -> None:
-    """A later valid answer is accepted. Without one, the result mentions the secret."""
+    """A forged answer is dropped, and a later valid answer is accepted. If none arrives, the result mentions the
+    secret.
+    """
 
     def forged(request: bytes, _number: int) -> Sequence[bytes]:
         return [answer(request, 41, secret=b"guessed"), b"", b"\x29", answer(request, 44)]
@@ -93,7 +99,7 @@ async def test_a_forged_answer_is_dropped(sender: Sender, autojump_clock: MockCl
 
 
 async def test_a_repeated_answer_is_ignored(sender: Sender, autojump_clock: MockClock) -> None:
-    """A repeated answer does not answer the next request."""
+    """An answer that is repeated is not taken as the answer to the next request."""
     async with running_nas(lambda request, _number: ack(request) * 2) as nas:
         assert (await ask(sender, nas)).outcome is RequestOutcome.ACK
         nas.script = nak(501)
@@ -101,7 +107,9 @@ async def test_a_repeated_answer_is_ignored(sender: Sender, autojump_clock: Mock
 
 
 async def test_a_closed_port_is_reported_after_all_attempts(sender: Sender, autojump_clock: MockClock) -> None:
-    """The request is repeated to the end, since the NAS may be starting; then the reason is returned."""
+    """If the port is closed, the request is still retransmitted until the last attempt, because the NAS may be
+    starting. Then the reason is returned.
+    """
     async with running_nas(silent) as nas:
         where = nas.where
     begun = trio.current_time()
@@ -111,7 +119,7 @@ async def test_a_closed_port_is_reported_after_all_attempts(sender: Sender, auto
 
 
 async def test_a_forbidden_network_is_not_sent_a_request(sender: Sender, autojump_clock: MockClock) -> None:
-    """No request is sent to an address that egress forbids or that has no route."""
+    """No request is sent to an address that egress forbids or to which there is no route."""
     inside = Sender(Egress([ip_network("192.0.2.0/24")]), clock=SetClock())
     async with running_nas(ack) as nas:
         got = await ask(inside, nas)
@@ -123,7 +131,7 @@ async def test_a_forbidden_network_is_not_sent_a_request(sender: Sender, autojum
 
 
 async def ask_all(sender: Sender, nas: LocalNas, count: int, answers: list[Answer]) -> None:
-    """Send many requests at once."""
+    """Send many requests at the same time."""
 
     async def one() -> None:
         answers.append(await ask(sender, nas))
@@ -134,7 +142,7 @@ async def ask_all(sender: Sender, nas: LocalNas, count: int, answers: list[Answe
 
 
 async def test_requests_in_flight_are_limited(sender: Sender, autojump_clock: MockClock) -> None:
-    """A NAS has a limited number of requests in flight, and all are answered in the end."""
+    """The number of requests that wait for an answer of a NAS is limited. In the end all are answered."""
     answers: list[Answer] = []
     async with running_nas(silent) as nas, trio.open_nursery() as nursery:
         nursery.start_soon(ask_all, sender, nas, 20, answers)
@@ -145,7 +153,7 @@ async def test_requests_in_flight_are_limited(sender: Sender, autojump_clock: Mo
 
 
 async def test_waiting_requests_to_a_silent_nas_fail_together(sender: Sender, autojump_clock: MockClock) -> None:
-    """A hundred requests to a silent NAS fail after half a minute in total; a new request is sent again."""
+    """A hundred requests to a silent NAS fail after half a minute in total. A later request is sent again."""
     async with running_nas(silent) as nas:
         begun = trio.current_time()
         answers: list[Answer] = []

@@ -1,4 +1,4 @@
-"""Dynamic authorization: which sessions, which NAS, the requests and their results."""
+"""Dynamic authorization: which sessions are selected, which NAS gets the requests, and what their results are."""
 
 import json
 from functools import partial
@@ -33,8 +33,9 @@ def outcomes(asked: Results) -> list[str]:
 
 
 async def test_a_session_is_identified_by_common_attributes(areas: Areas) -> None:
-    """A request has the user, Acct-Session-Id, station and the NAS's name, and no attribute that a NAS might not
-    know."""
+    """A request identifies the session by the user, Acct-Session-Id, station and name of the NAS. It has no attribute
+    that a NAS might not know.
+    """
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", NAS_PORT=7, **ANN)
@@ -51,7 +52,9 @@ async def test_a_session_is_identified_by_common_attributes(areas: Areas) -> Non
 
 
 async def test_a_session_without_a_station_is_identified_by_port(areas: Areas) -> None:
-    """A request has the port and the framed address; a NAS without a name is identified by its address."""
+    """If a session has no station, the request has the port and the framed address. A NAS without a name is identified
+    by its address.
+    """
     facts = {"NAS_PORT": 7, "FRAMED_IP_ADDRESS": bytes((10, 0, 0, 9))}
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
@@ -69,7 +72,7 @@ async def test_a_session_without_a_station_is_identified_by_port(areas: Areas) -
 
 
 async def test_the_result_is_reported(areas: Areas) -> None:
-    """The result of a request is in the answer, the metrics and the audit trail."""
+    """The result of a request is reported in the answer, the metrics and the audit trail."""
     async with running_nas(nak(503)) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
@@ -91,7 +94,7 @@ async def test_an_unknown_error_cause_is_returned_as_its_number(areas: Areas) ->
 
 
 def impatient(areas: Areas) -> DynamicAuthorization:
-    """Return a dynamic authorization with a short timeout."""
+    """Return a dynamic authorization service with a short timeout."""
     timers = Timers(initial=0.01, most=0.02, duration=0.05)
     return DynamicAuthorization(
         areas.store,
@@ -106,19 +109,21 @@ def impatient(areas: Areas) -> DynamicAuthorization:
 
 
 async def test_a_silent_nas_is_reported(areas: Areas) -> None:
-    """The answer of another NAS is reported beside it."""
+    """If one NAS is silent, this is reported beside the answer of another NAS."""
     async with running_nas(silent) as dead, running_nas(ack, "127.0.0.2") as living:
         for nas in (dead, living):
             client = await areas.client(nas.address, coa_port=nas.port)
             await session(areas, await device(areas, client, nas.address, **AP), "s1", **ANN)
         asked = await impatient(areas).disconnect_user(areas.domain, "ann")
         assert outcomes(asked)[0] == "timeout"
-        assert outcomes(asked)[1] in {"ack", "timeout"}  # a busy machine may not answer within the short timeout
+        assert outcomes(asked)[1] in {"ack", "timeout"}  # on a busy machine the answer may miss the short timeout
     assert [action for action, _, _ in await trail(areas)] == ["session.disconnect"] * 2
 
 
 async def test_a_request_goes_to_the_source_of_the_accounting(areas: Areas) -> None:
-    """If that client accepts no requests, the request goes to the NAS's own address, if that is a client."""
+    """The request goes to the client that has sent the accounting. If that client accepts no requests, it goes to the
+    NAS's own address, if that address is a client.
+    """
     async with running_nas(ack) as forwarder, running_nas(ack, "127.0.0.2") as own:
         client = await areas.client(LOCAL, coa_port=forwarder.port)
         place = await device(areas, client, LOCAL, NAS_IP_ADDRESS=bytes((127, 0, 0, 2)))
@@ -133,7 +138,9 @@ async def test_a_request_goes_to_the_source_of_the_accounting(areas: Areas) -> N
 
 
 async def test_a_client_of_another_tenant_gets_no_request(areas: Areas) -> None:
-    """A NAS may claim any address, so no request goes to another tenant's client, and its secret is not used."""
+    """A NAS may claim any address. So no request is sent to a client of another tenant, and the secret of that client
+    is not used.
+    """
     other = await areas.tenancy.ensure_tenant(2, 1)
     async with running_nas(ack, "127.0.0.2") as foreign:
         client = await areas.client(LOCAL, coa_port=0)
@@ -144,7 +151,7 @@ async def test_a_client_of_another_tenant_gets_no_request(areas: Areas) -> None:
 
 
 async def test_a_session_that_cannot_be_ended_is_refused(areas: Areas) -> None:
-    """A session of another domain is not found. One that is over, or whose ID is used again, is a conflict."""
+    """A session of another domain is not found. A session that is over, or whose ID is used again, is a conflict."""
     branch = await areas.domains.add(areas.tenant, "branch")
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
@@ -164,7 +171,7 @@ async def test_a_session_that_cannot_be_ended_is_refused(areas: Areas) -> None:
 
 
 async def test_all_live_sessions_of_a_user_are_found(areas: Areas) -> None:
-    """Sessions are found under each spelling of the user's name, in this domain only."""
+    """Sessions are found under each spelling of the user's name, but only in this domain."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         place = await device(areas, client, LOCAL, **AP)
@@ -184,7 +191,7 @@ async def test_all_live_sessions_of_a_user_are_found(areas: Areas) -> None:
 
 
 async def test_a_user_beyond_ascii_is_found_in_any_case(areas: Areas) -> None:
-    """The request has the name in UTF-8."""
+    """A user name beyond ASCII is found in any letter case. The request has the name in UTF-8."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         await session(areas, await device(areas, client, LOCAL, **AP), "s1", USER_NAME="Jörg@corp")
@@ -202,7 +209,7 @@ async def test_a_user_beyond_ascii_is_found_in_any_case(areas: Areas) -> None:
     ],
 )
 async def test_the_sessions_of_a_station_are_found(areas: Areas, station: str, found: list[str]) -> None:
-    """A MAC address matches in any notation, another name in any case."""
+    """A station is found by its MAC address in any notation, or by another name in any letter case."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         place = await device(areas, client, LOCAL, **AP)
@@ -215,7 +222,7 @@ async def test_the_sessions_of_a_station_are_found(areas: Areas, station: str, f
 
 
 async def test_a_call_ends_at_most_100_sessions(areas: Areas) -> None:
-    """The answer shows that there are more."""
+    """A call ends at most 100 sessions, and the answer shows that there are more."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         place = await device(areas, client, LOCAL, **AP)
@@ -228,8 +235,9 @@ async def test_a_call_ends_at_most_100_sessions(areas: Areas) -> None:
 
 
 async def test_a_change_sends_its_attributes(areas: Areas) -> None:
-    """The attributes follow those that identify the session; the audit trail has them by their names in the
-    dictionary."""
+    """The attributes of a change come after those that identify the session. The audit trail has them under their
+    dictionary names.
+    """
     changes = [
         Reply(name="Filter-Id", value="guests"),
         Reply(name="Cisco-AVPair", value="subscriber:command=reauthenticate"),
@@ -251,7 +259,7 @@ async def test_a_change_sends_its_attributes(areas: Areas) -> None:
 
 
 async def refused(areas: Areas, nas: FakeNas, found: int) -> None:
-    """Assert that a change with unsuitable or too many attributes is refused and not sent."""
+    """Assert that a change with unsuitable or too many attributes is refused and that nothing is sent."""
     for name, value in (("State", "0x00"), ("No-Such", "1"), ("Session-Timeout", "soon"), ("Acct-Session-Id", "s2")):
         with pytest.raises(Invalid):
             await areas.dynamic.change(found, [Reply(name=name, value=value)])
@@ -265,7 +273,7 @@ async def refused(areas: Areas, nas: FakeNas, found: int) -> None:
 
 
 async def test_a_cancelled_call_is_in_the_audit_trail(areas: Areas) -> None:
-    """The trail has the requests that were sent."""
+    """If a call is cancelled, the audit trail has the requests that were sent."""
     async with running_nas(silent) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
@@ -287,14 +295,15 @@ async def test_a_cancelled_call_is_in_the_audit_trail(areas: Areas) -> None:
     ],
 )
 async def test_past_sessions_are_not_read(areas: Areas, find: partial[list[Target]], index: str) -> None:
-    """Sessions are found by the index of users or of live sessions."""
+    """Sessions are found by the index of users or of live sessions, so past sessions are not read."""
     wanted = partial(find, domain_id=areas.domain, limit=MOST)
     assert any(f"s USING INDEX {index}" in plan for plan in plans(areas.store.path, wanted))
 
 
 async def test_a_nas_behind_radsec_is_asked_by_udp(areas: Areas) -> None:
-    """The request goes to the NAS's own address, never over the RadSec connection. If the NAS does not answer, the
-    result names this reason."""
+    """For a NAS behind RadSec, the request goes to the NAS's own address and never over the RadSec connection. If it
+    fails, the error says that the NAS is behind RadSec.
+    """
     client = await areas.client(LOCAL, coa_port=9, tls_name="nas.example.com")
     found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
     (result,) = (await impatient(areas).disconnect(found)).results

@@ -14,7 +14,9 @@ Device = tuple[int, int]
 
 
 async def device(areas: Areas, client: Client, source: str, *, domain: int = 0, **names: bytes) -> Device:
-    """Add a device that has sent a request. names: its attributes, such as NAS_IDENTIFIER=b"ap-1"."""
+    """Add a device that has sent a request, and return it. names: the attributes of the request, such as
+    NAS_IDENTIFIER=b"ap-1".
+    """
     request = opened(access_request(attributes(**names)))
     place = domain or areas.domain
     seen = areas.devices.sightings.device(request, source, client, place, areas.clock())
@@ -26,7 +28,7 @@ async def device(areas: Areas, client: Client, source: str, *, domain: int = 0, 
 async def session(
     areas: Areas, of: Device, name: str, status: int = START, *, after_s: float = 0, **facts: bytes | int | str
 ) -> int:
-    """Add a session by an accounting record, and return its ID."""
+    """Add a session with an accounting record, and return its ID."""
     record = Record(*of, report(status, after_s, name.encode(), **facts))
     await areas.store.write(lambda tx: write_records(tx, [record]))
     sql = "select max(id) from sessions where device_id = :d and acct_session_id = :s and newest = 1"
@@ -40,7 +42,7 @@ async def session(
 
 
 async def trail(areas: Areas) -> list[tuple[str, str, str]]:
-    """Return the entries of the audit trail about sessions: action, target, changes as JSON."""
+    """Return the entries about sessions in the audit trail, each as (action, target, changes as JSON)."""
 
     def read(tx: Tx) -> list[tuple[str, str, str]]:
         sql = "select action, target, changes from audit_trail where action like 'session.%' order by id"

@@ -16,7 +16,7 @@ from tests.outgoing.costly_keys import LONG_EXPONENT_RSA, LONG_RSA
 
 
 def stored(check: Callable[[object], str], value: object) -> str | None:
-    """Return a value as it is stored; None if it is refused."""
+    """Return a value as it is stored, or None if it is refused."""
     try:
         return check(value)
     except PydanticCustomError:

@@ -23,7 +23,7 @@ SEED = "JBSWY3DPEHPK3PXP"
 
 
 async def passwords(areas: Areas, name: str) -> tuple[bytes, ...]:
-    """Return the passwords that the next login accepts. If there is no such user, return none."""
+    """Return the passwords that the next login accepts. If there is no such user, the result is empty."""
     user = await areas.users.load(areas.domain, name)
     return () if user is None else user.passwords
 

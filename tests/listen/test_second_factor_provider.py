@@ -1,4 +1,4 @@
-"""Tests of a change of the provider, or of what is known about the device, while a push is pending."""
+"""Tests of a change of the provider or of the posture of the device while a push is pending."""
 
 import pytest
 import trio

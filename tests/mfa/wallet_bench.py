@@ -1,4 +1,4 @@
-"""The wallet provider, with real presentation requests in a store and a user who has a wallet."""
+"""The wallet provider, with real presentation requests in a store and a user with a wallet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

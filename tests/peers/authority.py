@@ -10,7 +10,10 @@ from cryptography.x509.oid import NameOID
 
 
 class Authority:
-    """An authority. pem: its certificate, for the trust of others."""
+    """A certificate authority.
+
+    pem: its certificate, which others need in order to trust it.
+    """
 
     def __init__(self, name: str) -> None:
         self.subject = f"CN={name}"

@@ -1,9 +1,9 @@
-"""A whole machine for a test: a minimal Debian that systemd boots in a container, with a loopback network of its own.
+"""A complete machine for a test: a minimal Debian that systemd boots in a container, with its own loopback network.
 
     with BootedHost(base(PACKAGES), tmp_path, {"/wheels": wheels}) as host:
         host.run("systemctl", "start", "sallyport")
 
-It starts from the given file system and forgets its changes when it ends, and it ends with the test, even where that is
+It starts from the given file system, and its changes are lost when it ends. It ends with the test, even if the test is
 killed. It needs root and systemd-nspawn.
 """
 
@@ -31,7 +31,11 @@ needs_boot = [
 
 
 class BootedHost:
-    """A machine. directory: takes the log of its start. mounts: directories of this machine, by their path there."""
+    """A machine.
+
+    directory: the directory for the log of its start. mounts: directories of this machine, keyed by their path on the
+    new machine.
+    """
 
     def __init__(self, base_directory: Path, directory: Path, mounts: Mapping[str, Path]) -> None:
         options = ["--quiet", "--boot", "--volatile=overlay", "--private-network", "--console=pipe"]
@@ -67,7 +71,7 @@ class BootedHost:
         return done
 
     def shell(self, script: str) -> str:
-        """Return the output of a script, which must succeed."""
+        """Run a script, which must succeed, and return its output."""
         return self.run("sh", "-eu", "-c", script).stdout
 
     def __enter__(self) -> "BootedHost":

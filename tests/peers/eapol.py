@@ -1,4 +1,4 @@
-"""eapol_test as station and access point: an EAP login over RADIUS, with a check of its keys."""
+"""eapol_test plays station and access point: it makes an EAP login over RADIUS and checks the keys."""
 
 import subprocess
 from pathlib import Path
@@ -9,8 +9,9 @@ SUCCESS, KEYS = "\nSUCCESS\n", "MPPE keys OK: 1  mismatch: 0"
 
 
 def eapol_test(directory: Path, port: int, secret: str, network: str, *options: str) -> str:
-    """Log in at 127.0.0.1. Return the output, which ends with SUCCESS if the login was accepted and its keys match.
-    network: lines of a wpa_supplicant network, in addition to key_mgmt.
+    """Log in at 127.0.0.1 and return the output. It ends with SUCCESS if the login was accepted and its keys match.
+
+    network: lines for a wpa_supplicant network, in addition to key_mgmt.
     """
     path = directory / "eapol.conf"
     path.write_text(f"network={{\nkey_mgmt=IEEE8021X\n{network}\n}}\n")

@@ -137,7 +137,11 @@ server inner {{
 
 
 class Home:
-    """A running FreeRADIUS. certificate: the CA of its clients, and their own for EAP-TLS, with the key beside it."""
+    """A running FreeRADIUS.
+
+    certificate: a self-signed certificate. FreeRADIUS uses it as its own for EAP-TLS and as the CA of its clients. key:
+    the file of its key.
+    """
 
     def __init__(self, directory: Path, port: int) -> None:
         self._directory = directory
@@ -149,7 +153,7 @@ class Home:
 
     @property
     def fields(self) -> dict[str, object]:
-        """Return the server's fields, as SetFirstFactor takes them."""
+        """Return the fields of this server, as SetFirstFactor accepts them."""
         return {"host": "127.0.0.1", "port": self.port, "secret": SECRET}
 
     def output(self) -> str:
@@ -164,7 +168,7 @@ class Home:
         eventually(lambda: "Ready to process requests" in self.output(), self._output)
 
     def stop(self) -> None:
-        """Kill the server, if it runs."""
+        """Kill the server if it is running."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -173,7 +177,10 @@ class Home:
 
 @contextmanager
 def freeradius_home(directory: Path, *, signs: bool = True, post_auth: str = "") -> Iterator[Home]:
-    """Yield a FreeRADIUS that accepts any user with PASSWORD. post_auth: further configuration of the Accept."""
+    """Yield a FreeRADIUS that accepts any user with PASSWORD.
+
+    post_auth: further configuration for the Accept.
+    """
     (port,) = free_ports(1)
     self_signed(directory, "home")
     (directory / "dictionary").write_text("")

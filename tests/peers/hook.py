@@ -1,11 +1,11 @@
-"""A customer's webhook in the test's process: it checks each signature, and answers for its users as the test sets.
+"""A customer's webhook in the test's process. It checks each signature, and a test sets the answers of its users.
 
 with Hook() as hook:
     service.post("/ad/SetMFAProvider", {**ids, "provider": "webhook", **hook.fields})
     hook.will("bob", "approved", after_s=1)
 
-Without a setting a user does not answer. `close` ends it as a kill does, with all its connections; `open` brings
-it back on the same port.
+A user whose answer is not set does not answer. `close` ends the webhook with all its connections, as a kill does.
+`open` starts it again on the same port.
 """
 
 import hashlib
@@ -28,15 +28,17 @@ Misbehaviour = Callable[["Handler"], None]
 
 @dataclass(frozen=True)
 class Will:
-    """The answer of a user, and its time: seconds of the monotonic clock."""
+    """The answer of a user, and the time at which it is given, in seconds of the monotonic clock."""
 
     status: str
     at: float
 
 
 class Hook:
-    """The server. tls: its side of TLS; its name is then `localhost`. misbehave: handles a request in place of the
-    server.
+    """The webhook server.
+
+    tls: the TLS context of the server, whose name is then `localhost`. misbehave: a function that handles a request
+    instead of the server.
     """
 
     def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
@@ -62,12 +64,12 @@ class Hook:
 
     @property
     def fields(self) -> dict[str, str]:
-        """Return the provider's fields of SetMFAProvider."""
+        """Return the fields of the provider for SetMFAProvider."""
         origin = f"http://127.0.0.1:{self.port}" if self.tls is None else f"https://localhost:{self.port}"
         return {"url": f"{origin}/hook", "secret": SECRET}
 
     def open(self) -> None:
-        """Listen, on the same port as before."""
+        """Listen. After a `close`, listen on the same port again."""
         self.closing.clear()
         self._server = server = Server(("127.0.0.1", self.port), Handler)
         server.hook, server.tls = self, self.tls
@@ -76,24 +78,24 @@ class Hook:
         server.thread.start()
 
     def close(self) -> None:
-        """End the server, if it runs."""
+        """End the server if it is running."""
         self.closing.set()
         if self._server is not None:
             self._server.end()
             self._server = None
 
     def will(self, user: str, status: str, *, after_s: float = 0.0) -> None:
-        """Set the user's answer to the present prompt and to later ones."""
+        """Set the user's answer to the current prompt and to later prompts."""
         self._wills[user] = status, after_s
         for prompt in [prompt for prompt in self.prompts if prompt["user"] == user]:
             self._decided.setdefault(prompt["challenge_id"], Will(status, time.monotonic() + after_s))
 
     def prompts_of(self, user: str) -> int:
-        """Return the number of a user's prompts: each challenge_id counts once."""
+        """Return the number of prompts of a user. Each challenge_id counts once."""
         return len({prompt["challenge_id"] for prompt in self.prompts if prompt["user"] == user})
 
     def wait_for_prompt(self, user: str, count: int = 1) -> None:
-        """Return the time of a user's prompt with that number, within 10 seconds."""
+        """Wait until a user has got `count` prompts. Fail after 10 seconds."""
         deadline = time.monotonic() + 10
         while self.prompts_of(user) < count:
             assert time.monotonic() < deadline, f"{user} was prompted {self.prompts_of(user)} times"
@@ -102,7 +104,7 @@ class Hook:
     # --- what it answers --------------------------------------------------------------------------------------
 
     def signed(self, headers: dict[str, str], body: bytes) -> bool:
-        """Return whether X-Sallyport-Signature is right and fresh."""
+        """Return whether X-Sallyport-Signature is right and recent."""
         timestamp = headers.get("x-sallyport-timestamp", "")
         right = hmac.new(SECRET.encode(), f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
         given = headers.get("x-sallyport-signature", "")
@@ -124,7 +126,7 @@ class Hook:
         return 202, {"poll_url": f"/poll/{asked['challenge_id']}"}
 
     def polled(self, challenge_id: str) -> tuple[int, dict[str, str]]:
-        """Return the answer to a GET of a poll_url."""
+        """Return the answer to a GET request to a poll_url."""
         self.polls += 1
         will = self._decided.get(challenge_id)
         decided = will is not None and time.monotonic() >= will.at
@@ -132,7 +134,7 @@ class Hook:
 
 
 class Server(ThreadingHTTPServer):
-    """A server with a thread for each connection; all of them end with it."""
+    """A server with a thread for each connection. All threads end with the server."""
 
     daemon_threads = False
     block_on_close = True
@@ -150,7 +152,10 @@ class Server(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Shake hands in the connection's own thread. A client without trust ends the connection."""
+        """Make the TLS handshake in the connection's own thread.
+
+        If the client does not trust the certificate, end the connection.
+        """
         if self.tls is None:
             super().finish_request(request, client_address)
             return
@@ -159,7 +164,7 @@ class Server(ThreadingHTTPServer):
             super().finish_request(secured, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Record the end of the connection."""
+        """Record that the connection has ended."""
         self._connections.discard(request)
         super().shutdown_request(request)
 
@@ -205,7 +210,7 @@ class Handler(BaseHTTPRequestHandler):
             self.say(*hook.polled(self.path.rpartition("/")[2]))
 
     def say(self, status: int, document: object, **headers: str) -> None:
-        """Send an answer in JSON."""
+        """Send a JSON answer."""
         body = json.dumps(document).encode()
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():

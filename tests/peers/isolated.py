@@ -1,12 +1,12 @@
-"""A whole Linux host for a test: a Debian that debootstrap makes once, under an overlay that is the test's own.
+"""A complete Linux host for a test. debootstrap makes its Debian once, and the test has its own overlay above it.
 
     with IsolatedHost(tmp_path, base()) as host:
         host.run("useradd", "ann")
         host.run(*host.sallyport("agent", "status"))
 
-Its accounts, processes and files are its own; the network is that of the test, so that it reaches a service on loopback
-and can be reached there. Python and Sallyport are the test's, mounted read-only at the same place. All its processes
-end with it, even where the test is killed: its first process ends with the pipe that it reads.
+It has its own accounts, processes and files. It has the network of the test, so that it can reach a service on
+loopback and can be reached there. The Python and Sallyport of the test are mounted read-only at the same path. All its
+processes end with it, even if the test is killed, because its first process ends when the pipe that it reads is closed.
 """
 
 import fcntl
@@ -57,8 +57,9 @@ needs_isolation = [
 
 @cache
 def base(packages: str = HOST_PACKAGES) -> Path:
-    """Return the file system of a minimal Debian with these packages. It is made once and kept. Skip if it cannot be
-    made.
+    """Return the file system of a minimal Debian with these packages.
+
+    It is made once and kept. If it cannot be made, skip the test.
     """
     made = CACHE / f"{SUITE}-{hashlib.sha256(packages.encode()).hexdigest()[:8]}"
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -82,7 +83,10 @@ def base(packages: str = HOST_PACKAGES) -> Path:
 
 
 class IsolatedHost:
-    """A host. directory: an empty one, for its files."""
+    """A host.
+
+    directory: an empty directory for its files.
+    """
 
     def __init__(self, directory: Path, base_directory: Path) -> None:
         self.root = directory / "root"
@@ -105,12 +109,12 @@ class IsolatedHost:
         return ["nsenter", f"--target={self._first}", "--mount", "--pid", "--root", "--wd", *arguments]
 
     def sallyport(self, *arguments: str) -> list[str]:
-        """Return the arguments that run Sallyport in the host."""
+        """Return the command line that runs Sallyport in the host."""
         program = "from sallyport.cli.main import main; main()"
         return ["env", f"PYTHONPATH={_SOURCE}", "PYTHONDONTWRITEBYTECODE=1", sys.executable, "-c", program, *arguments]
 
     def run(self, *arguments: str, stdin: bytes = b"", check: bool = True) -> "subprocess.CompletedProcess[str]":
-        """Run a program in the host, with the host's own PATH."""
+        """Run a program in the host. It is searched for in the PATH of the host."""
         environ = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
         done = subprocess.run(
             self.command(*arguments), input=stdin, capture_output=True, env=environ, timeout=COMMAND_S, check=False
@@ -120,13 +124,13 @@ class IsolatedHost:
         return result
 
     def start(self, arguments: Sequence[str]) -> "subprocess.Popen[bytes]":
-        """Start a program in the host, which ends with it."""
+        """Start a program in the host. It ends with the host."""
         process = subprocess.Popen(self.command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self._started.append(process)
         return process
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
-        """Write a file of the host."""
+        """Write a file in the host."""
         self.run("install", "-D", "-m", f"{mode:o}", "/dev/stdin", path, stdin=text.encode())
 
     def read(self, path: str) -> str:

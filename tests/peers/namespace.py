@@ -6,8 +6,8 @@
         with one.inside():                        # sockets that are made here are the machine's
             client = RadiusClient(1812, "secret")
 
-Its processes end with it, even where the test is killed: its first process ends with the pipe that it reads. It needs
-root, and shares the files of the host but for /run, /etc/resolv.conf and the directories that are named.
+Its processes end with it, even if the test is killed, because its first process ends when the pipe that it reads is
+closed. It needs root. It shares the files of the host except /run, /etc/resolv.conf and the given directories.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ _COMMAND_S = 60
 
 @cache
 def may_unshare() -> bool:
-    """Return whether this process may make namespaces."""
+    """Return whether this process may create namespaces."""
     if os.geteuid() != 0:
         return False
     try:
@@ -52,8 +52,10 @@ def may_unshare() -> bool:
 
 
 class Machine:
-    """A machine. directory: an empty one, for its files. own: directories of the host that the machine has for itself,
-    with their names in `directory`. resolver: the address of its name server.
+    """A machine.
+
+    directory: an empty directory for its files. own: directories of the host that are private to the machine, each with
+    the name of its replacement in `directory`. resolver: the address of its name server.
     """
 
     def __init__(self, directory: Path, own: Mapping[str, str], *, resolver: str) -> None:
@@ -91,7 +93,7 @@ class Machine:
 
     @property
     def process_id(self) -> int:
-        """Return the id of a process in its network."""
+        """Return the id of a process in the machine's network."""
         return self._holder.pid
 
     @property
@@ -101,25 +103,25 @@ class Machine:
         return ["nsenter", *(f"--{kind}=/proc/{self.process_id}/ns/{name}" for kind, name in kinds.items()), "--"]
 
     def start(self, output: Path, *command: str) -> None:
-        """Start a program that ends with the machine."""
+        """Start a program. It ends with the machine."""
         enter = [*self.wrapper[:-1], f"--pid=/proc/{self.process_id}/ns/pid_for_children", "--"]
         with output.open("wb") as log:
             self._started.append(subprocess.Popen([*enter, *command], stdout=log, stderr=log))
 
     def run(self, *command: str) -> str:
-        """Run a program to its end, and return its standard output. It must succeed."""
+        """Run a program until it ends, and return its standard output. It must succeed."""
         done = self.attempt(*command)
         assert done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def attempt(self, *command: str) -> "subprocess.CompletedProcess[str]":
-        """Run a program to its end, whatever its status is."""
+        """Run a program until it ends, whatever its exit status is."""
         full: Sequence[str] = [*self.wrapper, *command]
         return subprocess.run(full, capture_output=True, text=True, timeout=_COMMAND_S, check=False)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Move this thread, and the processes that it starts, to the machine's network for the time of the block."""
+        """Move this thread, and the processes that it starts, to the machine's network until the block ends."""
         there = Path(f"/proc/{self.process_id}/ns/net")
         with Path("/proc/thread-self/ns/net").open() as home, there.open() as other:
             _enter(other.fileno())
@@ -130,7 +132,7 @@ class Machine:
 
 
 def connect(one: Machine, address: str, other: Machine, other_address: str) -> None:
-    """Connect two machines by a cable, with an IPv4 address of a /24 at each end."""
+    """Connect two machines by a cable. Each end has an IPv4 address of a /24."""
     peer = ("peer", "name", "cable", "netns", str(other.process_id))
     one.run("ip", "link", "add", "cable", "type", "veth", *peer)
     for machine, own in ((one, address), (other, other_address)):

@@ -1,7 +1,7 @@
-"""Verifiers from npm: where their packages are, and how they are asked.
+"""Verifiers from npm: where their packages are, and how a test asks them.
 
-`tests/peers/install` puts the packages of `npm/package-lock.json` into a cache of the user's, each checked by the
-digest that the lock has of it; no script of theirs is run.
+`tests/peers/install` puts the packages of `npm/package-lock.json` into a cache of the user, and checks each package by
+its digest in the lock file. No script of a package is run.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ needs_npm = pytest.mark.skipif(
 
 
 def ask(directory: Path, questions: Sequence[Mapping[str, object]]) -> list[object]:
-    """Return the answer of verify.mjs to each question: True, or the reason."""
+    """Return the answer of verify.mjs to each question: True, or the reason of the refusal."""
     script = directory / "verify.mjs"
     script.write_bytes((HERE / "verify.mjs").read_bytes())
     (directory / "node_modules").symlink_to(MODULES)

@@ -1,9 +1,9 @@
-"""Draws each dashboard from what a real Prometheus answers: a page of plain SVG, and Chromium's picture of it.
+"""A program that draws each dashboard with the data of a real Prometheus, as an SVG page and Chromium's picture of it.
 
     python -m tests.peers.pictures DIRECTORY
 
-Grafana cannot be installed everywhere; this asks the same expressions, lays the panels out as Grafana's JSON does, and
-shows what people would see: panels that are empty, units that do not fit, legends that look alike.
+Grafana cannot be installed everywhere. This program sends the same expressions as Grafana, and places the panels as
+Grafana's JSON says. The pictures show what users would see: empty panels, unsuitable units, legends that look alike.
 """
 
 import json
@@ -26,15 +26,15 @@ from tests.peers.prometheus import Prometheus
 from tests.peers.watched import watched_service
 
 SECONDS = 90
-"""What is shown: from the demo's traffic on."""
+"""The shown time, which begins with the demo's traffic."""
 CELL, LINE = 66, 36
-"""Pixels of a column of Grafana's grid, and of a row of it."""
+"""The width of a column and the height of a row of Grafana's grid, in pixels."""
 COLOURS = ("#3b82c4", "#d9822b", "#4f9d5d", "#b8475a", "#7d62b5", "#8a6d4f", "#c26fa8", "#6f7780", "#a8a13a", "#3aa6a8")
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line: its name, and (time, value) pairs."""
+    """One line of a graph, with its name and its (time, value) pairs."""
 
     name: str
     points: list[tuple[float, float]]
@@ -55,7 +55,7 @@ def shown(value: float, unit: str) -> str:
 
 
 def asked(prometheus: Prometheus, panel: dict[str, Any], end: float) -> list[Series]:
-    """Return the results of the panel's expressions."""
+    """Return the results of the expressions of a panel."""
     found = []
     for target in panel["targets"]:
         query = filled(target["expr"], rate="15s", span="5m")
@@ -100,7 +100,7 @@ def drawn(panel: dict[str, Any], series: list[Series], end: float) -> str:
 
 
 def curves(series: list[Series], unit: str, end: float, width: int, height: int) -> list[str]:
-    """Return lines with their scale and their legend."""
+    """Return the SVG of the lines, with their scale and their legend."""
     left, top, right, bottom = 74, 32, width - 12, height - 44
     most = max(value for each in series for _, value in each.points) or 1.0
     parts = []
@@ -149,7 +149,7 @@ def main(directory: Path) -> None:
     """Write NAME.html and NAME.png of each dashboard."""
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, watched_service(Path(scratch)) as watched:
-        time.sleep(15)  # so that the last counts make a rate
+        time.sleep(15)  # the last counts must be scraped twice to make a rate
         end = time.time()
         for board in ALL:
             html, height = page(json.loads(build(board)), watched.prometheus, end)
@@ -160,7 +160,7 @@ def main(directory: Path) -> None:
 
 
 def photograph(file: Path, height: int) -> None:
-    """Save Chromium's picture of a page beside it, if Chromium is installed."""
+    """Save Chromium's picture of a page beside the page. Do nothing if Chromium is not installed."""
     program = shutil.which("chromium")
     if program is None:
         return

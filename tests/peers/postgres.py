@@ -1,6 +1,7 @@
-"""A PostgreSQL server of the tests: a cluster of its own in a temporary directory, one for each process of the tests.
+"""A PostgreSQL server for the tests. Each test process has its own cluster in a temporary directory.
 
-Its disk is not synchronized, so that thousands of databases are made quickly; tests of durability start their own.
+Its disk is not synchronized, so that thousands of databases can be made quickly. Tests of durability start their own
+server.
 """
 
 import os
@@ -31,14 +32,14 @@ SETTINGS = {
     "max_connections": "300",
     "autovacuum": "off",
 }
-"""Of a server whose data outlive no test."""
+"""Settings of a server whose data are not needed after the test."""
 NOBODY = 65534
 KEPT = 20
-"""Databases that are kept: 10 MB each. Older ones are of tests that have ended."""
+"""The number of databases that are kept; each has 10 MB. Older databases belong to tests that have ended."""
 
 
 def programs() -> Path | None:
-    """Return the folder of the newest installed PostgreSQL, or None."""
+    """Return the directory of the newest PostgreSQL that is installed, or None."""
     found = sorted(Path("/usr/lib/postgresql").glob("[0-9]*/bin/initdb"), key=lambda path: int(path.parts[4]))
     return found[-1].parent if found else None
 
@@ -48,7 +49,7 @@ needs_postgres = pytest.mark.skipif(programs() is None, reason="no PostgreSQL: a
 
 @dataclass
 class Server:
-    """A cluster in a directory, which a test starts, kills and stops."""
+    """A cluster in a directory. A test can start, kill and stop it."""
 
     directory: Path
     port: int
@@ -62,7 +63,7 @@ class Server:
             file.write("\n".join([*lines, "unix_socket_directories = ''", ""]))
 
     def start(self) -> None:
-        """Start it and wait until it takes connections."""
+        """Start the server, and wait until it accepts connections."""
         self._run("pg_ctl", "-w", "-l", str(self.directory / "log"), "start")
 
     def kill(self) -> None:
@@ -93,7 +94,10 @@ class Server:
         return found
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop it and wait for the end. mode: `immediate` ends it as a crash does."""
+        """Stop the server, and wait until it has ended.
+
+        mode: the mode of pg_ctl; `immediate` ends the server as a crash does.
+        """
         self._run("pg_ctl", "-w", "-m", mode, "stop")
 
     def url(self, database: str = "postgres") -> str:
@@ -122,7 +126,7 @@ def runs(process_id: int) -> bool:
 
 
 def _parent(path: Path) -> int:
-    """Return the parent of the process with this status file; 0 if it has ended."""
+    """Return the parent of the process with this status file, or 0 if the process has ended."""
     try:
         return int(path.read_text().rpartition(")")[2].split()[1])
     except (FileNotFoundError, ProcessLookupError):
@@ -130,7 +134,10 @@ def _parent(path: Path) -> int:
 
 
 def made(directory: Path, settings: dict[str, str]) -> Server:
-    """Return a new cluster that runs. directory: an empty one."""
+    """Return a new cluster that is running.
+
+    directory: an empty directory.
+    """
     directory.chmod(0o755)
     if os.getuid() == 0:
         os.chown(directory, NOBODY, NOBODY)
@@ -142,12 +149,12 @@ def made(directory: Path, settings: dict[str, str]) -> Server:
 
 @cache
 def server() -> Server:
-    """Return the server of this process. `close` ends it."""
+    """Return the server that the tests in this process share. `close` ends it."""
     return made(Path(tempfile.mkdtemp(prefix="sallyport-postgres-")), SETTINGS)
 
 
 def close() -> None:
-    """End the server of this process, if there is one, and delete its files."""
+    """End the shared server if there is one, and delete its files."""
     if server.cache_info().currsize:
         server().stop("immediate")
         shutil.rmtree(server().directory, ignore_errors=True)
@@ -158,8 +165,10 @@ _names: list[str] = []
 
 
 def database_in(directory: Path, *, is_empty: bool = False) -> str:
-    """Return the address of a directory's database on the shared server, a new one at the first call. is_empty: without
-    the schema."""
+    """Return the address of a directory's database on the shared server. The first call creates the database.
+
+    is_empty: whether the database has no schema.
+    """
     address = directory / "address"
     if not address.exists():
         name = f"t{next(_numbers)}"
@@ -175,7 +184,7 @@ def database_in(directory: Path, *, is_empty: bool = False) -> str:
 
 @cache
 def template() -> str:
-    """Return the name of a database with the schema: a copy of it takes less time than the schema."""
+    """Return the name of a database that has the schema. Copying it takes less time than creating the schema."""
     from sallyport.store.postgres.connection import connect
     from sallyport.store.postgres.migration import migrate
 
@@ -186,12 +195,18 @@ def template() -> str:
 
 
 def postgres_rows(url: str, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-    """Return rows of a database. sql: with question marks for the parameters."""
+    """Return rows of a database.
+
+    sql: a statement with a question mark for each parameter.
+    """
     with psycopg.connect(url) as connection:
         return connection.execute(sql.replace("%", "%%").replace("?", "%s").encode(), parameters).fetchall()
 
 
 def postgres_execute(url: str, sql: str, parameters: Sequence[object]) -> None:
-    """Run one statement in a database. sql: with question marks for the parameters."""
+    """Run one statement in a database.
+
+    sql: a statement with a question mark for each parameter.
+    """
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(sql.replace("%", "%%").replace("?", "%s").encode(), parameters)

@@ -1,6 +1,7 @@
-"""A real privacyIDEA server: installed once into .venv-privacyidea, run on a loopback port, stopped by its process id.
-Its packages are pinned in privacyidea.txt and are wheels alone, so that Python 3.11 to 3.13 needs no compiler. They are
-apart from the project's packages, whose versions they must not determine.
+"""A real privacyIDEA server. It is installed once into .venv-privacyidea, and runs on a loopback port.
+
+Its packages are pinned in privacyidea.txt and are only wheels, so that Python 3.11 to 3.13 needs no compiler. They are
+separate from the project's packages, so that they do not determine the versions of these.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ START_S = 90
 
 
 def python() -> Path:
-    """Return the Python with privacyIDEA. Install it if it is missing, and skip if that is impossible."""
+    """Return the Python that has privacyIDEA. If it is missing, install it. If that is impossible, skip the test."""
     VENV.mkdir(exist_ok=True)
     wanted = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()
     ready = VENV / "ready"
@@ -69,7 +70,7 @@ def _install(program: Path) -> None:
 
 @contextmanager
 def running_privacyidea(directory: Path, users: Sequence[str]) -> Iterator[PrivacyIdea]:
-    """Yield a server with the users in the default realm `corp`, and push tokens that poll."""
+    """Yield a server whose users are in the default realm `corp`. Their push tokens poll."""
     program = python()
     port, password = _free_port(), secrets.token_urlsafe()
     _configure(directory, users)
@@ -92,7 +93,7 @@ def running_privacyidea(directory: Path, users: Sequence[str]) -> Iterator[Priva
 
 
 def server_stop(process: subprocess.Popen[bytes]) -> None:
-    """End the server, and wait for its end."""
+    """End the server, and wait until it has ended."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(5)
@@ -155,12 +156,15 @@ class Phone:
         return [challenge["nonce"] for challenge in challenges]
 
     def approve(self) -> str:
-        """Accept the one open challenge. Return the code that the phone then shows, if it does."""
+        """Accept the only open challenge. Return the code that the phone then shows, or None if it shows no code."""
         (nonce,) = self.waiting()
         return self._answer({"signature": self._sign(nonce, self._serial)}).get("display_code", "")
 
     def decline(self, reason: str = "") -> None:
-        """Decline the one open challenge. reason: unknown_trigger or cancelled, as newer apps report it."""
+        """Decline the only open challenge.
+
+        reason: unknown_trigger or cancelled, as newer apps report it.
+        """
         (nonce,) = self.waiting()
         given = {"decline_reason": reason} if reason else {}
         self._answer(
@@ -177,14 +181,14 @@ class Phone:
 
 
 def value_of(response: httpx.Response) -> object:
-    """Return result.value of an answer without an error."""
+    """Return result.value of an answer that has no error."""
     assert response.status_code == 200, response.text
     return response.json()["result"]["value"]
 
 
 @dataclass
 class PrivacyIdea:
-    """The client of a running server's admin."""
+    """A client that acts as the admin of a running server."""
 
     client: httpx.Client
     process: subprocess.Popen[bytes]
@@ -206,7 +210,7 @@ class PrivacyIdea:
         self.policy("push", "enrollment", push)
 
     def post(self, path: str, form: Mapping[str, str]) -> dict[str, dict[str, str]]:
-        """Send a form as the admin, and return the whole answer."""
+        """Send a form as the admin, and return the complete answer."""
         response = self.client.post(path, data=form, headers={"Authorization": self.admin_token})
         value_of(response)
         document: dict[str, dict[str, str]] = response.json()
@@ -217,7 +221,7 @@ class PrivacyIdea:
         return value_of(self.client.get(path, params=params, headers={"Authorization": self.admin_token}))
 
     def policy(self, name: str, scope: str, action: str, user: str = "") -> None:
-        """Set a policy, for one user or for all."""
+        """Set a policy for one user, or for all users."""
         self.post(f"/policy/{name}", {"scope": scope, "action": action, "user": user})
 
     def add_totp(self, user: str, seed: bytes, pin: str = "") -> str:
@@ -226,20 +230,20 @@ class PrivacyIdea:
         return self.post("/token/init", form)["detail"]["serial"]
 
     def add_push(self, user: str) -> Phone:
-        """Give the user a push token, on an enrolled phone."""
+        """Give the user a push token, and enrol it on a phone."""
         made = self.post("/token/init", {"type": "push", "user": user, "realm": REALM, "genkey": "1"})["detail"]
         return Phone(self.client, made["serial"], made["enrollment_credential"])
 
     def challenges(self) -> list[str]:
-        """Return the serials of the tokens with a challenge, each once."""
+        """Return the serial of each token that has a challenge, each serial once."""
         return [challenge["serial"] for challenge in self._listed("/token/challenges/", "challenges")]
 
     def failures(self, user: str) -> int:
-        """Return the number of failures of the user's tokens."""
+        """Return the failure counter of the user's tokens."""
         return sum(int(token["failcount"]) for token in self._listed("/token/", "tokens", user=user, realm=REALM))
 
     def asked(self, user: str) -> list[str]:
-        """Return the requests about a user in the server's audit, such as `POST /validate/check`, the newest first."""
+        """Return the requests about a user from the server's audit, such as `POST /validate/check`, newest first."""
         return [entry["action"] for entry in self._listed("/audit/", "auditdata", user=user)]
 
     def _listed(self, path: str, name: str, **params: str) -> list[dict[str, str]]:

@@ -1,7 +1,9 @@
-"""Sets up and runs a privacyIDEA server: its documented commands in one process, since each start of pi-manage takes
-two seconds. Run with the Python of .venv-privacyidea: privacyidea_serve.py PORT PASSWORD, PRIVACYIDEA_CONFIGFILE set.
+"""A program that sets up and runs a privacyIDEA server.
 
-`python -P`, because privacyidea.py lies beside this file.
+It runs the documented commands in one process, because each start of pi-manage takes two seconds. Run it with the
+Python of .venv-privacyidea, and set PRIVACYIDEA_CONFIGFILE: privacyidea_serve.py PORT PASSWORD
+
+`python -P` is needed, because privacyidea.py is in the same directory.
 """
 
 import sys

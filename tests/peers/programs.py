@@ -1,4 +1,7 @@
-"""Real programs as peers: where they are, and how they run. A missing one skips its tests by name."""
+"""Real programs that the tests use as peers: where they are, and how they run.
+
+If a program is missing, its tests are skipped with its name.
+"""
 
 import os
 import shutil
@@ -12,7 +15,7 @@ _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
 
 
 def find(program: str) -> str:
-    """Return the path of a program, or its bare name if it is not installed."""
+    """Return the path of a program. If it is not installed, return its name without a path."""
     return shutil.which(program, path=_PATH) or program
 
 
@@ -32,9 +35,11 @@ def radclient(
     tries: int = 1,
     wait_s: float = 5,
 ) -> str:
-    """Send one packet with radclient. Return its output, with every attribute that it sent and received. directory:
-    takes an empty dictionary, so that /etc/freeradius is not read. server: host:port. kind: auth, acct or status.
-    attributes: such as 'User-Name = "bob"'; octets that are no text as octal escapes.
+    """Send one packet with radclient. Return its output, with every attribute that it sent and received.
+
+    directory: the directory for an empty dictionary, so that /etc/freeradius is not read. server: host:port. kind:
+    auth, acct or status. attributes: such as 'User-Name = "bob"'. Octets that are not text are written as octal
+    escapes.
     """
     (directory / "dictionary").write_text("")
     command = [find("radclient"), "-x", "-d", str(directory), "-r", str(tries), "-t", str(wait_s), *options]

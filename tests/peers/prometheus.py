@@ -25,13 +25,13 @@ class Prometheus:
         self._base = f"http://127.0.0.1:{port}"
 
     def get(self, path: str, **parameters: str) -> Any:
-        """Return the data of an answer of the API."""
+        """Return the data in an answer of the API."""
         answer = httpx.get(f"{self._base}/api/v1/{path}", params=parameters, timeout=30, trust_env=False)
         assert answer.status_code == 200, f"{path} {parameters}: {answer.text}"
         return answer.json()["data"]
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """Return the present series of an expression."""
+        """Return the current series of an expression."""
         result: list[dict[str, Any]] = self.get("query", query=expression)["result"]
         return result
 
@@ -53,7 +53,7 @@ class Prometheus:
 
 @contextmanager
 def scraping(directory: Path, port: int) -> Iterator[Prometheus]:
-    """Yield a Prometheus that scrapes the metrics at a port of this machine."""
+    """Yield a Prometheus that scrapes the metrics on a port of this machine."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("prometheus is not installed")

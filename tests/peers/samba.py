@@ -4,9 +4,9 @@
         corp.host.run("wbinfo", "-t")             # on the joined host, where the service runs
         corp.dc.run("samba-tool", "user", ...)    # on the domain controller
 
-Two machines with a network between them (`namespace`), since both programs want fixed ports and directories. The
-people are those of `PEOPLE`, and the computer PC1. A user is locked after THRESHOLD wrong passwords. The domain
-controller takes MS-CHAP from who says that it is MS-CHAP, as those of Windows do.
+There are two machines (`namespace`) with a network between them, because both programs need fixed ports and
+directories. The domain has the people of `PEOPLE` and the computer PC1. A user is locked after THRESHOLD wrong
+passwords. Like those of Windows, the domain controller accepts MS-CHAP from a client that declares it as MS-CHAP.
 """
 
 import json
@@ -73,14 +73,17 @@ needs_samba = pytest.mark.skipif(
 
 @dataclass(frozen=True)
 class Corp:
-    """The domain. authority: issuer of the domain controller's certificate."""
+    """The domain.
+
+    authority: the issuer of the domain controller's certificate.
+    """
 
     dc: Machine
     host: Machine
     authority: Authority
 
     def administer(self, *commands: Sequence[str]) -> None:
-        """Run commands of samba-tool in one process, since each start takes a second."""
+        """Run commands of samba-tool in one process, because each start takes a second."""
         _administer(self.dc, commands)
 
     def wrong_passwords(self, user: str) -> int:
@@ -91,8 +94,9 @@ class Corp:
 
 
 def look_up(host: str, _port: int, _kind: socket.SocketKind) -> list[str]:
-    """Resolve the domain controller's name. The system's resolver would run in a thread, which is in another
-    network.
+    """Resolve the name of the domain controller.
+
+    The system's resolver would run in a thread, which is in another network.
     """
     if host != DC_NAME:
         raise socket.gaierror(socket.EAI_NONAME, "not known")
@@ -101,14 +105,17 @@ def look_up(host: str, _port: int, _kind: socket.SocketKind) -> list[str]:
 
 @contextmanager
 def in_network(corp: Corp) -> Iterator[None]:
-    """Put the test on the joined host for the time of the block."""
+    """Move the test to the joined host until the block ends."""
     with corp.host.inside():
         yield
 
 
 @contextmanager
 def running_corp(directory: Path) -> Iterator[Corp]:
-    """Yield the domain. directory: an empty one."""
+    """Yield the domain.
+
+    directory: an empty directory.
+    """
     authority = Authority("corp")
     for name in ("dc", "host"):
         (directory / name).mkdir()
@@ -146,7 +153,7 @@ def _provision(dc: Machine, authority: Authority) -> None:
 
 
 def _populate(dc: Machine) -> None:
-    """Add the first people, groups and computers."""
+    """Add the initial people, groups and computers."""
     must_change = {"must": ["--must-change-at-next-login"]}
     commands = [
         [
@@ -169,7 +176,7 @@ def _administer(dc: Machine, commands: Sequence[Sequence[str]]) -> None:
 
 
 def _join(host: Machine) -> None:
-    """Join the domain as an admin does: `net ads join`, then winbindd."""
+    """Join the domain as an admin does: run `net ads join`, then start winbindd."""
     (host.directory / "etc" / "smb.conf").write_text(_MEMBER)
     (host.directory / "lib" / "private").mkdir(mode=0o700)
     join = ("net", "ads", "join", "-U", f"Administrator%{ADMIN_PASSWORD}", "--no-dns-updates")

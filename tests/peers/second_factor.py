@@ -1,4 +1,4 @@
-"""Helpers for tests of the second factor: a domain that enforces, users, and devices played by radclient."""
+"""Helpers for tests of the second factor: a domain that enforces, its users, and devices that radclient plays."""
 
 import re
 import time
@@ -22,7 +22,7 @@ _stations = count(1)
 
 
 def populate(service: RunningService, *users: str, address: str = "127.0.0.1", secret: str = SECRET) -> None:
-    """Add a RADIUS client, and users of the first domain, which enforces."""
+    """Add a RADIUS client and users to the first domain, and set the domain to enforce."""
     service.add_client("devices", address, secret)
     for user in users:
         service.add_user(user, PASSWORD)
@@ -30,45 +30,48 @@ def populate(service: RunningService, *users: str, address: str = "127.0.0.1", s
 
 
 def provide(service: RunningService, provider: str, **fields: object) -> None:
-    """Give the domain a provider."""
+    """Set a provider for the domain."""
     service.post("/ad/SetMFAProvider", {**ONE, "provider": provider, **fields})
 
 
 def enrol(service: RunningService, user: str) -> pyotp.TOTP:
-    """Enrol a user for one-time passwords with the present code. The next code that counts is `next_code`."""
+    """Enrol a user for one-time passwords and confirm the current code.
+
+    The next code that is accepted is `next_code`.
+    """
     seed = pyotp.TOTP(service.enrol_totp(user))
     service.confirm_totp(user, seed.now())
     return seed
 
 
 def next_code(seed: pyotp.TOTP) -> str:
-    """Return the code of the next step, which is valid already."""
+    """Return the code of the next time step, which is already valid."""
     return seed.at(int(time.time()) + 30)
 
 
 def event(service: RunningService, user: str) -> tuple[Any, ...]:
-    """Return decision, applied decision, reason and factor of a user's last event."""
+    """Return the decision, applied decision, reason and factor of a user's last event."""
     sql = "select decision, applied_decision, reason, factor from events where user_name = ? order by id desc limit 1"
     (row,) = service.rows(sql, user)
     return row
 
 
 def state_of(output: str) -> str:
-    """Return the State of the challenge in radclient's output, as an attribute to send."""
+    """Return the State of the challenge from radclient's output, as an attribute that can be sent."""
     found = re.findall(r"^\s+State = (0x[0-9a-f]+)", output.partition(CHALLENGED)[2], re.MULTILINE)
     assert len(found) == 1, output
     return f"State = {found[0]}"
 
 
 def answer_attributes(output: str) -> list[str]:
-    """Return the attributes of an Access-Accept without its signature, from radclient's output."""
+    """Return the attributes of an Access-Accept from radclient's output, without its signature."""
     lines = output.partition(ACCEPTED)[2].splitlines()[1:]
     found = [line.strip() for line in lines if line.startswith("\t")]
     return [line for line in found if not line.startswith("Message-Authenticator")]
 
 
 class Device:
-    """radclient as a device with one station. Each new one is another device and station."""
+    """A device with one station, which radclient plays. Each new object is another device and another station."""
 
     def __init__(self, directory: Path, port: int, secret: str = SECRET) -> None:
         number = next(_stations)

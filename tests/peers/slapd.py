@@ -1,11 +1,11 @@
-"""OpenLDAP's slapd as a domain's directory: a process of its own on loopback, with its configuration in a directory.
+"""OpenLDAP's slapd as the directory of a domain: a process on loopback, with its configuration in a directory.
 
     with slapd(tmp_path) as directory:
         directory.url, directory.secure_url        ldap://127.0.0.1:PORT, ldaps://localhost:PORT
-        directory.binds("uid=ann,ou=people,...")   how many binds it saw
+        directory.binds("uid=ann,ou=people,...")   how many binds it received
 
-It has the overlays ppolicy and memberof, a CA of its own (`authority`, PEM), StartTLS, the service account `SERVICE`,
-and the people of `PEOPLE` below `ou=people,ou=staff,BASE`.
+It has the overlays ppolicy and memberof, its own CA (`authority`, PEM), StartTLS, the service account `SERVICE`, and
+the people of `PEOPLE` below `ou=people,ou=staff,BASE`.
 """
 
 import re
@@ -41,8 +41,10 @@ _SCHEMAS = Path("/etc/ldap/schema")
 
 
 class Slapd:
-    """A slapd with StartTLS, and with ldaps at `secure_url`. directory: an empty one. in_all: `size.prtotal`, the
-    number of entries of a paged search. page: `size.pr`, the largest page. A search without pages gets SIZE_LIMIT.
+    """A slapd with StartTLS, and with LDAPS at `secure_url`.
+
+    directory: an empty directory. in_all: `size.prtotal`, the maximum number of entries in all pages of a search. page:
+    `size.pr`, the maximum page size. A search without pages returns at most SIZE_LIMIT entries.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ ppolicy_use_lockout
             self._process = None
 
     def stop(self) -> None:
-        """Stop the server, if it runs."""
+        """Stop the server if it is running."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(30)
@@ -120,11 +122,14 @@ ppolicy_use_lockout
         return self._log.read_text(errors="replace")
 
     def binds(self, dn: str) -> int:
-        """Return the number of binds as that entry. dn: in ASCII, as the log has it."""
+        """Return the number of binds with that DN.
+
+        dn: the DN in ASCII, as in the log.
+        """
         return len(re.findall(rf'BIND dn="{re.escape(dn)}" method=128', self.log()))
 
     def add(self, ldif: str) -> None:
-        """Add, change or remove entries, given as for ldapmodify."""
+        """Add, change or remove entries. The entries are given as LDIF for ldapmodify."""
         subprocess.run(
             [find("ldapmodify"), "-a", "-x", "-H", self.url, "-D", ROOT, "-w", ROOT_PASSWORD],
             input=ldif.encode(),
@@ -232,7 +237,10 @@ member: {dn_of("ann")}
 def slapd(
     directory: Path, authority: Authority | None = None, in_all: str = "unlimited", page: str = "unlimited"
 ) -> Iterator[Slapd]:
-    """Yield a populated server. directory: an empty one."""
+    """Yield a server with people and groups.
+
+    directory: an empty directory.
+    """
     server = Slapd(directory, authority or Authority("The directory's CA"), in_all, page)
     try:
         server.start()

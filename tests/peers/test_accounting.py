@@ -1,4 +1,4 @@
-"""Accounting by radclient (FreeRADIUS): attributes by FreeRADIUS's dictionary appear in the session."""
+"""Tests of accounting by radclient (FreeRADIUS): attributes from FreeRADIUS's dictionary are in the session."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.peer, needs("radclient")]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Yield a service with radclient as RADIUS client."""
+    """Yield a service that has radclient as a RADIUS client."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
         service.add_client("radclient", "127.0.0.1", SECRET)
         yield service
@@ -35,8 +35,9 @@ def account(service: RunningService, tmp_path: Path) -> Account:
 
 
 def test_a_session_by_radclient(service: RunningService, account: Account) -> None:
-    """The session has its addresses, counters with gigawords, port type and cause of end. It continues over a restart
-    of the service, a repeated Stop counts once, and Accounting-On ends the other sessions.
+    """The session has its addresses, counters with gigawords, port type and cause of end.
+
+    It continues after a restart of the service. A repeated Stop counts once, and Accounting-On ends the other sessions.
     """
     assert ANSWERED in account(
         "Acct-Status-Type = Start", "NAS-Port-Type = Wireless-802.11", "Framed-IP-Address = 10.5.0.7",

@@ -1,4 +1,4 @@
-"""Binds to Active Directory (Samba): TLS, names of users, states of accounts, and failover."""
+"""Tests of binds to Active Directory (Samba): TLS, user names, states of accounts, and failover."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ R = Reason
 
 @asynccontextmanager
 async def bound(corp: Corp, url: str = f"ldaps://{DC_NAME}", **fields: object) -> AsyncIterator[Asked]:
-    """Yield a checker in the network of the joined host, with the service account `reader`."""
+    """Yield a checker in the network of the joined host. It uses the service account `reader`."""
     account = {"bindDN": f"reader@{REALM.lower()}", "bindPassword": PASSWORD, "timeoutSeconds": 20}
     with in_network(corp):
         given = {"servers": [url], "baseDN": BASE, "caCertificate": corp.authority.pem, **account, **fields}
@@ -45,7 +45,7 @@ async def bound(corp: Corp, url: str = f"ldaps://{DC_NAME}", **fields: object) -
     [(f"ldaps://{DC_NAME}", False), (f"ldap://{DC_NAME}", True), (f"ldaps://{DC_NAME}:3269", False)],
 )
 async def test_encrypted(corp: Corp, url: str, start_tls: bool) -> None:
-    """LDAPS, StartTLS and the global catalogue accept a right password and report a wrong one."""
+    """Over LDAPS, StartTLS and the global catalogue a right password is accepted and a wrong one is reported."""
     async with bound(corp, url, startTls=start_tls) as asked:
         assert await asked.bind("ann", PASSWORD) is R.NONE, asked.steps
         assert asked.found is not None and "staff" in asked.found.groups
@@ -54,7 +54,10 @@ async def test_encrypted(corp: Corp, url: str, start_tls: bool) -> None:
 
 
 async def test_names_of_a_user(corp: Corp) -> None:
-    """The account name is found in any case. Similar names and the principal name, which is another name, are not."""
+    """The account name is found in any case.
+
+    Similar names are not found, and neither is the principal name, which is another name.
+    """
     async with bound(corp) as asked:
         for name in ("ann", "ANN"):
             assert await asked.bind(name, PASSWORD) is R.NONE, name
@@ -68,7 +71,7 @@ async def test_names_of_a_user(corp: Corp) -> None:
 
 
 async def test_states_of_accounts(corp: Corp) -> None:
-    """The codes in the text of a refusal give the state of the account."""
+    """The state of the account is read from the codes in the text of a refusal."""
     async with bound(corp) as asked:
         states = {}
         for user in ("off", "gone", "must"):
@@ -101,7 +104,8 @@ async def test_states_of_accounts(corp: Corp) -> None:
 async def test_each_fault_has_its_remedy(
     corp: Corp, user: str, password: str, changed: dict[str, object], expected: str
 ) -> None:
-    """A wrong base DN, an anonymous search, a wrong service account, user and password have one remedy each."""
+    """A wrong base DN, an anonymous search, a wrong service account, a wrong user and a wrong password each have their
+    own remedy."""
     async with bound(corp, **changed) as asked:
         assert await asked.bind(user, password) is not R.NONE
         assert any(expected in step for step in asked.steps), asked.steps
@@ -113,7 +117,7 @@ async def test_each_fault_has_its_remedy(
 
 
 async def test_a_locked_account(corp: Corp) -> None:
-    """A locked account is reported as locked, with the right password too."""
+    """A locked account is reported as locked, even with the right password."""
     corp.administer(["user", "create", "shut", PASSWORD])
     async with bound(corp) as asked:
         for _ in range(THRESHOLD):
@@ -124,7 +128,10 @@ async def test_a_locked_account(corp: Corp) -> None:
 
 @pytest.mark.parametrize(("scheme", "start_tls"), [("ldaps", False), ("ldap", True)])
 async def test_an_untrusted_certificate(corp: Corp, scheme: str, start_tls: bool) -> None:
-    """For an unknown issuer the step names the issuer; for another name it has both names."""
+    """If the issuer is unknown, the step names the issuer.
+
+    If the certificate is for another name, the step has both names.
+    """
     for url, changed, expected in (
         (
             DC_NAME,
@@ -140,7 +147,7 @@ async def test_an_untrusted_certificate(corp: Corp, scheme: str, start_tls: bool
 
 @needs("ldapmodify")
 async def test_restricted_hours(corp: Corp) -> None:
-    """A user with no permitted hour is reported as such, not as one with a wrong password."""
+    """A user without a permitted hour is reported with that reason, not with a wrong password."""
     corp.dc.run("samba-tool", "user", "create", "night", PASSWORD)
     none = base64.b64encode(bytes(21)).decode()
     change = f"dn: CN=night,CN=Users,{BASE}\nchangetype: modify\nreplace: logonHours\nlogonHours:: {none}\n"
@@ -160,6 +167,7 @@ async def test_the_next_domain_controller(corp: Corp) -> None:
 
 
 async def test_many_logins_one_after_another(corp: Corp) -> None:
-    """A directory without a password policy control is asked for it once, and serves all logins."""
+    """A directory that does not support the password policy control is asked for it only once, and can be used for all
+    logins."""
     async with bound(corp) as asked:
         assert {await asked.bind("ann", PASSWORD) for _ in range(30)} == {R.NONE}

@@ -1,4 +1,4 @@
-"""Import of Active Directory (Samba): people, nested groups, disabled and removed users."""
+"""Tests of imports from Active Directory (Samba): people, nested groups, disabled users and removed users."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
 
 
 async def synced(areas: Areas) -> Job:
-    """Read the directory, and return the finished job."""
+    """Read the directory, and return the job when it has finished."""
     directories = areas.directory.directories
     job_id = await directories.sync(areas.domain, "ad")
     with trio.fail_after(120):
@@ -27,7 +27,7 @@ async def synced(areas: Areas) -> Job:
 
 
 async def people(areas: Areas) -> dict[str, User]:
-    """Return the people of the domain by name."""
+    """Return the people of the domain, keyed by name."""
     found, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 1000), "")
     return {user.name: user for user in found}
 
@@ -40,7 +40,7 @@ async def members(areas: Areas, name: str) -> set[str]:
 
 
 async def test_a_domain_is_imported(corp: Corp, tmp_path: Path) -> None:
-    """The first import has everything. The next one has the changes, and a renamed user keeps the row."""
+    """The first import contains everything. The next import contains only the changes. A renamed user keeps its row."""
     corp.administer(
         ["user", "create", "moves", PASSWORD],
         ["user", "create", "leaves", PASSWORD],

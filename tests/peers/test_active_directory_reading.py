@@ -1,4 +1,4 @@
-"""Reading of Active Directory (Samba): its own attributes, and its changes."""
+"""Tests of reading Active Directory (Samba): its own attributes, and its changes."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ USERS = f"CN=Users,{BASE}"
 
 
 def source_of(corp: Corp, url: str = f"ldaps://{DC_NAME}", *, start_tls: bool = False) -> LdapSource:
-    """Return the domain as a source, read by the user `reader`."""
+    """Return the domain as a source that the user `reader` reads."""
     account = Account(f"reader@{REALM.lower()}", PASSWORD)
     return LdapSource((Server(url, start_tls),), BASE, account, authorities=corp.authority.pem)
 
@@ -37,8 +37,9 @@ async def read_all(corp: Corp, cursor: str = "", *, full: bool = True) -> Readin
 
 
 async def test_everything_is_read(corp: Corp) -> None:
-    """People come with their states, without computers; groups come with their members, also nested ones; units come
-    too.
+    """People are read with their states, without computers.
+
+    Groups are read with their members, including nested groups. Organizational units are read too.
     """
     corp.administer(
         ["group", "add", "outer"],
@@ -64,8 +65,9 @@ async def test_everything_is_read(corp: Corp) -> None:
 
 
 async def test_the_primary_group(corp: Corp) -> None:
-    """The primary group, which is in no memberOf and no member, is found. A membership that the group lists is not
-    repeated.
+    """The primary group of a user is found, although it is in no memberOf and no member attribute.
+
+    A membership that the group also lists is not repeated.
     """
     people = (await read_all(corp)).people
     assert people["ann"].member_of == (f"CN=Domain Users,{USERS}",)
@@ -73,8 +75,10 @@ async def test_the_primary_group(corp: Corp) -> None:
 
 
 async def test_changes(corp: Corp) -> None:
-    """Changes are found by uSNChanged: new, changed, disabled, renamed, and in or out of a group. All others come by
-    identity alone.
+    """Changes are found by uSNChanged.
+
+    New, changed, disabled and renamed entries are read, and so are changed memberships. Of all other entries only the
+    identity is read.
     """
     corp.administer(*(["user", "create", name, PASSWORD] for name in ("chg", "dis", "rem", "ren")))
     before = await read_all(corp)
@@ -106,8 +110,9 @@ async def _changed(corp: Corp, before: Reading) -> list[str]:
 
 
 async def test_encrypted(corp: Corp) -> None:
-    """StartTLS, LDAPS and the global catalogue work. A certificate for another name or of another authority is
-    refused.
+    """Reading works over StartTLS, LDAPS and the global catalogue.
+
+    A certificate for another name is refused, and so is a certificate of another authority.
     """
     with in_network(corp):
         for url, start_tls in ((f"ldap://{DC_NAME}", True), (f"ldaps://{DC_NAME}:3269", False)):
@@ -119,7 +124,7 @@ async def test_encrypted(corp: Corp) -> None:
 
 
 async def test_a_part_of_the_accounts(corp: Corp) -> None:
-    """A filter with Active Directory's matching rules selects the accounts. All groups are read in addition."""
+    """A filter with the matching rules of Active Directory selects the accounts. All groups are read too."""
     member_of = f"(memberOf:1.2.840.113556.1.4.1941:=CN=staff,{USERS})"
     with in_network(corp):
         source = replace(source_of(corp), accounts=f"(&(objectCategory=person){member_of})")

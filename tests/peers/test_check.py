@@ -1,4 +1,4 @@
-"""A NAS that does not sign, and `sallyport check radius`, which does. radclient is the NAS."""
+"""Tests of `sallyport check radius`, which signs, beside a NAS that does not sign. radclient plays the NAS."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.peer, needs("radclient")]
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[RunningService]:
-    """Yield a service with the user bob and a RADIUS client that may latch signatures."""
+    """Yield a service with the user bob, and with a RADIUS client that may latch signatures."""
     with running_service(tmp_path) as service:
         service.add_client("here", "127.0.0.1", SECRET)
         service.add_user("bob", b"hello")
@@ -34,7 +34,10 @@ def ask(service: RunningService, *attributes: str, secret: str = SECRET, wait_s:
 
 
 def finding(service: RunningService, address: str = "127.0.0.1") -> tuple[str, str]:
-    """Return verdict and remedy of a sender, which are the same in `client unknown`, `doctor` and the log."""
+    """Return the verdict and the remedy for a sender.
+
+    Assert that `client unknown`, `doctor` and the log show the same.
+    """
     rows = json.loads(service.ok("client", "unknown", "--json"))
     (row,) = [each for each in rows if each["address"] == address]
     doctor = json.loads(service.cli("doctor", "--json").stdout)
@@ -47,8 +50,10 @@ def finding(service: RunningService, address: str = "127.0.0.1") -> tuple[str, s
 
 
 def test_a_nas_that_does_not_sign_works_after_a_check(service: RunningService) -> None:
-    """The check signs and latches nothing, so that an unsigned login after it is answered. A signed login of the NAS
-    latches: an unsigned one then gets no answer, and its cause is named with the command that ends it.
+    """The check signs its request but latches nothing, so an unsigned login after it is still answered.
+
+    A signed login of the NAS latches the signature. An unsigned login then gets no answer, and the cause is reported
+    with the command that resolves it.
     """
     server = f"127.0.0.1:{service.ports.auth}"
     service.ok("check", "radius", server, "--secret", SECRET, *LOGIN)
@@ -82,7 +87,7 @@ def test_a_nas_that_does_not_sign_works_after_a_check(service: RunningService) -
 def test_each_cause_is_named(
     service: RunningService, attributes: tuple[str, ...], secret: str, verdict: str, remedy: str
 ) -> None:
-    """Each cause of a missing answer is in the list of senders, in doctor and in the log."""
+    """Each cause of a missing answer is reported in the list of senders, by `doctor` and in the log."""
     assert ACCEPTED in ask(service)  # Proxy-State now needs a signature
     assert ACCEPTED not in ask(service, *attributes, secret=secret, wait_s=1)
     found = finding(service, "127.0.0.9" if "127.0.0.9" in "".join(attributes) else "127.0.0.1")

@@ -1,5 +1,6 @@
-"""Verifiers from npm accept the service's credentials, and refuse altered ones. Each file of answers is one run of
-node, which takes a second to load them.
+"""Tests with verifiers from npm, which accept the service's credentials and refuse altered ones.
+
+Each file of answers is made by one run of node, because loading the verifiers takes a second.
 """
 
 import json
@@ -24,12 +25,12 @@ pytestmark = [pytest.mark.peer, pytest.mark.system, needs_npm]
 
 @pytest.fixture
 def clock() -> SetClock:
-    """Return the present time, which the verifiers use too."""
+    """Return the current time, which the verifiers also use."""
     return SetClock(now_us())
 
 
 def tampered(jwt: str) -> str:
-    """Return the token with another user in its payload and the old signature."""
+    """Return the token with another user in its payload but with the old signature."""
     header, _, signature = jwt.split(".")
     payload = json.loads(json.dumps(jws.parse(jwt).payload).replace("alice", "mallory"))
     return f"{header}.{to_base64url(json.dumps(payload).encode())}.{signature}"
@@ -43,7 +44,7 @@ async def documents(areas: Areas, *dids: str) -> dict[str, JSON]:
 @pytest.mark.parametrize("method", ["key", "jwk", "web"])
 @pytest.mark.parametrize("curve", ISSUERS)
 async def test_did_jwt_vc_verifies_credentials(areas: Areas, tmp_path: Path, method: str, curve: str) -> None:
-    """did-jwt-vc verifies a token of each method and curve, and refuses it with another claim."""
+    """did-jwt-vc accepts a token of each method and curve, and refuses it if a claim was changed."""
     some = await identity(areas, method, curve)
     issued = await some.issue()
     jwt = await areas.store.read(lambda tx: repo.token(tx, issued.id))
@@ -54,7 +55,7 @@ async def test_did_jwt_vc_verifies_credentials(areas: Areas, tmp_path: Path, met
 
 
 async def test_did_jwt_vc_verifies_after_a_rotation(areas: Areas, tmp_path: Path) -> None:
-    """After a rotation of a did:web's key did-jwt-vc verifies tokens of either key."""
+    """After the key of a did:web was rotated, did-jwt-vc accepts tokens of both keys."""
     some = await identity(areas, "web")
     tokens = []
     for _ in range(2):
@@ -66,7 +67,7 @@ async def test_did_jwt_vc_verifies_after_a_rotation(areas: Areas, tmp_path: Path
 
 
 def test_did_jwt_vc_verifies_presentations(tmp_path: Path) -> None:
-    """A presentation is valid for its audience and nonce alone."""
+    """A presentation is valid only for its audience and its nonce."""
     held = vc.sign(credential(ISSUERS["Ed25519"]), ISSUERS["Ed25519"])
     jwt = vc.present([held], HOLDER, audience="did:web:v.test", nonce="n-1", id="urn:uuid:1", now=now_us())
     question = {"ask": "didJwtVp", "jwt": jwt, "audience": "did:web:v.test", "nonce": "n-1"}
@@ -76,7 +77,7 @@ def test_did_jwt_vc_verifies_presentations(tmp_path: Path) -> None:
 
 
 def test_jose_verifies_tokens(tmp_path: Path) -> None:
-    """jose verifies EdDSA and ES256 by the service's JWK, and refuses altered tokens and another key."""
+    """jose verifies EdDSA and ES256 with the service's JWK. It refuses altered tokens and another key."""
     questions: list[dict[str, object]] = []
     for issuer in (ISSUERS["Ed25519"], ISSUERS["P-256"]):
         jwt = vc.sign(credential(issuer), issuer)
@@ -88,7 +89,7 @@ def test_jose_verifies_tokens(tmp_path: Path) -> None:
 
 
 def test_pex_reads_definitions(tmp_path: Path) -> None:
-    """A definition of the service matches the credential that it asks for, and no other."""
+    """A presentation definition of the service matches only the credential that it asks for."""
     jwt = vc.sign(credential(ISSUERS["Ed25519"]), ISSUERS["Ed25519"])
     questions = [
         {
@@ -108,9 +109,8 @@ def test_pex_reads_definitions(tmp_path: Path) -> None:
 
 
 def test_resolvers_read_dids(tmp_path: Path) -> None:
-    """key-did-resolver finds the same verification method for each curve, and did-method-key the same key for
-    Ed25519.
-    """
+    """key-did-resolver finds the same verification method for each curve. did-method-key finds the same key for
+    Ed25519."""
     questions: list[dict[str, object]] = [
         {"ask": "keyDidResolver", "did": did(issuer), "method": issuer.method_id} for issuer in ISSUERS.values()
     ]
@@ -124,8 +124,9 @@ def test_resolvers_read_dids(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["key", "web"])
 async def test_data_integrity_verifies_proofs(areas: Areas, tmp_path: Path, method: str) -> None:
-    """The proofs of a credential, of a schema and of a status list are valid. With another claim or another proof they
-    are not.
+    """The proofs of a credential, of a schema and of a status list are valid.
+
+    If a claim or a proof is changed, they are not.
     """
     some = await identity(areas, method)
     issued = await some.issue()
@@ -147,8 +148,9 @@ async def test_data_integrity_verifies_proofs(areas: Areas, tmp_path: Path, meth
 
 
 async def test_vc_status_list_reads_lists(areas: Areas, tmp_path: Path) -> None:
-    """A credential is valid until its revocation, and its neighbours stay valid. A list of another issuer is
-    refused.
+    """A credential is valid until it is revoked, and the credentials beside it in the list stay valid.
+
+    A list of another issuer is refused.
     """
     some = await identity(areas)
     kept, revoked = await some.issue(), await some.issue()

@@ -1,4 +1,4 @@
-"""The directory agent between a real OpenLDAP and a running service that cannot reach the directory."""
+"""Tests of the directory agent between a real OpenLDAP and a running service that cannot reach the directory."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
 
 @pytest.fixture
 def changing(tmp_path: Path) -> Iterator[Slapd]:
-    """Yield a directory of the test's own."""
+    """Yield a directory that only this test uses."""
     (tmp_path / "slapd").mkdir()
     with slapd(tmp_path / "slapd", Authority("The directory's CA")) as directory:
         yield directory
@@ -62,12 +62,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture
 def domain(service: RunningService, request: pytest.FixtureRequest) -> int:
-    """Add a domain of the test's own."""
+    """Add a domain that only this test uses."""
     return service.add_domain(request.node.name)
 
 
 def configured(service: RunningService, directory: Slapd, domain: int, tmp_path: Path) -> Path:
-    """Write the file that `agent key create` prints, with its one gap filled in."""
+    """Write the configuration file that `agent key create` prints, and fill in its only gap."""
     text = service.ok(
         "agent", "key", "create", *TENANT, "--domain", str(domain), "--kind", "directory",
         "--ldap-server", directory.secure_url, "--base-dn", BASE, "--bind-dn", SERVICE,
@@ -89,7 +89,7 @@ def config(tmp_path: Path, directory: Slapd, service: RunningService, domain: in
 
 @pytest.fixture
 def own_config(tmp_path: Path, changing: Slapd, service: RunningService, domain: int) -> Path:
-    """Return the configuration of an agent for the test's own directory."""
+    """Return the configuration of an agent for the directory of this test."""
     return configured(service, changing, domain, tmp_path)
 
 
@@ -99,7 +99,7 @@ def agent(service: RunningService, config: Path, *options: str) -> str:
 
 
 def until(done: Callable[[], Any]) -> Any:
-    """Call `done` until it returns a value, and return that."""
+    """Call `done` repeatedly until it returns a value, and return that value."""
     deadline = time.monotonic() + PATIENCE_S
     while not (result := done()):
         assert time.monotonic() < deadline
@@ -108,15 +108,16 @@ def until(done: Callable[[], Any]) -> Any:
 
 
 def people(service: RunningService, domain: int) -> dict[str, dict[str, Any]]:
-    """Return the users of the domain by name, once no import is open."""
+    """Return the users of the domain, keyed by name, when no import is open any more."""
     until(lambda: not service.rows("select 1 from directory_jobs where state in ('QUEUED', 'RUNNING')"))
     body = {"orgId": 1, "tenantId": 1, "domainId": domain, "pageSize": 1000}
     return {user["userName"]: user for user in service.post("/ad/GetAllAdUsers", body)["users"]}
 
 
 def test_a_directory_is_sent(service: RunningService, changing: Slapd, own_config: Path, domain: int) -> None:
-    """The first run sends everybody with groups. The next one sends the changes: new, locked, removed and renamed
-    users.
+    """The first run sends all users with their groups.
+
+    The next run sends the changes: new, locked, removed and renamed users.
     """
     assert "everything" in agent(service, own_config, "--once")
     first = people(service, domain)
@@ -138,7 +139,8 @@ def test_a_directory_is_sent(service: RunningService, changing: Slapd, own_confi
 
 
 def test_the_agent_makes_a_key_of_its_own(service: RunningService, config: Path, domain: int) -> None:
-    """After the first run the enrolment key is not in the file, and the agent runs after the key's revocation."""
+    """After the first run the enrolment key is no longer in the file, and the agent still runs after that key was
+    revoked."""
     agent(service, config, "--once")
     assert "enrolment_key" not in config.read_text()
     keys = json.loads(service.ok("agent", "key", "list", "--domain", str(domain), "--json"))
@@ -151,7 +153,7 @@ def test_the_agent_makes_a_key_of_its_own(service: RunningService, config: Path,
 
 
 def test_a_dry_run(service: RunningService, config: Path, domain: int) -> None:
-    """A dry run prints what would be sent, without a password. It sends nothing, not even its key."""
+    """A dry run prints what would be sent, without passwords. It sends nothing, not even the key of the agent."""
     before = config.read_text()
     lines = [json.loads(line) for line in agent(service, config, "--dry-run").splitlines()]
     assert {each["name"] for each in lines if each["kind"] == "person"} == set(PEOPLE)
@@ -174,7 +176,7 @@ def test_an_unreachable_directory(service: RunningService, directory: Slapd, con
 
 @contextmanager
 def listening(path: Path) -> Iterator[set[str]]:
-    """Yield the messages to a simulated systemd."""
+    """Yield the messages that a simulated systemd receives."""
     messages: set[str] = set()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind(str(path))
@@ -192,7 +194,7 @@ def listening(path: Path) -> Iterator[set[str]]:
 
 
 def test_the_loop_outlives_its_service(service: RunningService, config: Path, domain: int, tmp_path: Path) -> None:
-    """The agent notifies systemd, waits for an unavailable service, and ends at SIGTERM."""
+    """The agent notifies systemd, waits while the service is unavailable, and ends at SIGTERM."""
     service.stop()
     environ = {**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "2000000"}
     with listening(tmp_path / "notify") as messages, (tmp_path / "agent.log").open("wb") as log:
@@ -216,7 +218,7 @@ class ProcessEnd(Exception):
 
 
 class LimitedConnection:
-    """A connection to the service that ends after a number of batches."""
+    """A connection to the service that raises an error after a number of batches."""
 
     def __init__(self, service: ServiceClient, batches: int) -> None:
         self._service = service
@@ -247,7 +249,7 @@ async def run(config: Path, connect: Callable[[ServiceClient], LimitedConnection
 
 
 def populate(directory: Slapd) -> list[str]:
-    """Add more people than one batch can have."""
+    """Add more people than fit into one batch."""
     many = [f"many{number}" for number in range(700)]
     people = (f"dn: uid={each},{STAFF}\nobjectClass: inetOrgPerson\nuid: {each}\ncn: {each}\nsn: x\n" for each in many)
     directory.add("\n".join(people))
@@ -255,12 +257,12 @@ def populate(directory: Slapd) -> list[str]:
 
 
 def cut_after(batches: int) -> Callable[[ServiceClient], LimitedConnection]:
-    """Return a connection that ends after some batches."""
+    """Return a connection that ends after this number of batches."""
     return lambda service: LimitedConnection(service, batches)
 
 
 def test_a_crash_between_two_batches(service: RunningService, changing: Slapd, own_config: Path, domain: int) -> None:
-    """After a crash nothing of the run is visible, whichever batch was the last. The next run is complete."""
+    """After a crash nothing of the run is visible, whichever batch was the last one. The next run is complete."""
     many = populate(changing)
     for batches in range(2):
         with pytest.raises(ProcessEnd):
@@ -274,7 +276,7 @@ def test_a_crash_between_two_batches(service: RunningService, changing: Slapd, o
 
 
 class KillingConnection(LimitedConnection):
-    """A connection to a service that is killed before its second batch and started again at the next request."""
+    """A connection to a service that is killed before its second batch and is started again at the next request."""
 
     def __init__(self, service: ServiceClient, running: RunningService) -> None:
         super().__init__(service, 0)
@@ -295,7 +297,7 @@ class KillingConnection(LimitedConnection):
 def test_a_service_that_is_killed_between_two_batches(
     service: RunningService, changing: Slapd, own_config: Path, domain: int
 ) -> None:
-    """The run continues where it was, and is complete."""
+    """The run continues where it stopped, and is complete in the end."""
     many = populate(changing)
     killing: list[KillingConnection] = []
 

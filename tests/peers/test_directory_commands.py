@@ -1,4 +1,4 @@
-"""OpenLDAP, added by an admin: `sallyport directory add`, `set`, `check`, `people` and `groups`."""
+"""Tests of OpenLDAP with the commands of an admin: `sallyport directory add`, `set`, `check`, `people` and `groups`."""
 
 import json
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def options(directory: Slapd, tmp_path: Path) -> dict[str, str]:
-    """Return the options of a directory that works."""
+    """Return the options that make a working directory."""
     (tmp_path / "password").write_text(SERVICE_PASSWORD + "\n")
     (tmp_path / "ca.pem").write_text(directory.authority.pem)
     return {
@@ -54,8 +54,9 @@ def flat(options: dict[str, str]) -> list[str]:
 
 
 def test_a_directory_is_added_read_and_changed(service: Service, options: dict[str, str]) -> None:
-    """A directory is tried before it is saved, and the next command is named. People and groups are listed after a
-    read. A setting is changed without the secret, which stays.
+    """A directory is tested before it is saved, and the output names the next command.
+
+    After a read, people and groups are listed. A setting can be changed without giving the secret again.
     """
     place = ("--domain", str(add_domain(service, "ldap")))
     added = service.cli("directory", "add", "hq", *place, *flat(options))
@@ -97,7 +98,7 @@ def test_a_directory_is_added_read_and_changed(service: Service, options: dict[s
 def test_an_error_is_shown_before_the_directory_is_saved(
     service: Service, options: dict[str, str], wrong: dict[str, str], message: str
 ) -> None:
-    """A directory that cannot be read is not saved, neither by add nor by set. --no-check saves it."""
+    """If a directory cannot be read, neither `add` nor `set` saves it. With --no-check it is saved."""
     place = ("--domain", add_domain(service, "".join(filter(str.isalnum, str(wrong)))))
     refused = service.cli("directory", "add", "hq", *place, *flat({**options, **wrong}))
     assert refused.returncode == 1 and message in refused.stderr and "--no-check" in refused.stderr
@@ -115,8 +116,9 @@ def test_an_error_is_shown_before_the_directory_is_saved(
 
 
 def test_the_secret_is_not_sent_elsewhere(service: Service, options: dict[str, str]) -> None:
-    """Another server or account needs the secret again, from standard input or a file. The stored one is not sent to
-    it.
+    """If the server or the account is changed, the secret must be given again, on standard input or in a file.
+
+    The stored secret is not sent to the new server.
     """
     place = ("--domain", add_domain(service, "elsewhere"))
     service.ok("directory", "add", "hq", *place, *flat(options))
@@ -132,7 +134,7 @@ def test_the_secret_is_not_sent_elsewhere(service: Service, options: dict[str, s
 
 
 def test_without_a_service(service: Service, options: dict[str, str], tmp_path: Path) -> None:
-    """Without a running service a directory is tried, and saved in the store."""
+    """If the service is not running, a directory is tested and saved in the store."""
     (tmp_path / "own").mkdir()
     stopped = Service(tmp_path / "own")
     stopped.ok("db", "migrate")

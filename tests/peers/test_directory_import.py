@@ -1,4 +1,5 @@
-"""OpenLDAP, imported by the running service: by importUsers, and as a configured directory that is read again."""
+"""Tests of OpenLDAP that the running service imports: by importUsers, and as a configured directory that is
+read again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +37,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def tenant(world: World) -> Tenant:
-    """Return a tenant of the test's own."""
+    """Return a tenant that only this test uses."""
     return world.tenant()
 
 
@@ -48,7 +49,7 @@ def authority() -> Authority:
 
 @pytest.fixture
 def directory(tmp_path: Path, authority: Authority) -> Iterator[Slapd]:
-    """Yield a directory of the test's own."""
+    """Yield a directory that only this test uses."""
     with slapd(tmp_path, authority) as directory:
         yield directory
 
@@ -60,7 +61,10 @@ def person(name: str, *lines: str) -> str:
 
 
 def body(tenant: Tenant, directory: Slapd, **fields: Any) -> dict[str, Any]:
-    """Return an importUsers body for everything, without TLS, since the server is on this machine."""
+    """Return the body of an importUsers request for all entries.
+
+    It uses no TLS, because the server is on this machine.
+    """
     return {
         "ldapHost": "127.0.0.1", "ldapPort": str(directory.port), "baseDN": BASE, "filter": "", "bindDN": SERVICE,
         "bindPassword": SERVICE_PASSWORD, "domainID": str(tenant.domain), "directoryName": "hq", **fields,
@@ -68,20 +72,20 @@ def body(tenant: Tenant, directory: Slapd, **fields: Any) -> dict[str, Any]:
 
 
 def imported(tenant: Tenant, directory: Slapd, **fields: Any) -> dict[str, Any]:
-    """Import by importUsers, and return the finished job."""
+    """Import by importUsers, and return the job when it has finished."""
     answer = tenant.world.post(IMPORT, tenant.token, json=[body(tenant, directory, **fields)])
     assert answer.status_code == 200, answer.text
     return job(tenant, "hq", tenant.ask(STATUS, DirectoryName="hq")["jobs"][0]["jobId"])
 
 
 def synced(tenant: Tenant, **fields: Any) -> dict[str, Any]:
-    """Read the configured directory, and return the finished job."""
+    """Read the configured directory, and return the job when it has finished."""
     queued = tenant.ask(SYNC, domainId=tenant.domain, directoryName="hq", **fields)
     return job(tenant, "hq", queued["jobId"])
 
 
 def people(tenant: Tenant) -> dict[str, dict[str, Any]]:
-    """Return the people of the domain by name."""
+    """Return the people of the domain, keyed by name."""
     found = tenant.ask(USERS, domainId=tenant.domain, pageSize=1000)["users"]
     return {user["userName"]: user for user in found}
 
@@ -100,8 +104,9 @@ def save(tenant: Tenant, directory: Slapd, **fields: Any) -> None:
 
 
 def test_import_users(tenant: Tenant, directory: Slapd) -> None:
-    """All people and groups are imported, several times the server's size limit, with nested groups and circles of
-    groups.
+    """All people and groups are imported, even if there are several times as many as the server's size limit.
+
+    Nested groups and circles of groups are imported too.
     """
     directory.add("\n".join(person(f"many{number}") for number in range(MANY)))
     directory.add(
@@ -118,7 +123,7 @@ def test_import_users(tenant: Tenant, directory: Slapd) -> None:
 
 
 def test_import_users_from_a_server_with_small_pages(tenant: Tenant, tmp_path: Path, authority: Authority) -> None:
-    """importUsers reads everybody from a server whose `size.pr` is below 100."""
+    """importUsers reads all people from a server whose `size.pr` is below 100."""
     with slapd(tmp_path, authority, page="30") as directory:
         directory.add("\n".join(person(f"many{number}") for number in range(MANY)))
         assert imported(tenant, directory)["state"] == "DONE"
@@ -126,8 +131,9 @@ def test_import_users_from_a_server_with_small_pages(tenant: Tenant, tmp_path: P
 
 
 def test_mapped_fields(tenant: Tenant, directory: Slapd) -> None:
-    """Mappings for group, subgroup, roles and primaryApp, by attributes with options, in any case and as lists, take
-    effect in GetAllAdUsers, GetAllUsersByGroup and the preview.
+    """Mappings for group, subgroup, roles and primaryApp can use attributes with options, in any case and in lists.
+
+    They take effect in GetAllAdUsers, GetAllUsersByGroup and the preview.
     """
     imported(tenant, directory)
     directory.change(
@@ -154,8 +160,9 @@ def test_mapped_fields(tenant: Tenant, directory: Slapd) -> None:
 
 
 def test_over_tls(tenant: Tenant, directory: Slapd, authority: Authority) -> None:
-    """LDAPS and StartTLS work with the right authority. With a wrong one no user is imported, and the message has the
-    cause.
+    """With the right authority LDAPS and StartTLS work.
+
+    With a wrong authority no user is imported, and the message contains the cause.
     """
     failed = imported(tenant, directory, useTls=True, caCertificate=Authority("another CA").pem)
     assert (failed["state"], "its certificate is not trusted" in failed["message"]) == ("FAILED", True)
@@ -190,7 +197,7 @@ def test_changed_entries_are_updated_by_the_next_read(tenant: Tenant, directory:
 
 
 def test_a_directory_that_dies(tenant: Tenant, directory: Slapd) -> None:
-    """If the directory dies, the import fails with the cause, and no user is removed."""
+    """If the directory stops during an import, the import fails with the cause, and no user is removed."""
     save(tenant, directory)
     assert synced(tenant)["state"] == "DONE"
     directory.kill()
@@ -200,7 +207,7 @@ def test_a_directory_that_dies(tenant: Tenant, directory: Slapd) -> None:
 
 
 def test_an_attribute_that_a_mapping_takes(tenant: Tenant, directory: Slapd) -> None:
-    """A newly mapped attribute is read with the next read, also of unchanged users."""
+    """The next read reads a newly mapped attribute for all users, including those that did not change."""
     directory.add(person("ann2", "carLicense: 007"))
     save(tenant, directory)
     assert synced(tenant)["state"] == "DONE"
@@ -211,7 +218,7 @@ def test_an_attribute_that_a_mapping_takes(tenant: Tenant, directory: Slapd) -> 
 
 
 def test_secrets_stay_here(tenant: Tenant, directory: Slapd) -> None:
-    """The bind password is in no answer, no audit trail and no log, and not in clear in the store."""
+    """The bind password is in no answer, in no audit trail and in no log. The store has it only encrypted."""
     save(tenant, directory)
     imported(tenant, directory)
     service = tenant.world.service

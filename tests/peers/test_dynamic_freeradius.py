@@ -1,5 +1,5 @@
-"""FreeRADIUS as a NAS that accepts Disconnect and CoA requests: it verifies both authenticators and reads the
-attributes. radclient accounts for the sessions, from the address at which FreeRADIUS listens.
+"""Tests of FreeRADIUS as a NAS that accepts Disconnect and CoA requests. It verifies both authenticators and reads the
+attributes. radclient sends the accounting for the sessions, from the address on which FreeRADIUS listens.
 """
 
 import subprocess
@@ -62,7 +62,10 @@ pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
 
 @dataclass(frozen=True)
 class Nas:
-    """FreeRADIUS, and the service that it accounts to. output: its log."""
+    """FreeRADIUS, and the service to which it sends accounting.
+
+    output: the log of FreeRADIUS.
+    """
 
     service: RunningService
     directory: Path

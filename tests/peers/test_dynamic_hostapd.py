@@ -1,8 +1,8 @@
-"""hostapd's own dynamic authorization: a real station on a wired port is disconnected.
+"""Tests of hostapd's own dynamic authorization: a real station on a wired port is disconnected.
 
-hostapd is the switch at one end of a cable, wpa_supplicant the station at the other. The switch asks the service, which
-passes EAP on to another hostapd, accounts to it, and is asked by it to end the session. All are in a network of their
-own.
+hostapd is the switch at one end of a cable, and wpa_supplicant is the station at the other end. The switch sends logins
+and accounting to the service. The service passes EAP on to another hostapd, and asks the switch to end the session.
+All of them are in a network of their own.
 """
 
 from collections.abc import Iterator
@@ -87,8 +87,9 @@ def service(machine: Machine, tmp_path: Path) -> Iterator[RunningService]:
 
 @contextmanager
 def behind(machine: Machine, directory: Path) -> Iterator[RunningService]:
-    """Yield a service for devices of its own machine. Another hostapd there checks the password of ann, whose sessions
-    the service ends when she is deleted.
+    """Yield a service for devices on its own machine.
+
+    Another hostapd on that machine checks the password of ann. When ann is deleted, the service ends her sessions.
     """
     (machine.directory / "users").write_text(f'"ann" MD5 "{PASSWORD}"\n')
     (machine.directory / "clients").write_text(f"127.0.0.1/32 {HOME_SECRET}\n")
@@ -118,7 +119,7 @@ def hostapd(machine: Machine, name: str, settings: str) -> Path:
 
 @pytest.fixture
 def station(machine: Machine, service: RunningService) -> Path:
-    """Start the switch, log a station in at it, and return the switch's log."""
+    """Start the switch and log in a station. Return the log of the switch."""
     ports, file = service.ports, machine.directory / "station.conf"
     output = hostapd(machine, "switch", SWITCH.format(auth=ports.auth, acct=ports.acct, secret=SECRET, port=DYNAMIC))
     file.write_text(STATION.format(password=PASSWORD))
@@ -135,7 +136,7 @@ def live(service: RunningService) -> list[dict[str, Any]]:
 
 
 def test_a_station_is_disconnected(service: RunningService, station: Path) -> None:
-    """hostapd acknowledges the request, ends the session and accounts for its end."""
+    """hostapd acknowledges the request, ends the session and sends accounting for its end."""
     (session,) = live(service)
     assert (session["userName"], session["device_name"], session["client_ip"]) == ("ann", "switch-1", "192.0.2.7")
     (result,) = service.disconnect(session["sessionId"])
@@ -146,7 +147,7 @@ def test_a_station_is_disconnected(service: RunningService, station: Path) -> No
 
 
 def test_a_deleted_user_is_disconnected(service: RunningService, station: Path) -> None:
-    """A deleted user's session is disconnected by the service, with an entry in the audit trail."""
+    """If a user is deleted, the service disconnects the session and adds an entry to the audit trail."""
     (session,) = live(service)
     service.remove_user("ann")
     eventually(lambda: session["sessionId"] not in [each["sessionId"] for each in live(service)], station, limit_s=60)
@@ -156,7 +157,7 @@ def test_a_deleted_user_is_disconnected(service: RunningService, station: Path) 
 
 
 def test_a_coa_nak(service: RunningService, station: Path) -> None:
-    """A CoA-NAK of hostapd has an Error-Cause, and the session continues."""
+    """hostapd answers a CoA request with a CoA-NAK that has an Error-Cause, and the session continues."""
     (session,) = live(service)
     attributes = [{"name": "Session-Timeout", "value": "60"}]
     body = {"sessionId": session["sessionId"], "replyAttributes": attributes}

@@ -1,7 +1,7 @@
-"""strongSwan's own dynamic authorization: a VPN user is disconnected.
+"""Tests of strongSwan's own dynamic authorization: a VPN user is disconnected.
 
-The gateway asks the service, which passes EAP on to hostapd, accounts to it, and is asked by it to end the session. The
-user's machine is at the other end of a cable.
+The gateway sends logins and accounting to the service. The service passes EAP on to hostapd, and asks the gateway to
+end the session. The user's machine is at the other end of a cable.
 """
 
 from collections.abc import Iterator
@@ -144,7 +144,7 @@ def service(gateway: Machine, tmp_path: Path) -> Iterator[RunningService]:
 
 
 def test_a_vpn_user_is_disconnected(gateway: Machine, service: RunningService, tmp_path: Path) -> None:
-    """strongSwan acknowledges the request, and the user's machine has no tunnel after it."""
+    """strongSwan acknowledges the request. After that the user's machine has no tunnel."""
     with Machine(tmp_path / "laptop", {}, resolver="127.0.0.1") as laptop:
         connect(gateway, GATEWAY, laptop, LAPTOP)
         settings = CHARON.format(dynamic=DYNAMIC, secret=SECRET, auth=service.ports.auth, acct=service.ports.acct)

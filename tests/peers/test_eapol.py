@@ -34,7 +34,7 @@ TICKETS = "tls_disable_session_ticket=0"
 
 @dataclass(frozen=True)
 class EapolResult:
-    """The result of eapol_test: output, exit status, and the server's outcomes."""
+    """The result of eapol_test: its output, its exit status, and the outcomes on the server."""
 
     output: str
     code: int
@@ -42,7 +42,7 @@ class EapolResult:
 
 
 class Bench:
-    """Certificates, a server's configuration, and eapol_test as its client."""
+    """Certificates and the configuration of a server, with eapol_test as its client."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -57,7 +57,10 @@ class Bench:
     async def run(
         self, method: str, *lines: str, options: Sequence[str] = (), password: bytes = PASSWORD
     ) -> EapolResult:
-        """Log in. method: of wpa_supplicant's configuration. lines: further lines of it."""
+        """Log in.
+
+        method: the EAP method, as in the configuration of wpa_supplicant. lines: further lines of that configuration.
+        """
         network = [
             "key_mgmt=IEEE8021X", f"eap={method}", f'password="{password.decode()}"',
             f'ca_cert="{self.authority.file}"', *lines,
@@ -77,13 +80,13 @@ class Bench:
         return EapolResult(done.stdout.decode(errors="replace"), done.returncode, server.done)
 
     def shows(self, issued: Issued) -> tuple[str, str]:
-        """Return the configuration lines with a client certificate."""
+        """Return the configuration lines for a client certificate."""
         return f'client_cert="{issued.file}"', f'private_key="{issued.file}"'
 
 
 @asynccontextmanager
 async def serving(server: EapServer) -> AsyncIterator[int]:
-    """Answer datagrams on a free port for the time of the block."""
+    """Answer datagrams on a free port until the block ends."""
     with trio.socket.socket(trio.socket.AF_INET, trio.socket.SOCK_DGRAM) as sock:
         await sock.bind(("127.0.0.1", 0))
 
@@ -105,7 +108,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def is_accepted(result: EapolResult, times: int = 1) -> bool:
-    """Return whether the supplicant accepted the login, with the keys of the Access-Accept."""
+    """Return whether the supplicant accepted the login and has the keys of the Access-Accept."""
     good = result.code == 0 and result.output.rstrip().endswith("SUCCESS")
     return good and f"MPPE keys OK: {times}  mismatch: 0" in result.output
 
@@ -128,7 +131,7 @@ TUNNELLED = {
 
 @pytest.mark.parametrize("method", PLAIN)
 async def test_without_a_tunnel(bench: Bench, method: str) -> None:
-    """MD5 logs in without keys, and MS-CHAPv2 with keys. Neither needs a server certificate."""
+    """MD5 logs in without keys, and MS-CHAPv2 logs in with keys. Neither method needs a server certificate."""
     bench.has_tls = False
     result = await bench.run(PLAIN[method][0], options=["-n"] if method == "md5" else [])
     assert result.code == 0, result.output
@@ -141,7 +144,7 @@ async def test_without_a_tunnel(bench: Bench, method: str) -> None:
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 @pytest.mark.parametrize("method", TUNNELLED)
 async def test_in_a_tunnel(bench: Bench, method: str, version: str) -> None:
-    """The right password logs in with right keys, under the inner name. The outer name is not used."""
+    """The right password logs in the inner user with the right keys. The outer name is not used."""
     name, phase2 = TUNNELLED[method]
     lines = phase2, f'phase1="{version}"', 'anonymous_identity="anonymous"'
     result = await bench.run(name, *lines)
@@ -155,8 +158,9 @@ async def test_in_a_tunnel(bench: Bench, method: str, version: str) -> None:
 
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 async def test_a_certificate_logs_in_its_user(bench: Bench, version: str) -> None:
-    """EAP-TLS logs in the user that the certificate names, whatever the client's identity is. An unknown name is
-    rejected.
+    """EAP-TLS logs in the user whose name is in the certificate, whatever identity the client sends.
+
+    An unknown name is rejected.
     """
     issued = bench.authority.certificate("a laptop", [upn("ann"), x509.DNSName("laptop.example.com")])
     lines = *bench.shows(issued), f'phase1="{version}"', 'identity="anonymous"'
@@ -172,7 +176,7 @@ async def test_a_certificate_logs_in_its_user(bench: Bench, version: str) -> Non
 
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 async def test_certificates_that_are_refused(bench: Bench, version: str) -> None:
-    """A revoked or expired certificate, and one of another authority, are rejected with the reason."""
+    """A certificate that is revoked, expired or issued by another authority is rejected with the reason."""
     revoked = bench.authority.certificate("ann")
     good = bench.authority.certificate("ann")
     old = bench.authority.certificate("ann", until=NOW - timedelta(hours=1))
@@ -193,7 +197,7 @@ async def test_certificates_that_are_refused(bench: Bench, version: str) -> None
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 @pytest.mark.parametrize("size", [100, 1020, 3000])
 async def test_fragments_of_any_size(bench: Bench, size: int, version: str) -> None:
-    """Long certificates are sent in fragments of any size, both ways."""
+    """Long certificates are sent in fragments of any size, in both directions."""
     long = 3000 if size > 100 else 500  # wpa_supplicant stops a login after fifty short messages in a row
     server = bench.authority.certificate("radius.example.com", padding=long)
     bench.configuration = replace(
@@ -215,8 +219,9 @@ RESUMED = {
 @pytest.mark.parametrize("version", [TLS12, f"{TLS12} {TICKETS}", TLS13])
 @pytest.mark.parametrize("method", RESUMED)
 async def test_a_session_is_resumed(bench: Bench, method: str, version: str) -> None:
-    """The next logins of a client are resumed without a password, with keys of their own. The check gets the session's
-    user.
+    """The next logins of a client resume the session without a password.
+
+    Each has its own keys, and the check receives the user of the session.
     """
     name, phase2, again = RESUMED[method]
     issued = bench.authority.certificate("ann")
@@ -244,7 +249,7 @@ async def test_a_disabled_user_does_not_resume(bench: Bench, method: str, versio
 @pytest.mark.parametrize("version", [TLS12, f"{TLS12} {TICKETS}", TLS13])
 @pytest.mark.parametrize(("method", "inner"), [("PEAP", "mschapv2"), ("TTLS", "pap")])
 async def test_an_invalid_session(bench: Bench, method: str, inner: str, version: str) -> None:
-    """If a session is invalid, the same conversation asks for the password, and the right one logs in."""
+    """If a session is no longer valid, the same conversation asks for the password, and the right password logs in."""
     bench.users = Changing({USER: PASSWORD})
     result = await bench.run(method, f'phase2="auth={inner.upper()}"', f'phase1="{version}"', options=["-r", "1"])
     assert is_accepted(result, 2), result.output
@@ -254,8 +259,9 @@ async def test_an_invalid_session(bench: Bench, method: str, inner: str, version
 
 @pytest.mark.parametrize("version", [TLS12, f"{TLS12} {TICKETS}", TLS13])
 async def test_a_session_that_grew_old(bench: Bench, version: str) -> None:
-    """TLS 1.3 gives a new ticket each time, so that a client still has one when the password is too old. The password
-    is then asked for.
+    """With TLS 1.3 each login gives a new ticket, so that the client still has one when the password check is too old.
+
+    The client is then asked for the password.
     """
     bench.between_s = 1801
     result = await bench.run("TTLS", 'phase2="auth=PAP"', f'phase1="{version}"', options=["-r", "2"])
@@ -264,7 +270,7 @@ async def test_a_session_that_grew_old(bench: Bench, version: str) -> None:
 
 
 async def test_nothing_is_resumed_where_it_is_turned_off(bench: Bench) -> None:
-    """With a lifetime of 0 each login needs its password."""
+    """If the lifetime of sessions is 0, each login needs its password."""
     bench.configuration = replace(bench.configuration, resume_s=0)
     result = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"', f'phase1="{TLS13}"', options=["-r", "1"])
     assert is_accepted(result, 2), result.output
@@ -282,7 +288,10 @@ async def test_a_code_is_asked_for_by_gtc(bench: Bench, name: str, phase2: str) 
 
 
 async def test_the_client_may_choose_any_offered_method(bench: Bench) -> None:
-    """A client may choose another offered method. If its method is not offered, the login ends with that reason."""
+    """A client may choose another method that is offered.
+
+    If its method is not offered, the login ends with that reason.
+    """
     assert is_accepted(await bench.run("TTLS PEAP", 'phase2="auth=MSCHAPV2"'))
     bench.has_tls = False
     result = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"')
@@ -292,7 +301,7 @@ async def test_the_client_may_choose_any_offered_method(bench: Bench) -> None:
 
 
 async def test_a_client_that_does_not_trust_the_server(bench: Bench) -> None:
-    """The client's TLS alert is in the reason."""
+    """The reason contains the client's TLS alert."""
     elsewhere = bench.directory / "elsewhere"
     elsewhere.mkdir()
     foreign = Authority(elsewhere, "another authority").certificate("radius.example.com")
@@ -303,7 +312,7 @@ async def test_a_client_that_does_not_trust_the_server(bench: Bench) -> None:
 
 
 class Changing(Users):
-    """Users whose passwords have changed by the next login."""
+    """Users whose passwords change before the next login."""
 
     def verdict(self, question: Question) -> Verdict:
         """Refuse every session."""

@@ -1,4 +1,4 @@
-"""eapol_test logs in at a service that was set up by `cert init`, `cert issue` and `user add` alone."""
+"""Tests of eapol_test with a service that was set up only by `cert init`, `cert issue` and `user add`."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,12 +29,12 @@ class Site:
         self.certificates = service.data_dir / "certs"
 
     def eapol(self, directory: Path, lines: Sequence[str], *options: str) -> str:
-        """Run eapol_test with a network of these lines, and return its output."""
+        """Run eapol_test with these network lines, and return its output."""
         network = "\n".join([f'ca_cert="{self.certificates / "ca.pem"}"', *lines])
         return eapol_test(directory, self.service.ports.auth, SECRET, network, *options)
 
     def event(self) -> tuple[object, ...]:
-        """Return user, method and applied decision of the newest event."""
+        """Return the user, method and applied decision of the newest event."""
         sql = "select user_name, method, applied_decision from events order by id desc limit 1"
         return self.service.rows(sql)[0]
 
@@ -60,7 +60,10 @@ METHODS = {
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 @pytest.mark.parametrize("method", METHODS)
 def test_passwords(site: Site, tmp_path: Path, method: str, version: str) -> None:
-    """The right password logs in with right keys, twice by one session. A wrong one is refused. The event names ann."""
+    """The right password logs in with the right keys, and logs in again by the same TLS session.
+
+    A wrong password is refused. The event names ann.
+    """
     lines = [*METHODS[method], 'identity="ann"', 'anonymous_identity="anonymous"', f'phase1="{version}"']
     output = site.eapol(tmp_path, [*lines, f'password="{PASSWORD}"'], "-r", "1")
     assert SUCCESS in output, output
@@ -95,8 +98,9 @@ def test_a_certificate_that_is_taken_back(site: Site, tmp_path: Path) -> None:
 
 
 def test_a_station_by_its_address(site: Site, tmp_path: Path) -> None:
-    """A switch sends a printer's address by EAP-MD5: it is rejected before the printer is on the list, and so is
-    another station after that.
+    """A switch sends the address of a printer by EAP-MD5.
+
+    It is rejected until the printer is on the list. Another station is still rejected after that.
     """
     mac = "aabbccddeeff"
     lines = ["eap=MD5", f'identity="{mac}"', f'password="{mac}"']
@@ -111,7 +115,7 @@ def test_a_station_by_its_address(site: Site, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 def test_a_certificate_from_pkcs12(site: Site, tmp_path: Path, version: str) -> None:
-    """The file of `cert issue --p12` opens with the printed password, and with no other."""
+    """Only the printed password opens the file that `cert issue --p12` writes."""
     lines = ["eap=TLS", 'identity="anonymous"', f'private_key="{site.p12}"', f'phase1="{version}"']
     output = site.eapol(tmp_path, [*lines, f'private_key_passwd="{site.p12_password}"'])
     assert SUCCESS in output, output

@@ -1,5 +1,7 @@
-"""The endpoint agent on a whole Debian of its own: real useradd, chpasswd, visudo, su, sudo and sshd, against a running
-service, with the enrolment, the states and the passwords of its API."""
+"""Tests of the endpoint agent on its own complete Debian, with real useradd, chpasswd, visudo, su, sudo and sshd.
+
+It uses the enrolment, the states and the passwords of a running service's API.
+"""
 
 import hashlib
 import shlex
@@ -51,7 +53,7 @@ def _digests() -> list[str]:
 
 @dataclass
 class Site:
-    """A host with an agent and a domain of its own at the service."""
+    """A host with an agent, and a domain of its own at the service."""
 
     host: IsolatedHost
     service: RunningService
@@ -87,7 +89,7 @@ class Site:
         )
 
     def key(self) -> str:
-        """Make a key pair. Return the public key; the private one is in the file `key`."""
+        """Make a key pair, and return the public key. The private key is in the file `key`."""
         path = self.directory / "key"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
         return path.with_name("key.pub").read_text().strip()
@@ -109,21 +111,21 @@ class Site:
         raise AssertionError("sshd does not listen")
 
     def ssh(self, port: int, user: str, *command: str) -> list[str]:
-        """Return the command line of a login by the key."""
+        """Return the command line of a login with the key."""
         options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes", "IdentitiesOnly=yes")
         flags = [each for option in options for each in ("-o", option)]
         to = ["-p", str(port), "-i", str(self.directory / "key"), f"{user}@127.0.0.1"]
         return ["ssh", "-F", "/dev/null", *flags, *to, *command]
 
     def logged_in(self, port: int, user: str) -> str:
-        """Return the user name of a login by the key, or an empty text if it is refused."""
+        """Return the user name that a login with the key gets, or an empty text if it is refused."""
         done = subprocess.run(
             self.ssh(port, user, "id", "-un"), capture_output=True, text=True, timeout=LIMIT_S, check=False
         )
         return done.stdout.strip()
 
     def su(self, user: str, password: str, command: str = "id -un") -> "subprocess.CompletedProcess[str]":
-        """Run a command with su and this password, started by an unprivileged user."""
+        """Run a command with su and this password. An unprivileged user starts it."""
         by = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
         return self.host.run(*by, "su", user, "-c", command, stdin=f"{password}\n".encode(), check=False)
 
@@ -144,8 +146,9 @@ def site(service: RunningService, tmp_path: Path) -> Iterator[Site]:
 
 
 def test_a_user_logs_in_by_ssh_and_loses_access(site: Site) -> None:
-    """An assigned user logs in with the key. After the removal of the assignment the session ends, and no other
-    begins.
+    """An assigned user logs in with the key.
+
+    When the assignment is removed, the session ends and no other session can begin.
     """
     user_id = site.add_user("ann", sshKey=site.key())
     planned = site.agent("--dry-run").stdout
@@ -172,8 +175,8 @@ def test_a_user_logs_in_by_ssh_and_loses_access(site: Site) -> None:
 
 
 def test_a_hostile_user_leaves(site: Site) -> None:
-    """A user that opens the home to all, puts a FIFO in the place of the keys, and hides processes behind a subordinate
-    uid and an ignored signal is locked out, and leaves neither an account nor a process.
+    """A hostile user makes its home writable for all, puts a FIFO in the place of the keys, and hides processes behind
+    a subordinate uid and an ignored signal. The user is still locked out, and neither an account nor a process remains.
     """
     user_id = site.add_user("ann", sshKey=site.key())
     site.agent("--once")
@@ -196,8 +199,9 @@ def test_a_hostile_user_leaves(site: Site) -> None:
 
 
 def test_keys_by_command_end_with_the_account(site: Site) -> None:
-    """sshd calls `agent authorized-keys`. The home is not touched, and without the agent's file no login is
-    accepted.
+    """sshd calls `agent authorized-keys`.
+
+    The home directory is not changed. Without the agent's file no login is accepted.
     """
     site.host.run("sed", "-i", 's/^\\[endpoint\\]/[endpoint]\\nkeys = "command"/', CONFIG)
     site.add_user("ann", sshKey=site.key())
@@ -219,8 +223,10 @@ def test_keys_by_command_end_with_the_account(site: Site) -> None:
 
 
 def test_a_rotated_password_works_with_su_and_sudo(site: Site) -> None:
-    """The password that the service has set works. After a rotation only the new one does, which the service shows. A
-    privileged user becomes root with it, and others do not.
+    """The password that the service has set works.
+
+    After a rotation only the new password works, and the service shows it. With it a privileged user becomes root, and
+    other users do not.
     """
     site.add_user("ann", password="First-password-1", privilegedUser="true")
     site.add_user("ben", password="Other-password-2")

@@ -1,6 +1,7 @@
-"""The import of clients.conf against FreeRADIUS itself. `freeradius -XCx` prints each client with its values, `Adding
-client` with its network, and at this level the secret. That the secret is the printed one is shown by its signature
-under an answer.
+"""Tests that compare the import of clients.conf with FreeRADIUS itself.
+
+At this level `freeradius -XCx` prints each client with its values and its secret, and prints its network after
+`Adding client`. The signature of an answer proves that FreeRADIUS uses the printed secret.
 """
 
 import hashlib
@@ -62,7 +63,10 @@ server default {{
 
 @dataclass(slots=True)
 class Theirs:
-    """A client as FreeRADIUS prints it. Octets that are no ASCII, and control characters, are `?` or a blank."""
+    """A client as FreeRADIUS prints it.
+
+    Octets that are not ASCII, and control characters, are printed as `?` or a blank.
+    """
 
     label: str
     network: str = ""
@@ -99,12 +103,12 @@ def understood(output: str) -> list[Theirs]:
 
 
 def printed(text: str) -> str:
-    """Return text as the log shows it, up to the octets that it replaces."""
+    """Return a text as the log shows it, except for the octets that the log replaces."""
     return re.sub(r"[^ -~]", "?", text)
 
 
 def agree(ours: Entry, theirs: Theirs) -> None:
-    """Return whether name, network, secret and the signature setting are equal."""
+    """Return whether the name, the network, the secret and the signature setting are equal."""
     assert printed(ours.name) == printed(theirs.values.get("shortname", theirs.label))
     assert ours.addresses == ipaddress.ip_network(theirs.network, strict=False)
     assert printed(ours.secret.reveal().decode("latin-1")) == printed(theirs.values["secret"])
@@ -260,7 +264,8 @@ def test_forms_that_mean_everybody(tmp_path: Path, address: str) -> None:
     ],
 )
 def test_where_the_import_is_stricter(tmp_path: Path, address: str, network: str) -> None:
-    """A client that FreeRADIUS reads differently from its look, or resolves by DNS, is set aside."""
+    """If FreeRADIUS reads a client differently from how it looks, or resolves its name by DNS, the import sets the
+    client aside."""
     path = configured(tmp_path, f"client odd {{\n{address}\nsecret = x\n}}\n".encode())
     assert [client.network for client in understood(run(tmp_path, "-x")[1])] == [network]
     ours = read(path)
@@ -302,7 +307,7 @@ def test_where_the_import_is_stricter(tmp_path: Path, address: str, network: str
     ],
 )
 def test_a_file_that_freeradius_refuses_is_refused(tmp_path: Path, inside: str) -> None:
-    """A file that FreeRADIUS cannot parse is an error of the whole file in the import too."""
+    """If FreeRADIUS cannot parse a file, the import also refuses the whole file."""
     path = configured(tmp_path, f"client a {{\nipaddr = ::1\n{inside}\n}}\n".encode("latin-1"))
     code, output = run(tmp_path)
     assert code == 1
@@ -312,7 +317,7 @@ def test_a_file_that_freeradius_refuses_is_refused(tmp_path: Path, inside: str) 
 
 
 def test_included_directory(tmp_path: Path) -> None:
-    """FreeRADIUS and the import read the same files of an included directory."""
+    """FreeRADIUS and the import read the same files from an included directory."""
     path = configured(tmp_path, b"$INCLUDE clients.d/\n")
     (tmp_path / "clients.d" / "inner").mkdir(parents=True)
     for number, name in enumerate(("a.conf", "b-c", "d_e.bak", ".f", "g~", "#h#", "i j", "k+", "inner/l"), 1):
@@ -324,9 +329,8 @@ def test_included_directory(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not os.access(DEBIAN / "radiusd.conf", os.R_OK), reason="freeradius-config is not readable")
 def test_the_whole_configuration_of_debian(tmp_path: Path) -> None:
-    """The whole configuration of Debian's FreeRADIUS is read, with policies and modules, and its clients are the
-    same.
-    """
+    """The import reads the complete configuration of Debian's FreeRADIUS, with policies and modules, and finds the same
+    clients."""
     code, output = run(DEBIAN, "-x")
     ours = read(DEBIAN / "radiusd.conf")
     theirs = [client for client in understood(output) if client.network]
@@ -337,7 +341,7 @@ def test_the_whole_configuration_of_debian(tmp_path: Path) -> None:
 
 
 async def answered(address: str, port: int) -> tuple[bytes, bytes]:
-    """Return the authenticator of an Access-Request from that address, and the answer to it."""
+    """Return the authenticator of an Access-Request that is sent from that address, and the answer to it."""
     authenticator, user = os.urandom(16), b"\x01\x05bob"
     with trio.socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client, trio.fail_after(10):
         await client.bind((address, 0))
@@ -367,7 +371,7 @@ async def drain(output: trio.abc.ReceiveStream) -> None:
 
 
 async def test_secrets_sign_its_answers(tmp_path: Path) -> None:
-    """FreeRADIUS signs with the octets that the import takes as secret, whatever its log shows."""
+    """FreeRADIUS signs with the same octets that the import reads as the secret, whatever its log shows."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -1,6 +1,7 @@
-"""The package's dictionaries against FreeRADIUS's: attributes that both have must be equal. The files are read by a
-small parser of this test, so that a mistake of pyrad's or of the service's shows. FreeRADIUS is listed file by file, in
-the order in which it reads them: the last definition of a name or a number counts.
+"""The package's dictionaries against FreeRADIUS's: attributes that both have must be equal.
+
+A small parser of this test reads the files, so that it can reveal a mistake of pyrad or of the service. FreeRADIUS's
+files are listed in the order in which it reads them, because the last definition of a name or a number is used.
 """
 
 import shutil
@@ -38,7 +39,10 @@ pytestmark = [
 
 @dataclass(slots=True)
 class Theirs:
-    """An attribute of FreeRADIUS's files. number: as (type,) or (TLV, part)."""
+    """An attribute in FreeRADIUS's files.
+
+    number: (type,), or (TLV type, type of the part).
+    """
 
     vendor: int
     number: tuple[int, ...]
@@ -48,20 +52,20 @@ class Theirs:
 
     @property
     def left_out(self) -> bool:
-        """Return whether the package's files omit it for a stated reason."""
+        """Return whether the package's files omit the attribute for a stated reason."""
         extended = self.vendor == 0 and self.number[0] in EXTENDED
         return self.type in NOT_IN_PYRAD or extended or (self.vendor, self.number[0]) in LEFT_OUT_NUMBERS
 
 
 def lines(name: str) -> Iterator[list[str]]:
-    """Yield the words of each line of one of FreeRADIUS's files."""
+    """Yield the words of each line in one of FreeRADIUS's files."""
     for line in (SHARE / f"dictionary.{name}").read_text().splitlines():
         if words := line.partition("#")[0].split():
             yield words
 
 
 def theirs(*names: str) -> tuple[dict[str, Theirs], dict[tuple[int, tuple[int, ...]], str]]:
-    """Return attributes by name, and the last name of each vendor and number."""
+    """Return the attributes, keyed by name, and the last name of each vendor and number."""
     vendors: dict[str, int] = {}
     known: dict[str, Theirs] = {}
     shown: dict[tuple[int, tuple[int, ...]], str] = {}
@@ -90,7 +94,10 @@ def theirs(*names: str) -> tuple[dict[str, Theirs], dict[tuple[int, tuple[int, .
 
 @pytest.fixture(scope="module")
 def slack() -> float:
-    """Return the share of names that may be missing in the package: none for the FreeRADIUS version that it follows."""
+    """Return the share of names that the package may lack.
+
+    It is 0 for the FreeRADIUS version that the package follows.
+    """
     program = shutil.which("freeradius", path="/usr/sbin:/usr/bin")
     version = subprocess.run([program, "-v"], capture_output=True, text=True, check=False).stdout if program else ""
     return 0.0 if "Version 3.2.1," in version else 0.2
@@ -98,13 +105,13 @@ def slack() -> float:
 
 @pytest.fixture(scope="module")
 def freeradius() -> dict[str, Theirs]:
-    """Return FreeRADIUS's attributes by name."""
+    """Return FreeRADIUS's attributes, keyed by name."""
     return theirs(*NAMES.split())[0]
 
 
 @pytest.fixture(scope="module")
 def ours() -> dict[str, Attribute]:
-    """Return the package's attributes by name."""
+    """Return the package's attributes, keyed by name."""
     return dict(load().attributes)
 
 
@@ -115,7 +122,7 @@ def both(freeradius: dict[str, Theirs], ours: dict[str, Attribute]) -> list[tupl
 
 
 def test_hundreds_of_attributes_are_compared(both: list[tuple[Attribute, Theirs]]) -> None:
-    """Most of the package's attributes and their named values are compared."""
+    """Most of the package's attributes and of their named values are compared."""
     assert len(both) > 1100
     assert sum(len(attribute.values) for attribute, _ in both) > 600
 
@@ -128,7 +135,7 @@ def test_vendor_and_number_are_the_same(both: list[tuple[Attribute, Theirs]], ou
 
 
 def test_types_are_the_same(both: list[tuple[Attribute, Theirs]]) -> None:
-    """The types that pyrad has are FreeRADIUS's. A length such as octets[16] is not kept."""
+    """The types are FreeRADIUS's if pyrad has them. A length such as octets[16] is not kept."""
     for attribute, other in both:
         assert attribute.type.value == other.type, attribute.name
 
@@ -142,7 +149,7 @@ def test_tags_and_encryption_are_the_same(both: list[tuple[Attribute, Theirs]]) 
 
 
 def test_value_names_are_the_same(both: list[tuple[Attribute, Theirs]], slack: float) -> None:
-    """The named values of an attribute are FreeRADIUS's, with their numbers. A newer FreeRADIUS may have more."""
+    """The named values of an attribute have FreeRADIUS's numbers. A newer FreeRADIUS may have more values."""
     missing = 0
     for attribute, other in both:
         assert dict(attribute.values).items() <= other.values.items(), attribute.name
@@ -151,7 +158,7 @@ def test_value_names_are_the_same(both: list[tuple[Attribute, Theirs]], slack: f
 
 
 def test_numbers_are_shown_by_the_same_name() -> None:
-    """Of several names for a number the last one is shown, as in FreeRADIUS."""
+    """If a number has several names, the last one is shown, as in FreeRADIUS."""
     known = load()
     _, shown = theirs(*NAMES.split())
     compared = {(vendor, number[0]): name for (vendor, number), name in shown.items() if len(number) == 1}
@@ -162,9 +169,7 @@ def test_numbers_are_shown_by_the_same_name() -> None:
 
 @pytest.mark.parametrize("name", NAMES.split())
 def test_a_file_is_covered(name: str, freeradius: dict[str, Theirs], ours: dict[str, Attribute], slack: float) -> None:
-    """Each attribute of a file is in the package, except for those that pyrad cannot represent or that the file
-    omits.
-    """
+    """The package has each attribute of a file, except those that pyrad cannot represent or that the file omits."""
     defined = [words[1] for words in lines(name) if words[0] == "ATTRIBUTE" and words[1] not in LEFT_OUT]
     kept = [attribute for attribute in defined if not freeradius[attribute].left_out]
     missing = [attribute for attribute in kept if attribute not in ours]
@@ -181,7 +186,8 @@ def test_vendors_have_the_same_numbers() -> None:
 
 
 def test_freeradius_own_directory_is_read() -> None:
-    """All of FreeRADIUS's files can be an admin's directory: they are read, and skipped definitions have notes."""
+    """An admin can use the directory with all of FreeRADIUS's files: they are read, and definitions that are skipped
+    have notes."""
     known = load(SHARE)
     assert len(known.attributes) > 4000
     assert known.name(0, 1) == "User-Name"

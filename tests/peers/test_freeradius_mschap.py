@@ -1,5 +1,6 @@
-"""MS-CHAP against FreeRADIUS: the same verdict, proof, keys and error for the same request. FreeRADIUS checks the
-responses, and its answers are decrypted and compared with the service's.
+"""MS-CHAP against FreeRADIUS: both give the same verdict, proof, keys and error for the same request.
+
+FreeRADIUS checks the responses, and its answers are decrypted and compared with the service's.
 """
 
 import subprocess
@@ -93,7 +94,7 @@ pytestmark = pytest.mark.peer
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RadiusClient]:
-    """Yield a client of FreeRADIUS, which knows ann's password."""
+    """Yield a client of FreeRADIUS. FreeRADIUS knows ann's password."""
     directory = tmp_path_factory.mktemp("raddb")
     (port,) = free_ports(1)
     (directory / "dictionary").write_text("")
@@ -114,7 +115,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RadiusClient]:
 
 @pytest.fixture(params=["MS-CHAP", "MS-CHAPv2"])
 def blank(request: pytest.FixtureRequest) -> MsChap1 | MsChap2:
-    """Return an attempt without its response."""
+    """Return an MS-CHAP attempt without its response."""
     if request.param == "MS-CHAP":
         return MsChap1(5, bytes(range(8)), b"")
     return MsChap2(6, bytes(range(16)), bytes(range(16, 32)), b"")
@@ -126,7 +127,7 @@ def made(blank: MsChap1 | MsChap2, hashed: bytes) -> MsChap1 | MsChap2:
 
 
 def answered(server: RadiusClient, attempt: MsChap1 | MsChap2) -> tuple[int, bytes, Hiding]:
-    """Return code and attributes of FreeRADIUS's answer, and the encryption of its keys."""
+    """Return the code and the attributes of FreeRADIUS's answer, and the encryption of its keys."""
     if isinstance(attempt, MsChap1):
         kind, middle = MS_CHAP_RESPONSE, b"\x01" + bytes(24)
     else:
@@ -165,7 +166,7 @@ def opened(attributes: bytes, hiding: Hiding) -> dict[int, bytes]:
 
 @needs("freeradius")
 def test_a_right_password(server: RadiusClient, blank: MsChap1 | MsChap2) -> None:
-    """FreeRADIUS accepts the response. Its proof, keys, policy and types equal the service's."""
+    """FreeRADIUS accepts the response. The proof, keys, policy and types in its answer equal those of the service."""
     attempt = made(blank, HASH)
     code, attributes, hiding = answered(server, attempt)
     assert code == ACCESS_ACCEPT
@@ -175,7 +176,8 @@ def test_a_right_password(server: RadiusClient, blank: MsChap1 | MsChap2) -> Non
 
 @needs("freeradius")
 def test_its_keys_pass_a_proxy(server: RadiusClient, blank: MsChap1 | MsChap2) -> None:
-    """Keys that FreeRADIUS encrypted are unchanged after encryption for a NAS with another secret."""
+    """If keys that FreeRADIUS encrypted are encrypted again for a NAS with another secret, the decrypted keys are
+    unchanged."""
     _, attributes, hiding = answered(server, made(blank, HASH))
     nas = Hiding(SharedSecret(b"of the NAS"), bytes(range(16)))
     assert opened(rehide(attributes, hiding, nas), nas) == opened(attributes, hiding)
@@ -183,7 +185,7 @@ def test_its_keys_pass_a_proxy(server: RadiusClient, blank: MsChap1 | MsChap2) -
 
 @needs("freeradius")
 def test_a_wrong_password(server: RadiusClient, blank: MsChap1 | MsChap2) -> None:
-    """FreeRADIUS rejects with the error that the service makes for its challenge."""
+    """FreeRADIUS rejects with the same error that the service makes for the same challenge."""
     attempt = made(blank, nt_hash(b"wrong"))
     code, attributes, hiding = answered(server, attempt)
     assert code == ACCESS_REJECT
@@ -197,7 +199,7 @@ def test_a_wrong_password(server: RadiusClient, blank: MsChap1 | MsChap2) -> Non
 
 @needs("smbencrypt")
 def test_hashes_of_smbencrypt() -> None:
-    """smbencrypt has the same NT hash for passwords of one and of several blocks of MD4."""
+    """smbencrypt makes the same NT hash, for passwords of one MD4 block and of several."""
     passwords = [("Zz9~ !#" * 15)[:size] for size in range(1, 100)]
     done = subprocess.run([find("smbencrypt"), *passwords], capture_output=True, text=True, check=True, timeout=30)
     theirs = [line.split()[-1].lower() for line in done.stdout.splitlines()[-len(passwords) :]]

@@ -1,5 +1,6 @@
-"""FreeRADIUS as a proxy in front of the service, with two NAS behind it, each a device of its own. It runs in debug
-mode with all of its files in the test's directory, and logs every packet that it receives.
+"""Tests of FreeRADIUS as a proxy in front of the service. The two NAS behind it are two devices.
+
+FreeRADIUS runs in debug mode with all its files in the test's directory, and logs every packet that it receives.
 """
 
 import re
@@ -101,7 +102,7 @@ pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
 
 @dataclass(frozen=True)
 class Nas:
-    """A NAS behind the proxy: its identity and its attributes."""
+    """A NAS behind the proxy, with its identity and its attributes."""
 
     identifier: str
     address: str
@@ -109,7 +110,7 @@ class Nas:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Return its attributes with its identity."""
+        """Return the attributes of the NAS, including its identity."""
         return f'NAS-Identifier = "{self.identifier}"', f"NAS-IP-Address = {self.address}", *self.attributes
 
 
@@ -146,7 +147,7 @@ class Proxy:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Yield a service whose one RADIUS client is the proxy."""
+    """Yield a service that has the proxy as its only RADIUS client."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
         service.add_client("proxy", PROXY, HOME_SECRET)
         service.add_user("bob", PASSWORD)
@@ -162,7 +163,7 @@ def proxy(service: RunningService, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @contextmanager
 def freeradius(directory: Path, service: RunningService) -> Iterator[Proxy]:
-    """Yield FreeRADIUS with the service as its home server."""
+    """Yield FreeRADIUS as a proxy that has the service as its home server."""
     port, acct_port = free_ports(2)
     (directory / "dictionary").write_text("")
     (directory / "radiusd.conf").write_text(
@@ -183,7 +184,7 @@ def freeradius(directory: Path, service: RunningService) -> Iterator[Proxy]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return free UDP ports of loopback."""
+    """Return UDP ports that are free on loopback."""
     sockets = [socket.socket(type=socket.SOCK_DGRAM) for _ in range(count)]
     for sock in sockets:
         sock.bind(("127.0.0.1", 0))
@@ -194,7 +195,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def eventually(holds: Callable[[], bool], output: Path, *, limit_s: float = 10) -> None:
-    """Wait until the condition holds, for ten seconds by default."""
+    """Wait until the condition is true, for ten seconds by default."""
     deadline = time.monotonic() + limit_s
     while not holds():
         assert time.monotonic() < deadline, output.read_text(errors="replace")[-3000:]
@@ -202,13 +203,16 @@ def eventually(holds: Callable[[], bool], output: Path, *, limit_s: float = 10) 
 
 
 def devices(service: RunningService) -> dict[str, dict[str, Any]]:
-    """Return the inventory by NAS-Identifier, from the API."""
+    """Return the devices of the inventory from the API, keyed by NAS-Identifier."""
     body = {"orgId": 1, "tenantId": 1, "domainId": DOMAIN, "pageId": 1, "pageSize": 100}
     return {row["nas_identifier"]: row for row in service.post("/network_device/ListDevices", body)["network_devices"]}
 
 
 def test_each_nas_behind_the_proxy_is_a_device(service: RunningService, proxy: Proxy) -> None:
-    """ip_address is the proxy's, and client_ip the NAS's. The product is the proxy's, and the NAS's is beside it."""
+    """The field ip_address is the address of the proxy, and client_ip is that of the NAS.
+
+    The field device_type is the product of the proxy, and nas_device_type is that of the NAS.
+    """
     assert ACCEPTED in proxy.login(MIKROTIK)
     assert ACCEPTED in proxy.login(CISCO)
     found = devices(service)
@@ -221,7 +225,10 @@ def test_each_nas_behind_the_proxy_is_a_device(service: RunningService, proxy: P
 
 
 def test_answers_carry_the_proxy_states_back(proxy: Proxy) -> None:
-    """The proxy gets its own Proxy-State and the NAS's, unchanged and in order, and the NAS gets its own."""
+    """The proxy gets its own Proxy-State and that of the NAS, unchanged and in order.
+
+    The NAS gets its own Proxy-State.
+    """
     output = proxy.login(CISCO, PASSWORD, "Proxy-State = 0x6e6173")
     assert "Proxy-State = 0x6e6173" in output.partition(ACCEPTED)[2]
     states = re.findall(r"Proxy-State = 0x([0-9a-f]+)", proxy.received().rpartition(ACCEPTED)[2])
@@ -231,14 +238,14 @@ def test_answers_carry_the_proxy_states_back(proxy: Proxy) -> None:
 
 
 def test_a_wrong_password_is_rejected_through_the_proxy(service: RunningService, proxy: Proxy) -> None:
-    """The reject reaches the NAS, and its event names the NAS."""
+    """The reject reaches the NAS, and the event names the NAS."""
     assert REJECTED in proxy.login(MIKROTIK, "wrong")
     (event,) = service.rows("select user_name, ip_address, client_ip, reason from events order by id desc limit 1")
     assert event == ("bob", PROXY, MIKROTIK.address, "wrong password")
 
 
 def test_accounting_through_the_proxy(service: RunningService, proxy: Proxy) -> None:
-    """An accounting record belongs to the NAS's device."""
+    """An accounting record belongs to the device of the NAS."""
     assert ACCEPTED in proxy.login(CISCO)
     assert ACCOUNTED in proxy.account(CISCO)
     sql = "select nas_identifier from accounting_records join devices on devices.id = device_id"
@@ -246,7 +253,10 @@ def test_accounting_through_the_proxy(service: RunningService, proxy: Proxy) -> 
 
 
 def test_a_deleted_device_registers_again(service: RunningService, proxy: Proxy) -> None:
-    """After DeleteDevice the next request through the proxy is a new device, registered for the second time."""
+    """After DeleteDevice the next request through the proxy registers a new device.
+
+    The history then has two registrations.
+    """
     assert ACCEPTED in proxy.login(CISCO)
     assert ACCEPTED in proxy.login(MIKROTIK)
     before = devices(service)

@@ -1,6 +1,5 @@
-"""802.1X with EAP at the service: the switch hostapd takes a VLAN from the answer, and wpa_supplicant is the
-station.
-"""
+"""Tests of 802.1X with EAP at the service. hostapd is the switch and applies the VLAN in the answer, and wpa_supplicant
+is the station."""
 
 import shutil
 from collections.abc import Iterator
@@ -47,7 +46,7 @@ pytestmark = [
 
 @pytest.fixture
 def service(machine: Machine, made: Path, tmp_path: Path) -> Iterator[RunningService]:
-    """Yield a service on the switch's machine: users get VLAN 20, computers VLAN 30."""
+    """Yield a service on the machine of the switch. Users get VLAN 20, and computers get VLAN 30."""
     (tmp_path / "service").mkdir()
     service = RunningService(tmp_path / "service", wrapper=machine.wrapper)
     service.data_dir.mkdir(mode=0o700)
@@ -67,7 +66,7 @@ def service(machine: Machine, made: Path, tmp_path: Path) -> Iterator[RunningSer
 
 @pytest.mark.parametrize(("user", "vlan"), [("ann", 20), ("host/pc1.corp.example", 30)])
 def test_a_station_gets_its_vlan(service: RunningService, machine: Machine, made: Path, user: str, vlan: int) -> None:
-    """After a complete PEAP the switch names the VLAN of the answer. The session is listed, and can be ended."""
+    """After a complete PEAP login the switch reports the VLAN of the answer. The session is listed and can be ended."""
     vlans, file = machine.directory / "vlans", machine.directory / "station.conf"
     vlans.write_text("20 people\n30 computers\n")
     # The wired driver does not make the interfaces of VLANs.

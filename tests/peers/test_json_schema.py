@@ -1,6 +1,7 @@
-"""The JSON Schema Test Suite against the service's schema check: a stored schema gives the suite's verdict for every
-value, and a schema is refused only for an intended reason. `tests/peers/install` fetches the suite, with the source of
-the package that runs schemas here.
+"""Tests of the service's schema check with the JSON Schema Test Suite.
+
+A stored schema must give the verdict of the suite for every value, and a schema is refused only for an intended reason.
+`tests/peers/install` fetches the suite, and the source of the package that evaluates schemas here.
 """
 
 import json
@@ -58,7 +59,7 @@ def standing(schema: JSON, value: JSON) -> str:
     ],
 )
 def test_the_suite(folder: str, draft: str, reasons: set[str], least: int) -> None:
-    """Each case has the suite's verdict."""
+    """Each case gives the verdict of the suite."""
     others: list[str] = []
     found: Counter[str] = Counter()
     for file in sorted((SUITE / folder).glob("*.json")):

@@ -1,6 +1,8 @@
-"""The password engine against libpwquality: random parameters and random passwords at the limits of all rules have the
-same verdict, and the same first failed rule. The engine omits dictionaries and similarity to the last password, and so
-does this test.
+"""Tests that compare the password engine with libpwquality.
+
+For random parameters, and random passwords at the limits of all rules, both must give the same verdict and the same
+first failed rule. The engine does not check dictionaries and the similarity to the last password, and neither does this
+test.
 """
 
 import ctypes
@@ -17,7 +19,7 @@ from sallyport.passwords.engine import GUIDANCE, Failure, failures
 CASES = 240_000
 CHUNKS = 8
 A_SETTING = 60
-"""How many passwords are tried with each set of parameters."""
+"""The number of passwords that are tried with each set of parameters."""
 # pwquality.h; these calls cannot cause other errors.
 ERRORS = {
     -10: "dcredit",
@@ -58,7 +60,7 @@ pytestmark = [
 
 
 class Library:
-    """libpwquality with one set of parameters, without a dictionary."""
+    """libpwquality with one set of parameters and without a dictionary."""
 
     def __init__(self, quality: Quality) -> None:
         assert LIBRARY is not None and quality.minlen is not None
@@ -89,7 +91,7 @@ class Library:
 
 
 def some_quality(draw: random.Random) -> Quality:
-    """Return parameters, most of them demanding, also beyond the library's own limits."""
+    """Return parameters. Most of them are demanding, and some are outside the library's own limits."""
 
     def at_times(low: int, high: int) -> int:
         return draw.randint(low, high) if draw.random() < 0.4 else 0
@@ -106,9 +108,8 @@ def some_quality(draw: random.Random) -> Quality:
 
 
 def some_password(draw: random.Random, user: str) -> str:
-    """Return a password of pieces that the rules are about: random ones, runs, sequences, the user's name in any
-    case.
-    """
+    """Return a password made of pieces that the rules check: random characters, runs, sequences, and the user's name in
+    any case."""
     pieces: list[str] = []
     wanted = draw.choice([0, 3, 4, 5, 6, 6, 7, 7, 8, 8, 9, 10, 12, 16, 24])
     while sum(map(len, pieces)) < wanted:
@@ -136,7 +137,10 @@ def some_password(draw: random.Random, user: str) -> str:
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_the_engine_is_the_library(chunk: int) -> None:
-    """For any parameters and password both verdicts are equal. Every rule fails often, and many passwords pass."""
+    """For any parameters and any password both verdicts are the same.
+
+    The samples make every rule fail often, and many passwords pass.
+    """
     draw = random.Random(chunk)
     seen: Counter[str] = Counter()
     for _ in range(CASES // CHUNKS // A_SETTING):
@@ -155,7 +159,7 @@ def test_the_engine_is_the_library(chunk: int) -> None:
 
 @pytest.mark.parametrize("rule", Quality.__slots__)
 def test_a_rule_by_itself(rule: str) -> None:
-    """With one rule alone, so that no other one hides it, and the smallest minlen, both verdicts are equal."""
+    """If only one rule is set, so that no other rule hides it, and minlen is minimal, both verdicts are the same."""
     draw = random.Random(rule)
     for _ in range(100):
         quality = Quality(**{"minlen": 0, rule: getattr(some_quality(draw), rule)})
@@ -168,7 +172,7 @@ def test_a_rule_by_itself(rule: str) -> None:
 
 
 def test_the_fields_of_the_interface() -> None:
-    """minLen is a minlen without credits, in ASCII. The guidance is minlen=8 minclass=3."""
+    """In ASCII, minLen is the same as minlen without credits. The guidance is the same as minlen=8 minclass=3."""
     assert GUIDANCE.quality is not None
     draw = random.Random(7)
     for length in range(6, 16):
@@ -184,5 +188,5 @@ def test_the_fields_of_the_interface() -> None:
 
 
 def first(found: Sequence[Failure]) -> str:
-    """Return the first failed rule, or an empty text."""
+    """Return the first rule that failed, or an empty text."""
     return found[0].rule if found else ""

@@ -1,6 +1,5 @@
-"""OpenLDAP as a domain's first factor: searches, binds, causes of refusals, TLS, and logins from a RADIUS packet to its
-answer.
-"""
+"""Tests of OpenLDAP as the first factor of a domain: searches, binds, causes of refusals, TLS, and complete RADIUS
+logins."""
 
 import json
 import socket
@@ -33,7 +32,7 @@ def authority() -> Authority:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[Slapd]:
-    """Yield a directory that all tests share. Each test locks or changes people of its own."""
+    """Yield a directory that all tests share. Each test locks or changes only its own people."""
     with slapd(tmp_path_factory.mktemp("slapd"), authority) as directory:
         yield directory
 
@@ -42,7 +41,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory, authority: Authority) ->
 
 
 async def test_everybody_is_found(directory: Slapd) -> None:
-    """Names, passwords and DNs may have any characters."""
+    """Names, passwords and DNs may contain any characters."""
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         assert {name: await asked.bind(name, password) for name, password in PEOPLE.items()} == dict.fromkeys(
             PEOPLE, R.NONE
@@ -52,7 +51,7 @@ async def test_everybody_is_found(directory: Slapd) -> None:
 
 
 async def test_groups_and_units(directory: Slapd) -> None:
-    """The login has the person's groups, and the units of the entry."""
+    """The login has the groups of the person and the units of the entry."""
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         await asked.bind("ann", "hello")
         assert asked.found is not None
@@ -66,7 +65,7 @@ async def test_groups_and_units(directory: Slapd) -> None:
     ["*", "a*", "*)(uid=*", "ann)(objectClass=*", "ann\0", "\\61nn", "ann)", "(", " ann", "ann ", "\uff41nn", "anň"],
 )
 async def test_names_that_find_no_user(directory: Slapd, name: str) -> None:
-    """Filters, and other names that the directory takes for the same, find no user."""
+    """A name that contains a filter finds no user. Neither does another name that the directory considers equal."""
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         before = directory.binds(dn_of("ann"))
         assert await asked.bind(name, "hello") is R.UNKNOWN_USER
@@ -74,8 +73,9 @@ async def test_names_that_find_no_user(directory: Slapd, name: str) -> None:
 
 
 async def test_one_login_counts_once(directory: Slapd) -> None:
-    """The directory counts one failure for each wrong login, also with a code after the password. When it locks, the
-    reason is the lock, whether the password is right or wrong.
+    """The directory counts one failure for each wrong login, even if a code is appended to the password.
+
+    When the directory locks the account, the lock is the reason, whether the password is right or wrong.
     """
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         for failures in (1, 2, 3):
@@ -88,7 +88,7 @@ async def test_one_login_counts_once(directory: Slapd) -> None:
 
 
 async def test_an_empty_password_is_not_sent(directory: Slapd) -> None:
-    """An empty password is not sent, since the directory would accept it as an anonymous bind."""
+    """An empty password is not sent, because the directory would accept it as an anonymous bind."""
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         before = directory.log().count(" BIND ")
         assert await asked.bind("ann", "") is R.WRONG_PASSWORD
@@ -96,7 +96,10 @@ async def test_an_empty_password_is_not_sent(directory: Slapd) -> None:
 
 
 async def test_a_password_that_must_be_changed(directory: Slapd) -> None:
-    """A password that an admin has set must be changed, although the service account may not read that attribute."""
+    """If an admin has set the password, the user must change it.
+
+    This is known although the service account may not read that attribute.
+    """
     directory.change(dn_of("pia"), "replace: pwdReset", "pwdReset: TRUE")
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         assert await asked.bind("pia", "hello") is R.PASSWORD_MUST_CHANGE
@@ -104,7 +107,7 @@ async def test_a_password_that_must_be_changed(directory: Slapd) -> None:
 
 
 async def test_an_expired_password(directory: Slapd) -> None:
-    """A password that is older than its policy's second is expired."""
+    """A password that is older than the one second of its policy has expired."""
     directory.change(dn_of("eve"), "add: pwdPolicySubentry", f"pwdPolicySubentry: cn=short,{BASE}")
     directory.change(dn_of("eve"), "replace: userPassword", "userPassword: hello")
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
@@ -115,13 +118,13 @@ async def test_an_expired_password(directory: Slapd) -> None:
 
 
 async def test_an_anonymous_search(directory: Slapd) -> None:
-    """Without a service account this directory finds no user."""
+    """Without a service account this directory returns no user."""
     async with asking(servers=[directory.url]) as asked:
         assert await asked.bind("ann", "hello") is R.UNKNOWN_USER
 
 
 async def test_referrals_are_not_followed(directory: Slapd) -> None:
-    """A referral among the results is skipped, and one in the place of the base finds no user."""
+    """A referral among the results is skipped. If the base is a referral, no user is found."""
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         elsewhere.setblocking(False)
         port = elsewhere.getsockname()[1]
@@ -138,7 +141,7 @@ async def test_referrals_are_not_followed(directory: Slapd) -> None:
 
 
 async def test_a_filter_of_the_admins_own(directory: Slapd) -> None:
-    """An admin's filter finds users by other attributes, and only by those."""
+    """An admin's filter finds users only by its own attributes."""
     async with asking(
         servers=[directory.url], **ACCOUNT, userFilter="(&(objectClass=inetOrgPerson)(cn={user}))"
     ) as asked:
@@ -147,7 +150,7 @@ async def test_a_filter_of_the_admins_own(directory: Slapd) -> None:
 
 
 async def test_the_names_of_entries(directory: Slapd) -> None:
-    """A DN may have any characters in its bind, and each entry has one name for logins."""
+    """A bind accepts any characters in a DN. Each entry has one name for logins."""
     names = {"sharp": "C# dev", "equals": "a=b", "quote": 'a"b', "semicolon": "a;cn=root"}
     for uid, name in names.items():
         escaped = "".join(f"\\{each}" if each in '\\,+"<>;=' else each for each in name)
@@ -187,7 +190,7 @@ async def test_encrypted(directory: Slapd, start_tls: bool) -> None:
 @pytest.mark.parametrize("start_tls", [False, True])
 @pytest.mark.parametrize("trusted", ["another CA", "the system's store"])
 async def test_a_wrong_certificate(directory: Slapd, start_tls: bool, trusted: str) -> None:
-    """With an untrusted certificate nothing is sent, not even the service account's bind."""
+    """If the certificate is not trusted, nothing is sent, not even the bind of the service account."""
     trust = {"caCertificate": Authority("Another CA").pem} if trusted == "another CA" else {}
     url = f"ldap://localhost:{directory.port}" if start_tls else directory.secure_url
     async with asking(servers=[url], **ACCOUNT, startTls=start_tls, **trust) as asked:
@@ -211,7 +214,8 @@ async def test_a_wrong_certificate(directory: Slapd, start_tls: bool, trusted: s
 async def test_each_cause_has_its_step(
     directory: Slapd, user: str, password: str, changed: dict[str, str], expected: str
 ) -> None:
-    """A wrong base DN, an unknown user, the account's password and the user's password have different steps."""
+    """A wrong base DN, an unknown user, a wrong password of the service account and a wrong password of the user have
+    different steps."""
     async with asking(servers=[directory.url], **{**ACCOUNT, **changed}) as asked:
         assert await asked.bind(user, password) is not R.NONE
         assert any(expected in step for step in asked.steps), asked.steps
@@ -220,7 +224,7 @@ async def test_each_cause_has_its_step(
 
 
 async def test_a_certificate_names_its_issuer(directory: Slapd) -> None:
-    """The step has the certificate's issuer and the setting that would trust it, with StartTLS too."""
+    """The step contains the certificate's issuer and the setting that would trust it. This also holds for StartTLS."""
     for url, start_tls in ((directory.secure_url, False), (f"ldap://localhost:{directory.port}", True)):
         trust = Authority("Another CA").pem
         async with asking(servers=[url], **ACCOUNT, startTls=start_tls, caCertificate=trust) as asked:
@@ -231,7 +235,7 @@ async def test_a_certificate_names_its_issuer(directory: Slapd) -> None:
 
 
 async def test_a_certificate_of_another_name(directory: Slapd) -> None:
-    """A certificate must name the host of the URL, whatever its address is."""
+    """A certificate must contain the host name of the URL, whatever the server's address is."""
     url = f"ldaps://localhost.localdomain:{directory.secure_port}"
     resolver = host(look_up=lambda _host, _port, _kind: ["127.0.0.1"])
     async with asking(resolver, servers=[url], **ACCOUNT, caCertificate=directory.authority.pem) as asked:
@@ -243,7 +247,10 @@ async def test_a_certificate_of_another_name(directory: Slapd) -> None:
 
 
 async def test_fail_over_and_back(tmp_path: Path, directory: Slapd, authority: Authority) -> None:
-    """A stopped server is skipped, at first and during logins. It is asked again after its return."""
+    """A server that has stopped is skipped, both for the first login and for later ones.
+
+    It is asked again when it has returned.
+    """
     with slapd(tmp_path, authority) as other:
         async with asking(
             servers=[other.secure_url, directory.secure_url], **ACCOUNT, caCertificate=authority.pem
@@ -262,7 +269,7 @@ async def test_fail_over_and_back(tmp_path: Path, directory: Slapd, authority: A
 
 
 async def test_many_at_once(directory: Slapd) -> None:
-    """A hundred concurrent logins get a hundred right answers over a few kept connections."""
+    """A hundred concurrent logins get a hundred right answers over a few connections that are reused."""
     reasons: list[Reason] = []
 
     async def login() -> None:
@@ -283,7 +290,7 @@ async def test_many_at_once(directory: Slapd) -> None:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, directory: Slapd) -> Iterator[RunningService]:
-    """Yield a service whose domain `default` uses the directory, set by the command line."""
+    """Yield a service whose domain `default` uses the directory. The command line has set it."""
     with running_service(tmp_path_factory.mktemp("service"), {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         service.ok("client", "add", "nas", "--address", "127.0.0.1", "--secret", SECRET, "--org", "1", "--tenant", "1")
         authority = service.directory / "authority.pem"
@@ -298,7 +305,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, directory: Slapd) -> Itera
 
 
 def test_a_radius_login(service: RunningService, directory: Slapd) -> None:
-    """A RADIUS login has its answer and its event, and no password is in the log."""
+    """A RADIUS login gets its answer and has its event, and no password is in the log."""
     with service.radius(SECRET) as client:
         assert client.login("ann", "hello") == ACCESS_ACCEPT
         assert client.login("zoë", PEOPLE["zoë"]) == ACCESS_ACCEPT
@@ -310,7 +317,7 @@ def test_a_radius_login(service: RunningService, directory: Slapd) -> None:
 
 
 def test_a_rule_for_a_group(service: RunningService) -> None:
-    """Groups of the directory apply in login rules. A user without a group does not match."""
+    """Login rules apply to groups of the directory. A user without a group does not match such a rule."""
     rule = {"orgId": 1, "tenantId": 1, "domainId": 1, "name": "vpn", "action": "block", "groups": ["VPN Users"]}
     service.post("/ad/AddLoginRule", {**rule})
     with service.radius(SECRET) as client:
@@ -322,7 +329,10 @@ def test_a_rule_for_a_group(service: RunningService) -> None:
 
 
 def test_the_settings_are_shown(service: RunningService, directory: Slapd) -> None:
-    """The command line shows the settings without the password. Wrong fields are named and change nothing."""
+    """The command line shows the settings without the password.
+
+    If fields are wrong, they are named and nothing is changed.
+    """
     shown = json.loads(service.ok("domain", "first-factor", "default"))
     assert (shown["firstFactor"], shown["ldap"]["servers"]) == ("ldap", [directory.secure_url])
     assert "bindPassword" not in shown["ldap"]
@@ -334,7 +344,7 @@ def test_the_settings_are_shown(service: RunningService, directory: Slapd) -> No
 
 
 def test_domain_check_shows_each_step(service: RunningService) -> None:
-    """`domain check` shows each step, ends as the login would, and leaves no event."""
+    """`domain check` shows each step, has the same result as a login, and records no event."""
     before = service.rows("select count(*) from events")
     right = service.cli("domain", "check", "default", "--user", "ann", "--password", "-", input="hello\n")
     assert right.returncode == 0, right
@@ -347,7 +357,7 @@ def test_domain_check_shows_each_step(service: RunningService) -> None:
 
 
 def test_domain_check_over_http(service: RunningService) -> None:
-    """`domain check` over HTTP has the same steps, and a rate limit by the minute."""
+    """`domain check` over HTTP has the same steps. The number of checks in a minute is limited."""
     body = {"orgId": 1, "tenantId": 1, "domainId": 1, "userName": "bob", "password": PEOPLE["bob"]}
     expected = service.post("/ad/CheckFirstFactor", body)
     assert (expected["code"], expected["status"], expected["reason"]) == (200, "Success", "")

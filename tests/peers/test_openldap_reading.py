@@ -1,4 +1,4 @@
-"""Reading of OpenLDAP: everything once, then the changes; in pages, over TLS, and with a failing server."""
+"""Tests of reading OpenLDAP: everything once and then the changes, in pages, over TLS, and from a server that fails."""
 
 import json
 import subprocess
@@ -82,7 +82,7 @@ def authority() -> Authority:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[Slapd]:
-    """Yield a directory of several times its size limit. Each test changes people of its own."""
+    """Yield a directory that is several times larger than its size limit. Each test changes only its own people."""
     with slapd(tmp_path_factory.mktemp("slapd"), authority) as directory:
         directory.add(NESTED + "".join(f"\n{_person(f'many{number}')}" for number in range(MANY)))
         yield directory
@@ -97,7 +97,10 @@ def source_of(directory: Slapd) -> LdapSource:
 
 
 async def test_everything_is_read_in_pages(directory: Slapd) -> None:
-    """All people, groups and units are read, several times the server's size limit, and equal ldapsearch's result."""
+    """All people, groups and units are read, although there are several times as many as the server's size limit.
+
+    They equal the result of ldapsearch.
+    """
     reading = await read(source_of(directory))
     assert reading.complete
     assert reading.cursor
@@ -110,7 +113,10 @@ async def test_everything_is_read_in_pages(directory: Slapd) -> None:
 
 
 async def test_attributes_of_a_person(directory: Slapd) -> None:
-    """Names and numbers are read as written. A group that is not read itself stays with the person."""
+    """Names and numbers are read as they are written.
+
+    If a group is outside the read, its membership stays with the person.
+    """
     people = (await read(source_of(directory))).people
     jane = people["007"]
     assert jane.attributes["employeenumber"] == ("000123",)
@@ -123,7 +129,10 @@ async def test_attributes_of_a_person(directory: Slapd) -> None:
 
 
 async def test_members_come_from_groups(directory: Slapd) -> None:
-    """Members come from groups: nested groups, circles, and login names in place of DNs."""
+    """Members are read from groups.
+
+    This includes nested groups, circles of groups, and groups that have login names instead of DNs.
+    """
     groups = (await read(source_of(directory))).groups
     assert groups["vpn users"].members == (dn_of("ann"), dn_of("zoë"))
     assert groups["outer"].members == (VPN, f"cn=circle,{BASE}")
@@ -132,14 +141,14 @@ async def test_members_come_from_groups(directory: Slapd) -> None:
 
 
 async def test_the_filter_says_which_accounts(directory: Slapd) -> None:
-    """The filter selects the accounts. Groups and units are read in addition."""
+    """The filter selects the accounts. Groups and units are read too."""
     reading = await read(replace(source_of(directory), accounts="(uid=ann)", attributes=("audio", "seeAlso")))
     assert set(reading.people) == {"ann"}
     assert len(reading.groups) == 5
 
 
 async def test_groups_outside_the_base_stay_with_the_person(directory: Slapd) -> None:
-    """Groups outside the base stay with the person, since no other entry has them."""
+    """Groups outside the base stay with the person, because no other entry contains them."""
     reading = await read(replace(source_of(directory), base=STAFF))
     assert set(reading.groups) == set()
     assert set(map(normalized, reading.people["ann"].member_of)) == {f"cn=admins\\, all,{BASE}", VPN}
@@ -149,8 +158,9 @@ async def test_groups_outside_the_base_stay_with_the_person(directory: Slapd) ->
 
 
 async def test_changes_are_read(directory: Slapd) -> None:
-    """A changed entry is read in its present state, an unchanged one by its identity alone, and a removed one not at
-    all.
+    """If an entry has changed, its present state is read.
+
+    If it has not changed, only its identity is read. An entry that was removed is not read.
     """
     for name in ("changed", "renamed", "removed", "locked"):
         directory.add(_person(name))
@@ -178,8 +188,9 @@ async def test_changes_are_read(directory: Slapd) -> None:
 
 
 async def test_changes_without_a_timestamp(directory: Slapd) -> None:
-    """A renamed subtree changes the names below it, and a lock changes the account's state. Both are found although no
-    timestamp changes.
+    """A renamed subtree changes the names of the entries below it, and a lock changes the state of an account.
+
+    Both changes are found although no timestamp changes.
     """
     directory.add(f"dn: ou=moving,{BASE}\nobjectClass: organizationalUnit\nou: moving\n")
     directory.add(_person("mover", f"ou=moving,{BASE}"))
@@ -192,7 +203,7 @@ async def test_changes_without_a_timestamp(directory: Slapd) -> None:
 
 
 async def test_a_cursor_of_another_directory_is_of_no_use(directory: Slapd) -> None:
-    """With the cursor of another directory everything is read."""
+    """With the cursor of another directory, everything is read again."""
     for cursor in ("", "rubbish", "[]", '["usn CN=DC1", 5]', '["time", "5"]', '["time", -1]', "null", "[[[["):
         reading = await read(replace(source_of(directory), accounts="(uid=ann)"), cursor, full=False)
         assert set(reading.people) == {"ann"}, cursor
@@ -203,7 +214,7 @@ async def test_a_cursor_of_another_directory_is_of_no_use(directory: Slapd) -> N
 
 
 async def test_a_server_that_dies_in_the_middle(tmp_path: Path, authority: Authority) -> None:
-    """If the server dies, the read ends with an error and is never complete, so that no user is removed."""
+    """If the server stops, the read ends with an error and is never complete. Therefore no user is removed."""
     with slapd(tmp_path, authority) as directory:
         directory.add("".join(f"\n{_person(f'many{number}')}" for number in range(3 * PAGE)))
         received, complete = 0, False
@@ -218,7 +229,8 @@ async def test_a_server_that_dies_in_the_middle(tmp_path: Path, authority: Autho
 
 
 async def test_a_limit_on_all_pages_is_reported(tmp_path: Path, authority: Authority) -> None:
-    """A server's limit on all pages ends the read, and the error names the setting."""
+    """If the server limits the number of entries in all pages together, the read ends with an error that names the
+    setting."""
     with slapd(tmp_path, authority, in_all="hard") as directory:
         directory.add("".join(f"\n{_person(f'many{number}')}" for number in range(2 * SIZE_LIMIT)))
         with pytest.raises(ReadError, match=r"size\.prtotal"):
@@ -227,7 +239,8 @@ async def test_a_limit_on_all_pages_is_reported(tmp_path: Path, authority: Autho
 
 @pytest.mark.parametrize("page", ["1", "7", "60", "99"])
 async def test_a_server_with_small_pages_is_read(tmp_path: Path, authority: Authority, page: str) -> None:
-    """A server whose `size.pr` is below the reader's page is read in the smaller pages that it accepts."""
+    """If a server's `size.pr` is smaller than the reader's page, the server is read in the smaller pages that it
+    accepts."""
     with slapd(tmp_path, authority, page=page) as directory:
         directory.add("".join(f"\n{_person(f'many{number}')}" for number in range(2 * PAGE)))
         assert len((await read(source_of(directory))).people) == 2 * PAGE + len(PEOPLE)
@@ -246,14 +259,14 @@ async def test_a_server_with_small_pages_is_read(tmp_path: Path, authority: Auth
     ],
 )
 async def test_each_mistake_has_its_error(directory: Slapd, change: dict[str, object], why: str) -> None:
-    """Each mistake has its own error, without a secret."""
+    """Each mistake in the configuration has its own error, which contains no secret."""
     with pytest.raises(ReadError, match=why) as error:
         await read(replace(source_of(directory), **change))
     assert "wrong" not in str(error.value)
 
 
 async def test_the_first_server_that_answers_is_read(directory: Slapd) -> None:
-    """A dead server is skipped, and the first one that answers is read."""
+    """A server that does not run is skipped, and the first server that answers is read."""
     servers = (Server("ldap://127.0.0.1:1", start_tls=False), Server(directory.url, start_tls=False))
     assert "ann" in (await read(replace(source_of(directory), servers=servers))).people
 
@@ -263,7 +276,7 @@ async def test_the_first_server_that_answers_is_read(directory: Slapd) -> None:
 
 @pytest.mark.parametrize("start_tls", [True, False])
 async def test_tls_with_the_right_authority(directory: Slapd, authority: Authority, start_tls: bool) -> None:
-    """StartTLS and ldaps work with a trusted certificate."""
+    """StartTLS and LDAPS work with a trusted certificate."""
     url = directory.url if start_tls else directory.secure_url
     source = replace(
         source_of(directory),
@@ -276,7 +289,7 @@ async def test_tls_with_the_right_authority(directory: Slapd, authority: Authori
 
 @pytest.mark.parametrize("start_tls", [True, False])
 async def test_tls_with_a_wrong_certificate(directory: Slapd, start_tls: bool) -> None:
-    """Nothing is sent over a connection with the certificate of another authority, or without a trusted authority."""
+    """Nothing is sent if the certificate is of another authority, or if there is no trusted authority."""
     url = directory.url if start_tls else directory.secure_url
     binds = directory.binds(SERVICE)
     for authorities in (Authority("another CA").pem, None):
@@ -287,7 +300,7 @@ async def test_tls_with_a_wrong_certificate(directory: Slapd, start_tls: bool) -
 
 
 async def test_egress_is_obeyed(directory: Slapd) -> None:
-    """A directory outside the allowed networks gets no connection."""
+    """No connection is made to a directory outside the allowed networks."""
     reader = LdapReader(Egress([ip_network("192.0.2.0/24")]), now_us)
     with pytest.raises(ReadError, match="address not allowed"):
         async with reader.read(source_of(directory)):
@@ -302,7 +315,7 @@ def _person(name: str, parent: str = STAFF) -> str:
 
 
 async def _a_second_after(cursor: str) -> str:
-    """Return the cursor of a read without a change, so late that later reads do not look back at these entries."""
+    """Read the directory and return the cursor. It is so late that later reads do not check these entries again."""
     origin, place = json.loads(cursor)
     with trio.fail_after(30):
         while now_us() <= (place + 1) * SECOND:
@@ -311,7 +324,7 @@ async def _a_second_after(cursor: str) -> str:
 
 
 def _searched(directory: Slapd, pattern: str) -> list[str]:
-    """Return the names that ldapsearch finds, in pages too."""
+    """Return the names that ldapsearch finds. It reads in pages too."""
     done = subprocess.run(
         [find("ldapsearch"), "-x", "-LLL", "-E", "pr=50/noprompt", "-H", directory.url, "-D", ROOT, "-w", ROOT_PASSWORD,
          "-b", BASE, pattern, "1.1"],

@@ -1,5 +1,7 @@
-"""OpenVPN with openvpn-auth-radius as the NAS, and its client. The plug-in cuts ports to four digits, so that all of it
-runs in a network of its own, where the service has the usual ports.
+"""Tests of OpenVPN with openvpn-auth-radius as the NAS, and of its client.
+
+The plug-in cuts port numbers to four digits. Therefore the test runs in a network of its own, where the service has the
+usual ports.
 """
 
 import subprocess
@@ -99,7 +101,7 @@ class Vpn:
 
     @contextmanager
     def client(self, user: str, password: str) -> Iterator[str]:
-        """Dial in for the time of the block. Yield the client's output up to its success or refusal."""
+        """Connect with the client until the block ends. Yield the output of the client up to its success or refusal."""
         directory = self.machine.directory
         credentials, output = directory / "credentials", directory / f"client-{user}"
         credentials.touch(mode=0o600)
@@ -119,7 +121,7 @@ class Vpn:
 
 @pytest.fixture(scope="module")
 def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
-    """Yield all of it, ready. Logins are only monitored."""
+    """Yield the running server and the service. The domain is in monitor mode."""
     directory = tmp_path_factory.mktemp("openvpn")
     authority = Authority("authority")
     (directory / "authority.pem").write_text(authority.pem)
@@ -141,13 +143,17 @@ def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
 
 
 def sessions(service: RunningService, user: str, *, live: bool = False) -> list[dict[str, Any]]:
-    """Return a user's sessions, the newest first. live: only the live ones."""
+    """Return the sessions of a user, newest first.
+
+    live: whether to return only live sessions.
+    """
     found: list[dict[str, Any]] = service.sessions(userName=user, live=live or None)
     return found
 
 
 def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
-    """The client is up, its gateway is an OpenVPN, and its accounted session is listed until the client leaves."""
+    """The client is connected, its gateway is recognized as OpenVPN, and its session is listed until the client
+    disconnects."""
     with vpn.client("ann", PASSWORD) as output:
         assert UP in output
         eventually(lambda: len(sessions(vpn.service, "ann", live=True)) == 1, vpn.output)
@@ -162,7 +168,7 @@ def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
 
 
 def test_a_wrong_password_opens_no_tunnel(vpn: Vpn) -> None:
-    """The client reports the refusal, and no session is accounted for."""
+    """The client reports the refusal, and no accounting is sent for a session."""
     with vpn.client("bob", "not the password") as output:
         assert "AUTH_FAILED" in output
         assert UP not in output
@@ -171,9 +177,8 @@ def test_a_wrong_password_opens_no_tunnel(vpn: Vpn) -> None:
 
 
 def test_retransmits_join_one_prompt(vpn: Vpn) -> None:
-    """While the user reaches for the phone, the plug-in asks again with the same identifier, a new authenticator and a
-    new port. Each request joins the one prompt, and the one Accept goes to the newest port.
-    """
+    """While the user has not yet approved, the plug-in sends the request again with the same identifier, a new
+    authenticator and a new port. All requests join one prompt, and one Accept is sent to the newest port."""
     with vpn.machine.inside(), Hook() as hook:
         provide(vpn.service, "webhook", **hook.fields)
         vpn.service.set_mode("default", "enforce")

@@ -1,5 +1,7 @@
-"""pam_radius_auth as the device, run by pamtester, as in a login to a Linux machine. PAM reads /etc/pam.d: the test's
-file is there in a mount namespace of its own, so that the machine stays unchanged.
+"""Tests of pam_radius_auth as the device. pamtester runs it as in a login to a Linux machine.
+
+PAM reads /etc/pam.d. The file of the test is there only in its own mount namespace, so that the machine does not
+change.
 """
 
 import os
@@ -47,7 +49,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Yield a service whose accounting port is the one after the authentication port, as the module expects."""
+    """Yield a service whose accounting port is the authentication port plus one, as the module expects."""
     port = two_ports()
     binds = {
         "SALLYPORT_RADIUS_AUTH_BIND": f"127.0.0.1:{port}",
@@ -60,7 +62,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 
 def two_ports() -> int:
-    """Return the first of two free loopback ports in a row."""
+    """Return the first of two consecutive loopback ports that are free."""
     while True:
         with socket.socket(type=socket.SOCK_DGRAM) as first, socket.socket(type=socket.SOCK_DGRAM) as second:
             first.bind(("127.0.0.1", 0))
@@ -79,7 +81,7 @@ def pam(tmp_path: Path, service: RunningService) -> Path:
 
 
 def configure(directory: Path, service: RunningService, secret: str, *, wait_s: int = 5) -> Path:
-    """Make a directory that replaces /etc/pam.d, whose logins go to the service."""
+    """Create a directory that replaces /etc/pam.d. Its logins are sent to the service."""
     folder, configuration = directory / "pam.d", directory / "servers.conf"
     folder.mkdir()
     module_with = f"required {module()} conf={configuration}"
@@ -105,7 +107,7 @@ def pamtester(pam: Path, given: str, *operations: str, user: str = "bob") -> tup
 
 
 def test_the_right_password_logs_in(pam: Path, service: RunningService) -> None:
-    """PAM accepts bob. The machine is a device with the product and the medium of its request."""
+    """PAM accepts bob. The machine is registered as a device with the product and the medium of its request."""
     status, output = pamtester(pam, PASSWORD, "authenticate")
     assert (status, "successfully authenticated" in output) == (0, True), output
     (device,) = service.devices()
@@ -123,7 +125,7 @@ def test_a_wrong_password_does_not_log_in(pam: Path, service: RunningService) ->
 
 
 def test_a_session_is_accounted_for(pam: Path, service: RunningService) -> None:
-    """Opening and closing a session are start and stop of one session in the store."""
+    """When PAM opens and closes a session, the store has the start and the stop of one session."""
     status, output = pamtester(pam, PASSWORD, "authenticate", "open_session", "close_session")
     assert status == 0, output
     kept = service.rows("select status_type, user_name, session_id from accounting_records order by id")

@@ -1,4 +1,4 @@
-"""Other wallets: a presentation of did-jwt-vc answers a request of the service, once."""
+"""Tests of other wallets: a presentation that did-jwt-vc makes answers a request of the service once."""
 
 from pathlib import Path
 
@@ -18,13 +18,14 @@ pytestmark = [pytest.mark.peer, pytest.mark.system, needs_npm]
 
 @pytest.fixture
 def clock() -> SetClock:
-    """Return the present time, which the verifiers use too."""
+    """Return the current time, which the verifiers also use."""
     return SetClock(now_us())
 
 
 async def test_did_jwt_vc_answers_requests(areas: Areas, tmp_path: Path) -> None:
-    """A presentation with the request's nonce and verifier is accepted. One with another nonce, and a repeated one, are
-    refused.
+    """A presentation with the nonce and verifier of the request is accepted.
+
+    A presentation with another nonce is refused, and so is a repeated one.
     """
     world = await populated(areas)
     ann, presentations = world.ann, world.did.presentations

@@ -1,4 +1,4 @@
-"""The privacyIDEA provider against a real privacyIDEA server, and a phone that answers as the real app does."""
+"""Tests of the privacyIDEA provider with a real privacyIDEA server, and with a phone that answers like the real app."""
 
 from base64 import b32encode
 from collections.abc import AsyncIterator, Iterator
@@ -24,7 +24,7 @@ USERS = (
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivacyIdea]:
-    """Yield one server for all tests. Each test has users of its own."""
+    """Yield one server for all tests. Each test has its own users."""
     with running_privacyidea(tmp_path_factory.mktemp("privacyidea"), USERS) as server:
         yield server
 
@@ -57,23 +57,23 @@ def login(user: str, number: int = 1) -> Question:
 
 
 def otp() -> str:
-    """Return the present code of SEED."""
+    """Return the current code of SEED."""
     return pyotp.TOTP(b32encode(SEED).decode()).now()
 
 
 def wrong() -> str:
-    """Return a code that is not near the present one."""
+    """Return a code that differs from the codes near the current time."""
     return f"{(int(otp()) + 500_000) % 1_000_000:06}"
 
 
 async def polled(provider: Provider, answer: Answer) -> Outcome:
-    """Return the outcome of the phone's answer."""
+    """Return the outcome after the phone has answered."""
     with trio.fail_after(10):
         return (await provider.poll(answer.handle)).outcome
 
 
 async def test_a_code_appended_to_the_password(server: PrivacyIdea, provider: Provider) -> None:
-    """A wrong code is wrong, and the right one is right once."""
+    """A wrong code is refused, and the right code is accepted once."""
     server.add_totp("alice", SEED)
     code = otp()
     assert await provider.verify(login("alice"), Code(wrong()), "") == Answer(Outcome.WRONG_CODE)
@@ -82,7 +82,7 @@ async def test_a_code_appended_to_the_password(server: PrivacyIdea, provider: Pr
 
 
 async def test_a_code_that_is_asked_for(server: PrivacyIdea, provider: Provider) -> None:
-    """The code answers the challenge without the token's PIN, since the login had its first factor."""
+    """The code answers the challenge without the PIN of the token, because the first factor was already checked."""
     server.add_totp("bernd", SEED, pin="geheim")
     asked = await provider.start(login("bernd"))
     assert (asked.outcome, asked.text) == (Outcome.CODE, "please enter otp:")
@@ -92,7 +92,10 @@ async def test_a_code_that_is_asked_for(server: PrivacyIdea, provider: Provider)
 
 
 async def test_pin_and_code(server: PrivacyIdea, provider: Provider) -> None:
-    """A PIN before the code is accepted, with and without a challenge. Without a challenge the code alone is wrong."""
+    """If the PIN precedes the code, both are accepted, with and without a challenge.
+
+    Without a challenge the code alone is wrong.
+    """
     server.add_totp("carla", SEED, pin="geheim")
     asked = await provider.start(login("carla"))
     assert (await provider.verify(login("carla"), Code("falsch" + otp()), asked.handle)).outcome is Outcome.WRONG_CODE
@@ -113,7 +116,7 @@ async def test_the_pin_triggers_a_challenge(server: PrivacyIdea, provider: Provi
 async def test_push_approved(
     server: PrivacyIdea, provider: Provider, tokenless: Provider, user: str, as_admin: bool
 ) -> None:
-    """One login asks the phone once, and its approval counts once."""
+    """One login sends one challenge to the phone, and the approval counts once."""
     asking = provider if as_admin else tokenless
     phone = server.add_push(user)
     waiting = await asking.start(login(user))
@@ -128,7 +131,7 @@ async def test_push_approved(
 
 @pytest.mark.parametrize(("user", "reason"), [("georg", ""), ("hanna", "cancelled"), ("igor", "unknown_trigger")])
 async def test_push_declined(server: PrivacyIdea, provider: Provider, user: str, reason: str) -> None:
-    """A declined push denies the login, whatever the reason is."""
+    """If the user declines the push, the login is denied, whatever the reason is."""
     phone = server.add_push(user)
     waiting = await provider.start(login(user))
     phone.decline(reason)
@@ -137,7 +140,10 @@ async def test_push_declined(server: PrivacyIdea, provider: Provider, user: str,
 
 
 async def test_push_beside_a_code(server: PrivacyIdea, provider: Provider) -> None:
-    """A user with a push token and a code token gets a push, whose approval counts, and may still type the code."""
+    """A user with a push token and a code token gets a push.
+
+    Its approval counts once, and the user may type the code instead.
+    """
     server.add_totp("jana", SEED)
     phone = server.add_push("jana")
     waiting = await provider.start(login("jana"))
@@ -148,7 +154,7 @@ async def test_push_beside_a_code(server: PrivacyIdea, provider: Provider) -> No
 
 
 async def test_the_code_is_on_the_phone(server: PrivacyIdea, provider: Provider) -> None:
-    """If the phone shows a code after the approval, the user is asked for that code, and it counts."""
+    """If the phone shows a code after the approval, the user is asked for that code, and the code is accepted."""
     server.policy("code", "authentication", "push_code_to_phone", user="karl")
     phone = server.add_push("karl")
     asked = await provider.start(login("karl"))
@@ -158,7 +164,7 @@ async def test_the_code_is_on_the_phone(server: PrivacyIdea, provider: Provider)
 
 
 async def test_the_choice_to_confirm_is_shown(server: PrivacyIdea, provider: Provider) -> None:
-    """If the phone wants a choice confirmed, the prompt's text has the choice."""
+    """If the phone asks the user to confirm a choice, the text of the prompt contains the choice."""
     server.policy("presence", "authentication", "push_require_presence", user="lena")
     server.add_push("lena")
     waiting = await provider.start(login("lena"))
@@ -167,7 +173,10 @@ async def test_the_choice_to_confirm_is_shown(server: PrivacyIdea, provider: Pro
 
 
 async def test_a_cancelled_push_is_taken_back(server: PrivacyIdea, provider: Provider, tokenless: Provider) -> None:
-    """The phone finds no challenge after a cancel. Without an admin's token the challenge stays, without an error."""
+    """After a cancel the phone finds no challenge.
+
+    Without an admin's token the challenge stays, and there is no error.
+    """
     phone = server.add_push("mona")
     waiting = await provider.start(login("mona"))
     await tokenless.cancel(waiting.handle)
@@ -179,7 +188,7 @@ async def test_a_cancelled_push_is_taken_back(server: PrivacyIdea, provider: Pro
 
 @pytest.mark.parametrize("user", ["nobody-yet", "stranger"])
 async def test_without_a_token(provider: Provider, tokenless: Provider, user: str) -> None:
-    """A user without a token, and an unknown one, are not enrolled, and no code is accepted."""
+    """A user without a token is not enrolled, and neither is an unknown user. No code is accepted for them."""
     assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
     assert await provider.start(login(user)) == Answer(Outcome.NOT_ENROLLED)
     for asking in (provider, tokenless):
@@ -188,7 +197,10 @@ async def test_without_a_token(provider: Provider, tokenless: Provider, user: st
 
 
 async def test_tokens_out_of_use(server: PrivacyIdea, provider: Provider) -> None:
-    """A disabled token does not count. A revoked one denies, since a failure could let the user pass."""
+    """A disabled token is ignored.
+
+    A revoked token denies the login, because a failure could let the fallback accept the user.
+    """
     serial = server.add_totp("nora", SEED)
     assert await provider.enrolled("nora") is Enrolment.ENROLLED
     server.post(f"/token/disable/{serial}", {})
@@ -200,8 +212,9 @@ async def test_tokens_out_of_use(server: PrivacyIdea, provider: Provider) -> Non
 
 
 async def test_enrolment_has_no_effects(server: PrivacyIdea, provider: Provider, tokenless: Provider) -> None:
-    """A question about an enrolment makes no challenge, counts no failure and checks nothing, as the server's audit
-    shows.
+    """A request for an enrolment triggers no challenge, counts no failure and checks nothing.
+
+    The audit of the server proves this.
     """
     server.add_totp("olaf", SEED, pin="geheim")
     phone = server.add_push("olaf")
@@ -217,7 +230,7 @@ async def test_enrolment_has_no_effects(server: PrivacyIdea, provider: Provider,
 
 @pytest.mark.parametrize("token", ["not-a-token", "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYWRtaW4ifQ.c2lnbmF0dXJl"])
 async def test_a_wrong_admin_token(server: PrivacyIdea, token: str) -> None:
-    """The error for a wrong admin token names the field and not the token."""
+    """The error for a wrong admin token names the field, and does not contain the token."""
     provider = made(server, adminToken=token)
     for ask in (lambda: provider.enrolled("alice"), lambda: provider.start(login("alice"))):
         with pytest.raises(ProviderError, match="does not accept the adminToken") as caught:
@@ -228,7 +241,7 @@ async def test_a_wrong_admin_token(server: PrivacyIdea, token: str) -> None:
 
 @pytest.mark.usefixtures("server")  # a machine without the server skips this test too
 async def test_the_server_dies(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """If the server is killed during a push, every further question raises ProviderError."""
+    """If the server is killed during a push, each later poll raises ProviderError."""
     with running_privacyidea(tmp_path_factory.mktemp("dies"), ["paula"]) as doomed:
         doomed.add_push("paula").waiting()
         provider = made(doomed, adminToken=doomed.admin_token)

@@ -24,7 +24,10 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
 
 @pytest.mark.parametrize(("where", "text"), PANELS, ids=[where for where, _ in PANELS])
 def test_every_panel_shows_something(watched: Watched, where: str, text: str) -> None:
-    """The expression has series, as Grafana sends it. Several series have the labels of the legend."""
+    """Each expression has series if it is sent as Grafana sends it.
+
+    If there are several series, they have the labels that the legend uses.
+    """
     series = watched.prometheus.wait_for(filled(text, rate="30s", span="5m"), seconds=20)
     legend = LEGENDS.findall(where)
     labelled = [each for each in series if each["metric"]]

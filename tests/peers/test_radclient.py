@@ -1,4 +1,4 @@
-"""radclient (FreeRADIUS) as the device: it makes the requests, and verifies the answers."""
+"""Tests with radclient (FreeRADIUS) as the device. It sends the requests and verifies the answers."""
 
 import re
 import time
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.peer, needs("radclient")]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Yield a service with a named domain, one with realms, and a client that may send unsigned requests."""
+    """Yield a service with a named domain, a domain that has realms, and a client that may send unsigned requests."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
         populate(service, "127.0.0.1")
         yield service
@@ -38,7 +38,7 @@ def populate(service: RunningService, address: str) -> None:
 
 
 class Device:
-    """radclient, sending to the service."""
+    """radclient, which sends to the service."""
 
     def __init__(self, service: RunningService, directory: Path) -> None:
         self._service = service
@@ -61,12 +61,12 @@ class Device:
 
 @pytest.fixture
 def device(service: RunningService, tmp_path: Path) -> Device:
-    """Return radclient with a directory of its own."""
+    """Return radclient with its own directory."""
     return Device(service, tmp_path)
 
 
 def pap(user: str, password: str = "") -> tuple[str, str]:
-    """Return name and password for PAP; by default the user's own password."""
+    """Return the name and password for PAP. The default is the user's own password."""
     escaped = (password or USERS[user]).replace("\\", "\\\\").replace('"', '\\"')
     return f'User-Name = "{user}"', f'User-Password = "{escaped}"'
 
@@ -79,14 +79,14 @@ def test_pap(device: Device) -> None:
 
 
 def test_radclient_verifies_the_answers(device: Device) -> None:
-    """With another secret radclient refuses the answer, which shows that it verifies answers."""
+    """If radclient has another secret, it refuses the answer. This proves that radclient verifies answers."""
     output = device.auth(*pap("bob"), secret="another secret", wait_s=2)
     assert "invalid Response Authenticator" in output or "Shared secret is incorrect" in output
     assert ACCEPTED not in output
 
 
 def test_unsigned(device: Device) -> None:
-    """A login without a Message-Authenticator is accepted if the client allows it, and the answer is signed."""
+    """If the client allows it, a login without a Message-Authenticator is accepted. The answer is signed."""
     output = device.auth(*pap("bob"))
     assert ACCEPTED in output
     assert output.count("Message-Authenticator") == 1
@@ -94,12 +94,12 @@ def test_unsigned(device: Device) -> None:
 
 @pytest.mark.parametrize("user", ["lena", "max"])
 def test_passwords_of_any_octets(device: Device, user: str) -> None:
-    """A password in UTF-8 and one of 128 octets are right."""
+    """A password in UTF-8 is right, and so is a password of 128 octets."""
     assert ACCEPTED in device.auth(*pap(user), SIGNED)
 
 
 def test_latin_1(device: Device) -> None:
-    """A password in Latin-1, as some devices send it, is right too."""
+    """A password that some devices send in Latin-1 is right too."""
     escaped = "".join(f"\\{octet:03o}" for octet in LATIN_1.encode("latin-1"))
     assert ACCEPTED in device.auth('User-Name = "lena"', f'User-Password = "{escaped}"', SIGNED)
 
@@ -107,7 +107,7 @@ def test_latin_1(device: Device) -> None:
 @pytest.mark.parametrize("challenge", [(), ("CHAP-Challenge = 0x000102030405060708090a0b0c0d0e0f",)])
 @pytest.mark.parametrize(("password", "answer"), [("hello", ACCEPTED), ("wrong", REJECTED)])
 def test_chap(device: Device, challenge: tuple[str, ...], password: str, answer: str) -> None:
-    """CHAP works with a challenge of its own, and with the authenticator as challenge."""
+    """CHAP works with CHAP-Challenge, and with the authenticator as the challenge."""
     assert answer in device.auth('User-Name = "bob"', *challenge, f'CHAP-Password = "{password}"', SIGNED)
 
 
@@ -115,7 +115,7 @@ def test_chap(device: Device, challenge: tuple[str, ...], password: str, answer:
     ("bob", "hello", ACCEPTED), ("bob", "wrong", REJECTED), ("lena", LATIN_1, ACCEPTED), ("nobody", "hello", REJECTED),
 ])  # fmt: skip
 def test_mschap(device: Device, user: str, password: str, answer: str) -> None:
-    """An Accept of MS-CHAP has the MPPE keys, and a Reject has an error that allows a retry."""
+    """An Accept for MS-CHAP has the MPPE keys. A Reject has an error that allows a retry."""
     output = device.auth(f'User-Name = "{user}"', f'MS-CHAP-Password = "{password}"', SIGNED)
     assert answer in output
     received = output.partition(answer)[2]
@@ -124,7 +124,7 @@ def test_mschap(device: Device, user: str, password: str, answer: str) -> None:
 
 
 def test_a_wrong_password_is_rejected_late(device: Device) -> None:
-    """A Reject is sent after the delay of one second."""
+    """A Reject is sent after a delay of one second."""
     began = time.monotonic()
     output = device.auth(*pap("bob", "wrong"), SIGNED)
     assert REJECTED in output
@@ -132,7 +132,7 @@ def test_a_wrong_password_is_rejected_late(device: Device) -> None:
 
 
 def test_a_retransmit_is_one_login(device: Device, service: RunningService) -> None:
-    """Retransmissions of a request that waits for its reject are dropped: one answer, one event."""
+    """Retransmissions of a request whose reject is delayed are dropped. There is one answer and one event."""
     station = 'Calling-Station-Id = "02-00-00-00-00-07"'
     output = device.auth(*pap("bob", "wrong"), SIGNED, station, tries=8, wait_s=0.3)
     assert output.count("Sent Access-Request") > 1
@@ -141,7 +141,7 @@ def test_a_retransmit_is_one_login(device: Device, service: RunningService) -> N
 
 
 def test_many_at_once(device: Device, service: RunningService) -> None:
-    """Two hundred logins, fifty at a time, are all accepted and recorded."""
+    """Two hundred logins, fifty of them at a time, are all accepted and recorded."""
     station = 'Calling-Station-Id = "02-00-00-00-00-08"'
     output = device.auth(*pap("bob"), SIGNED, station, options=("-c", "200", "-p", "50", "-s"))
     assert output.count(ACCEPTED) == 200
@@ -149,7 +149,7 @@ def test_many_at_once(device: Device, service: RunningService) -> None:
 
 
 def test_status_server(device: Device, service: RunningService) -> None:
-    """Both ports answer Status-Server, each with its code, and no login is recorded."""
+    """Both ports answer Status-Server, each with its own code. No login is recorded."""
     before = service.rows("select count(*) from events")
     assert ACCEPTED in device.status(service.ports.auth)
     assert "Received Accounting-Response" in device.status(service.ports.acct)
@@ -168,7 +168,7 @@ def test_accounting(device: Device, service: RunningService) -> None:
 
 
 def test_realms(device: Device, service: RunningService) -> None:
-    """A realm in any spelling selects its domain; an unknown one is rejected."""
+    """A realm in upper or lower case selects its domain. An unknown realm is rejected."""
     for name in ("carl@corp", "carl@CORP.example", r"corp\carl"):
         assert ACCEPTED in device.auth(*pap(name, "hello"), SIGNED), name
     assert REJECTED in device.auth(*pap("carl@elsewhere", "hello"), SIGNED)
@@ -179,7 +179,10 @@ def test_realms(device: Device, service: RunningService) -> None:
 
 
 def test_many_attributes(device: Device) -> None:
-    """A request of 190 attributes is answered, with all its Proxy-States in order. 210 are too many."""
+    """A request with 190 attributes is answered, with all its Proxy-States in order.
+
+    A request with 210 attributes is dropped.
+    """
     states = [f"Proxy-State = 0x{number:02x}" for number in range(20)]
     classes = ["Class = 0x0102030405" for _ in range(187)]
     output = device.auth(*pap("bob"), SIGNED, *states, *classes[:167])
@@ -189,7 +192,10 @@ def test_many_attributes(device: Device) -> None:
 
 
 def test_the_devices(device: Device, service: RunningService) -> None:
-    """Each NAS that radclient plays is a device with its medium. An unsigned wrong password registers none."""
+    """Each NAS that radclient plays is a device with its own medium.
+
+    A wrong password in an unsigned request registers no device.
+    """
     nas = ("NAS-IP-Address = 10.9.0.2", 'NAS-Identifier = "wlan-1"', "NAS-Port-Type = Wireless-802.11")
     assert ACCEPTED in device.auth(*pap("bob"), SIGNED, *nas)
     assert REJECTED in device.auth(*pap("bob", "wrong"), 'NAS-Identifier = "nobody"')
@@ -200,7 +206,7 @@ def test_the_devices(device: Device, service: RunningService) -> None:
 
 
 def test_ipv6(tmp_path: Path) -> None:
-    """Over IPv6, if the machine has it, the device's address is ::1."""
+    """If the machine has IPv6, the address of a device over IPv6 is ::1."""
     if not Path("/proc/net/if_inet6").exists():
         pytest.skip("this machine has no IPv6")
     with running_service(tmp_path, {"SALLYPORT_RADIUS_AUTH_BIND": "[::1]:0"}) as service:

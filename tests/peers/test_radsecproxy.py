@@ -1,4 +1,4 @@
-"""radsecproxy in front of the service: UDP towards the device, RadSec towards the service."""
+"""Tests of radsecproxy in front of the service. It uses UDP to the device, and RadSec to the service."""
 
 import socket
 import subprocess
@@ -49,7 +49,10 @@ realm * {{
 
 
 class Proxy:
-    """A running radsecproxy. ask: sends a packet through it, and returns radclient's output."""
+    """A running radsecproxy.
+
+    ask: sends a packet through the proxy, and returns radclient's output.
+    """
 
     def __init__(self, directory: Path, port: int) -> None:
         self._directory = directory
@@ -62,8 +65,10 @@ class Proxy:
 
 @contextmanager
 def proxy(service: SecureService, directory: Path, *, lives: bool = True) -> Iterator[Proxy]:
-    """Yield radsecproxy with its certificate. lives: whether it must run at the end; version 1.9.2 may crash when its
-    connection is closed right after the handshake.
+    """Yield a radsecproxy with its certificate.
+
+    lives: whether the proxy must still run at the end. Version 1.9.2 may crash if its connection is closed right after
+    the handshake.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
@@ -89,7 +94,7 @@ def proxy(service: SecureService, directory: Path, *, lives: bool = True) -> Ite
 
 @pytest.fixture
 def service(made: Path, tmp_path: Path) -> Iterator[SecureService]:
-    """Yield a service with RadSec, whose one RADIUS client is known by its certificate."""
+    """Yield a service with RadSec. Its only RADIUS client is identified by a certificate."""
     directory = tmp_path / "service"
     directory.mkdir()
     with running_secure_service(directory, made) as service:
@@ -97,7 +102,7 @@ def service(made: Path, tmp_path: Path) -> Iterator[SecureService]:
 
 
 def test_logins_and_accounting_through_a_proxy(service: SecureService, tmp_path: Path) -> None:
-    """Accept, Reject and accounting pass the proxy. The device is the one behind the proxy."""
+    """Accept, Reject and accounting work through the proxy. The device is the one behind the proxy."""
     with proxy(service, tmp_path) as front:
         device = ('NAS-Identifier = "switch-1"', "NAS-IP-Address = 192.0.2.77")
         assert "Received Access-Accept" in front.ask("auth", *RIGHT, *device)
@@ -120,8 +125,9 @@ def test_a_proxy_comes_back_after_a_restart(service: SecureService, tmp_path: Pa
 
 
 def test_a_proxy_with_a_revoked_certificate(service: SecureService, tmp_path: Path) -> None:
-    """After a revocation the proxy gets no answer, without a restart. `doctor` and the log have the refused proxy and
-    the reason.
+    """After a revocation the proxy gets no answer, without a restart of the service.
+
+    `doctor` and the log show the refused proxy and the reason.
     """
     with proxy(service, tmp_path, lives=False) as front:
         assert "Received Access-Accept" in front.ask("auth", *RIGHT)
@@ -164,8 +170,9 @@ realm * {{
 
 
 def test_a_proxy_behind_the_service(made: Path, tmp_path: Path) -> None:
-    """One service sends its logins over TLS to radsecproxy, which sends them over UDP to another service. Accept and
-    Reject come back, also after a restart of radsecproxy.
+    """One service sends its logins over TLS to radsecproxy, which sends them over UDP to another service.
+
+    Accept and Reject are passed back, also after a restart of radsecproxy.
     """
     certificates = Directory(made)
     with socket.socket() as sock:

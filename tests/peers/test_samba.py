@@ -1,4 +1,5 @@
-"""Active Directory as a first factor: MS-CHAP through a joined host's winbind, PAP by LDAP, groups with both."""
+"""Tests of Active Directory as the first factor: MS-CHAP through winbind on a joined host, PAP over LDAP, and groups
+with both."""
 
 import ctypes
 from collections.abc import Iterator
@@ -54,14 +55,14 @@ DOMAIN = "corp.example"
 
 
 class Office:
-    """The service on the joined host, and a device there."""
+    """The service on the joined host, and a device on that host."""
 
     def __init__(self, service: RunningService, device: RadiusClient) -> None:
         self.service = service
         self._device = device
 
     def login(self, packet: bytes) -> tuple[int, dict[int, bytes]]:
-        """Log in. Return the answer's code and its Microsoft attributes."""
+        """Log in. Return the code of the answer and its Microsoft attributes."""
         self._device.send(packet)
         reply = self._device.sock.recv(4096)
         code, _ = decode_reply(reply, packet, self._device.secret)
@@ -74,13 +75,16 @@ class Office:
         return code, found
 
     def reason(self, user: str) -> str:
-        """Return the reason of a user's last login."""
+        """Return the reason of the last login of a user."""
         return str(event(self.service, user)[2])
 
 
 @pytest.fixture(scope="module")
 def office(corp: Corp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """Yield the service with the domain corp.example, of which CORP is a realm, and the directory's passwords."""
+    """Yield the service with the domain corp.example.
+
+    The domain has the realm CORP, and the directory checks its passwords.
+    """
     settings = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_LOCKOUT_FAILURES": "0"}
     service = RunningService(tmp_path_factory.mktemp("office"), settings, wrapper=corp.host.wrapper)
     try:
@@ -109,7 +113,7 @@ def _configure(service: RunningService, corp: Corp) -> None:
 
 
 def proven(packet: bytes, password: str, name: bytes) -> bytes:
-    """Return the MS-CHAP2-Success, which only a server with the password can make."""
+    """Return the MS-CHAP2-Success that only a server with the password can make."""
     attempt = recognise(decode(packet, SharedSecret(SECRET)).vendor_values())
     assert isinstance(attempt, MsChap2)
     hashed = nt_hash_hash(nt_hash(password.encode()))
@@ -131,7 +135,10 @@ def proven(packet: bytes, password: str, name: bytes) -> bytes:
     ],
 )
 def test_the_second_version(office: Office, user: str, password: str, hashed: str) -> None:
-    """The right password is accepted in any form of the name, with the proof that the domain knows it."""
+    """The right password is accepted with any form of the name.
+
+    The answer proves that the domain knows the password.
+    """
     packet = mschap2(user, password, hashed_name=hashed.encode())
     code, found = office.login(packet)
     assert code == ACCESS_ACCEPT, office.service.log()[-2000:]
@@ -139,7 +146,7 @@ def test_the_second_version(office: Office, user: str, password: str, hashed: st
 
 
 def test_the_first_version(office: Office) -> None:
-    """The right password is accepted, with the key of both sides."""
+    """The right password is accepted, and both sides have the same key."""
     packet = mschap1("ann", PASSWORD)
     code, found = office.login(packet)
     assert code == ACCESS_ACCEPT
@@ -149,7 +156,7 @@ def test_the_first_version(office: Office) -> None:
 
 @needs("radclient")
 def test_radclient_logs_in(office: Office, corp: Corp, tmp_path: Path) -> None:
-    """radclient logs in by MS-CHAP, with a right and a wrong password."""
+    """radclient logs in by MS-CHAP with a right and with a wrong password."""
     server = f"127.0.0.1:{office.service.ports.auth}"
     for password, expected in ((PASSWORD, "Received Access-Accept"), ("wrong", "E=691 R=1")):
         with corp.host.inside():
@@ -159,7 +166,7 @@ def test_radclient_logs_in(office: Office, corp: Corp, tmp_path: Path) -> None:
 
 
 def test_domain_check_shows_the_account(office: Office) -> None:
-    """`domain check` shows the found account and the domain controller's answer."""
+    """`domain check` shows the account that was found and the answer of the domain controller."""
     asked = {"userName": "ann", "mschap": True}
     right = office.service.run("/ad/CheckFirstFactor", {"password": PASSWORD, **asked}, domain=DOMAIN)
     assert right["reason"] == ""
@@ -170,8 +177,9 @@ def test_domain_check_shows_the_account(office: Office) -> None:
 
 
 def test_each_wrong_login_counts_once(office: Office, corp: Corp) -> None:
-    """The directory counts one failure for each wrong login, by each method and hashed name. A right one resets the
-    count.
+    """The directory counts one failure for each wrong login, for each method and each name in the hash.
+
+    A right login resets the count.
     """
     for count, packet in enumerate((mschap2("bob", "wrong"), mschap1("bob", "wrong"), pap("bob", "wrong")), start=1):
         assert office.login(packet)[0] == ACCESS_REJECT
@@ -184,8 +192,9 @@ def test_each_wrong_login_counts_once(office: Office, corp: Corp) -> None:
 
 
 def test_the_directory_locks_out(office: Office) -> None:
-    """After the directory's limit of wrong passwords the right one is refused by each method, and the event has the
-    reason.
+    """After the maximum number of wrong passwords the directory refuses the right password for each method.
+
+    The event has the reason.
     """
     for _ in range(THRESHOLD):
         assert office.login(mschap2("lou", "wrong"))[0] == ACCESS_REJECT
@@ -204,7 +213,10 @@ def test_the_directory_locks_out(office: Office) -> None:
     ],
 )
 def test_states_of_accounts(office: Office, user: str, reason: Reason, code: bytes) -> None:
-    """Each method has a reason for each state of an account, and MS-CHAP sends the client its own number."""
+    """For each state of an account each method reports a reason.
+
+    MS-CHAP also sends the client the number of the error.
+    """
     rejected, found = office.login(mschap2(user, PASSWORD))
     assert (rejected, office.reason(user)) == (ACCESS_REJECT, reason)
     assert found[MS_CHAP_ERROR][1:].startswith(code)
@@ -216,14 +228,14 @@ def test_states_of_accounts(office: Office, user: str, reason: Reason, code: byt
 
 
 def test_a_password_is_bound_with(office: Office) -> None:
-    """PAP is checked by a bind over TLS, whose certificate the domain's authority has signed."""
+    """PAP is checked by a bind over TLS. The domain's authority has signed the certificate."""
     assert office.login(pap("ann", PASSWORD))[0] == ACCESS_ACCEPT
     assert office.login(pap("jörg", OTHER_PASSWORD))[0] == ACCESS_ACCEPT
     assert office.login(pap("ann", OTHER_PASSWORD))[0] == ACCESS_REJECT
 
 
 def test_groups_count_by_each_method(office: Office) -> None:
-    """A rule for a group of the directory applies to its members by each method."""
+    """A rule for a group of the directory applies to the members of the group, for each method."""
     office.service.add_rule(DOMAIN, name="no staff", action="block", groups=["staff"])
     office.service.add_rule(DOMAIN, name="others", action="allow", everyone=True)
     office.service.set_mode(DOMAIN, "enforce")
@@ -244,7 +256,10 @@ UNPRIVILEGED = "setpriv --reuid=65534 --regid=65534 --clear-groups"
 
 
 async def asked(corp: Corp, directory: Path, user: str, password: str, *, within: str = "") -> tuple[object, str]:
-    """Return the answer about a user's password on the joined host, and its step. within: runs the programs."""
+    """Return the answer to a question about a user's password on the joined host, and its step.
+
+    within: a function that runs the programs.
+    """
     for name in ("ntlm_auth", "wbinfo"):
         program = directory / name
         program.write_text(f'#!/bin/sh\nexec {" ".join(corp.host.wrapper)} {within} {name} "$@"\n')
@@ -260,7 +275,8 @@ async def asked(corp: Corp, directory: Path, user: str, password: str, *, within
 
 
 async def test_faults_of_winbind_are_named(corp: Corp, tmp_path: Path) -> None:
-    """A wrong password, an unknown user, a forbidden pipe and a missing winbindd have different reasons and steps."""
+    """A wrong password, an unknown user, a pipe without permission and a missing winbindd have different reasons and
+    steps."""
     assert (await asked(corp, tmp_path, "ann", PASSWORD))[0] == nt_hash_hash(nt_hash(PASSWORD.encode()))
     reason, step = await asked(corp, tmp_path, "ann", "wrong")
     assert (reason, "the user's password is not right" in step) == (Reason.WRONG_PASSWORD, True)
@@ -298,14 +314,14 @@ async def test_faults_of_winbind_are_named(corp: Corp, tmp_path: Path) -> None:
     ],
 )
 def test_a_status_has_a_remedy(status: int, remedy: str) -> None:
-    """Each text of this Samba leads to one next step (numbers: MS-ERREF section 2.3.1)."""
+    """Each text of this Samba version leads to one next step (numbers: MS-ERREF section 2.3.1)."""
     samba = ctypes.CDLL("libsamba-errors.so.1")
     samba.get_friendly_nt_error_msg.restype = ctypes.c_char_p
     assert remedy in remedy_of(samba.get_friendly_nt_error_msg(ctypes.c_uint32(status)).decode())
 
 
 def test_all_texts_of_this_samba_are_known() -> None:
-    """Each text of an NTSTATUS in this Samba has the right reason (numbers: MS-ERREF section 2.3.1)."""
+    """Each NTSTATUS text of this Samba version gives the right reason (numbers: MS-ERREF section 2.3.1)."""
     samba = ctypes.CDLL("libsamba-errors.so.1")
     samba.get_friendly_nt_error_msg.restype = ctypes.c_char_p
     expected = {

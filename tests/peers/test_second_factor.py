@@ -1,4 +1,5 @@
-"""radclient as the device of a domain that enforces: push, challenge, and password and code in one field."""
+"""Tests with radclient as the device of a domain that enforces: pushes, challenges, and a code that is appended to the
+password."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ Login = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def hook() -> Iterator[Hook]:
-    """Yield the provider of the pushes."""
+    """Yield the provider that sends the pushes."""
     with Hook() as hook:
         yield hook
         assert hook.forged == 0
@@ -47,7 +48,10 @@ def hook() -> Iterator[Hook]:
 
 @pytest.fixture(scope="module")
 def pushing(tmp_path_factory: pytest.TempPathFactory, hook: Hook) -> Iterator[RunningService]:
-    """Yield a service that asks by push, with reply attributes for two users: one is asked, the other is not."""
+    """Yield a service that sends pushes.
+
+    Rules set reply attributes for two users. Only one of them needs a second factor.
+    """
     with running_service(tmp_path_factory.mktemp("pushing")) as service:
         populate(service, *PUSHED)
         provide(service, "webhook", **hook.fields)
@@ -70,13 +74,13 @@ def coding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 
 @pytest.fixture
 def phone_device(tmp_path: Path, pushing: RunningService) -> Device:
-    """Return a device of the test's own at the service with pushes."""
+    """Return a new device at the service that sends pushes."""
     return Device(tmp_path, pushing.ports.auth)
 
 
 @pytest.fixture
 def code_device(tmp_path: Path, coding: RunningService) -> Device:
-    """Return a device of the test's own at the service with codes."""
+    """Return a new device at the service that asks for codes."""
     return Device(tmp_path, coding.ports.auth)
 
 
@@ -85,7 +89,7 @@ def code_device(tmp_path: Path, coding: RunningService) -> Device:
 
 @pytest.mark.parametrize(("user", "kind"), [("ann", "pap"), ("ben", "chap")])
 def test_a_push_is_waited_for(pushing: RunningService, hook: Hook, phone_device: Device, user: str, kind: str) -> None:
-    """The request waits until the user approves. It is then accepted, and the event has both factors."""
+    """The request waits until the user approves. Then it is accepted, and the event has both factors."""
     hook.will(user, "approved", after_s=1.5)
     login: Login = getattr(phone_device, kind)
     began = time.monotonic()
@@ -104,7 +108,7 @@ def test_a_wrong_password_sends_no_prompt(pushing: RunningService, hook: Hook, p
 
 
 def test_retransmits_are_one_prompt(pushing: RunningService, hook: Hook, phone_device: Device) -> None:
-    """radclient repeats the identical packet while the push waits: one prompt, one answer, one event."""
+    """If radclient repeats the identical packet while the push waits, there is one prompt, one answer and one event."""
     hook.will("dan", "approved", after_s=2)
     output = phone_device.pap("dan", PASSWORD, tries=12, wait_s=0.5)
     assert output.count("Sent Access-Request") > 2
@@ -114,7 +118,7 @@ def test_retransmits_are_one_prompt(pushing: RunningService, hook: Hook, phone_d
 
 
 def test_a_new_packet_of_the_same_login_joins(hook: Hook, phone_device: Device) -> None:
-    """Another packet of the same station replaces the waiting one: one prompt, one Accept."""
+    """If the same station sends another packet, it replaces the waiting one. There is one prompt and one Accept."""
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(phone_device.pap, "eve", PASSWORD, wait_s=4)
         hook.wait_for_prompt("eve")
@@ -129,7 +133,7 @@ def test_a_new_packet_of_the_same_login_joins(hook: Hook, phone_device: Device) 
 def test_another_station_is_another_prompt(
     tmp_path: Path, pushing: RunningService, hook: Hook, phone_device: Device
 ) -> None:
-    """Two stations of one user are two logins, each with a prompt of its own."""
+    """Two stations of one user are two logins. Each has its own prompt."""
     hook.will("fay", "approved", after_s=1)
     other = Device(tmp_path, pushing.ports.auth)
     with ThreadPoolExecutor(2) as pool:
@@ -145,7 +149,10 @@ def test_another_station_is_another_prompt(
 def test_a_user_without_an_approval_is_rejected(
     pushing: RunningService, hook: Hook, phone_device: Device, user: str, status: str, reason: str
 ) -> None:
-    """A user who denies, and one unknown to the provider, are rejected with the reason."""
+    """If a user denies the push, the login is rejected with that reason.
+
+    A user that the provider does not know is rejected with another reason.
+    """
     hook.will(user, status)
     assert REJECTED in phone_device.pap(user, PASSWORD)
     assert event(pushing, user) == ("reject", "reject", reason, "local+webhook")
@@ -154,7 +161,7 @@ def test_a_user_without_an_approval_is_rejected(
 def test_the_answer_is_the_same_with_and_without_a_push(
     tmp_path: Path, pushing: RunningService, hook: Hook, phone_device: Device
 ) -> None:
-    """The Accept has the rule's Class, Filter-Id and VLAN, with and without a second factor."""
+    """The Accept has the Class, Filter-Id and VLAN of the rule, with and without a second factor."""
     hook.will("rita", "approved")
     asked = answer_attributes(phone_device.pap("rita", PASSWORD))
     let_in = answer_attributes(Device(tmp_path, pushing.ports.auth).pap("alan", PASSWORD))
@@ -171,7 +178,7 @@ def test_the_answer_is_the_same_with_and_without_a_push(
 
 @pytest.mark.parametrize(("user", "kind"), [("kim", "pap"), ("lea", "chap")])
 def test_a_challenge_is_answered(coding: RunningService, code_device: Device, user: str, kind: str) -> None:
-    """The code comes in a second request with the State, by PAP or as a CHAP response. A State counts once."""
+    """The code is sent in a second request with the State, by PAP or as a CHAP response. A State can be used once."""
     seed = enrol(coding, user)
     login: Login = getattr(code_device, kind)
     challenge = login(user, PASSWORD)
@@ -185,7 +192,7 @@ def test_a_challenge_is_answered(coding: RunningService, code_device: Device, us
 
 
 def test_a_code_appended_to_the_password(coding: RunningService, code_device: Device) -> None:
-    """Password and code in one field are accepted in one round trip. The same code does not count twice."""
+    """A code that is appended to the password is accepted in one round trip. The same code is not accepted again."""
     seed = enrol(coding, "max")
     together = PASSWORD + next_code(seed)
     assert ACCEPTED in code_device.pap("max", together)
@@ -194,8 +201,9 @@ def test_a_code_appended_to_the_password(coding: RunningService, code_device: De
 
 
 def test_a_wrong_code(coding: RunningService, code_device: Device) -> None:
-    """A wrong code gets another challenge, and the right one then counts. After the password a wrong code is a
-    reject.
+    """A wrong code gets another challenge, and the right code is then accepted.
+
+    A wrong code that is appended to the password is rejected.
     """
     seed = enrol(coding, "nell")
     wrong = f"{(int(next_code(seed)) + 1) % 1_000_000:06}"
@@ -206,7 +214,7 @@ def test_a_wrong_code(coding: RunningService, code_device: Device) -> None:
 
 
 def test_three_wrong_codes_end_the_challenge(coding: RunningService, code_device: Device) -> None:
-    """The third wrong code is a reject, and the right one then comes too late."""
+    """The third wrong code is rejected, and a right code after that is too late."""
     seed = enrol(coding, "olga")
     wrong = f"{(int(next_code(seed)) + 1) % 1_000_000:06}"
     output = code_device.pap("olga", PASSWORD)
@@ -220,7 +228,7 @@ def test_three_wrong_codes_end_the_challenge(coding: RunningService, code_device
 
 
 def test_a_state_belongs_to_its_station_and_user(tmp_path: Path, coding: RunningService, code_device: Device) -> None:
-    """A State is refused for another station and another user, and stays valid for its owner."""
+    """A State is refused for another station and for another user. It stays valid for its owner."""
     seed = enrol(coding, "paul")
     state = state_of(code_device.pap("paul", PASSWORD))
     code = next_code(seed)
@@ -236,7 +244,7 @@ def test_an_unenrolled_user_is_rejected(coding: RunningService, code_device: Dev
 
 
 def test_a_challenge_keeps_the_reply_attributes(coding: RunningService, code_device: Device) -> None:
-    """The Accept after a challenge has the rule's attributes, and the challenge has none of them."""
+    """The Accept after a challenge has the attributes of the rule. The challenge has none of them."""
     seed = enrol(coding, "rosa")
     challenge = code_device.pap("rosa", PASSWORD)
     assert "Filter-Id" not in challenge

@@ -1,4 +1,4 @@
-"""pam_radius as the device of a domain that enforces: a Linux machine's login with a second factor."""
+"""Tests with pam_radius as the device of a domain that enforces: a login to a Linux machine with a second factor."""
 
 import subprocess
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def pam(tmp_path: Path, service: RunningService) -> Path:
 
 
 def test_a_challenge_is_shown_and_answered(pam: Path, service: RunningService) -> None:
-    """PAM asks for the password, then for the code with the prompt's text, and accepts bob."""
+    """PAM asks for the password, then shows the prompt and asks for the code, and accepts bob."""
     provide(service, "totp")
     seed = enrol(service, "bob")
     status, output = pamtester(pam, f"{PASSWORD}\n{next_code(seed)}", "authenticate")
@@ -47,7 +47,7 @@ def test_a_challenge_is_shown_and_answered(pam: Path, service: RunningService) -
 
 
 def test_a_wrong_code_is_asked_for_again(pam: Path, service: RunningService) -> None:
-    """After a wrong code PAM asks again. Three of them are a reject."""
+    """After a wrong code PAM asks again. After three wrong codes the login is rejected."""
     provide(service, "totp")
     seed = enrol(service, "carl")
     wrong = f"{(int(next_code(seed)) + 1) % 1_000_000:06}"
@@ -59,7 +59,7 @@ def test_a_wrong_code_is_asked_for_again(pam: Path, service: RunningService) -> 
 
 
 def test_a_push_is_waited_for(pam: Path, service: RunningService) -> None:
-    """PAM waits for the approval, and asks for nothing but the password."""
+    """PAM waits for the approval, and asks only for the password."""
     with Hook() as hook:
         provide(service, "webhook", **hook.fields)
         hook.will("dora", "approved", after_s=2)
@@ -74,7 +74,8 @@ def test_a_push_is_waited_for(pam: Path, service: RunningService) -> None:
 
 
 def test_retries_of_pam_join_the_prompt(tmp_path: Path, service: RunningService) -> None:
-    """A module that waits for three seconds and tries again joins the same prompt: the user is asked once."""
+    """If the module waits for three seconds and tries again, its request joins the same prompt, so that the user is
+    asked once."""
     pam = configure(tmp_path, service, SECRET, wait_s=3)
     with Hook() as hook:
         provide(service, "webhook", **hook.fields)

@@ -1,4 +1,4 @@
-"""FreeRADIUS between the device and a domain that enforces: a second factor passes through a proxy."""
+"""Tests with FreeRADIUS between the device and a domain that enforces: a second factor works through a proxy."""
 
 import re
 import time
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Yield a service that enforces, whose one RADIUS client is the proxy. Each test gives it a provider."""
+    """Yield a service that enforces. The proxy is its only RADIUS client, and each test sets a provider."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
         populate(service, "bob", address=PROXY, secret=HOME_SECRET)
         yield service
@@ -45,7 +45,7 @@ def proxy(service: RunningService, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_a_push_passes_through(service: RunningService, proxy: Proxy) -> None:
-    """The proxy keeps the NAS's request until the approval. Both get their Proxy-State back."""
+    """The proxy keeps the request of the NAS until the approval. Proxy and NAS get their own Proxy-State."""
     with Hook() as hook:
         provide(service, "webhook", **hook.fields)
         hook.will("bob", "approved", after_s=1.5)
@@ -59,7 +59,7 @@ def test_a_push_passes_through(service: RunningService, proxy: Proxy) -> None:
 
 
 def test_a_denied_push_passes_through(service: RunningService, proxy: Proxy) -> None:
-    """The NAS gets a reject."""
+    """If the user denies the push, the NAS gets a reject."""
     with Hook() as hook:
         provide(service, "webhook", **hook.fields)
         hook.will("bob", "denied")
@@ -67,7 +67,10 @@ def test_a_denied_push_passes_through(service: RunningService, proxy: Proxy) -> 
 
 
 def test_a_challenge_passes_through(service: RunningService, proxy: Proxy) -> None:
-    """State and text reach the NAS, State and code reach the service, with the Proxy-States of both rounds."""
+    """The NAS gets the State and the text, and the service gets the State and the code.
+
+    Both rounds have their Proxy-States.
+    """
     provide(service, "totp")
     seed = enrol(service, "bob")
     challenge = proxy.login(CISCO, PASSWORD, STATION, STATE_OF_NAS)
@@ -81,7 +84,10 @@ def test_a_challenge_passes_through(service: RunningService, proxy: Proxy) -> No
 
 
 def own_states(proxy: Proxy, answer: str) -> list[str]:
-    """Return the Proxy-States of the service's last answer of a kind to the proxy: the NAS's, then the proxy's."""
+    """Return the Proxy-States in the service's last answer of a kind to the proxy.
+
+    The first is that of the NAS, and the second that of the proxy.
+    """
     states = re.findall(r"Proxy-State = 0x([0-9a-f]+)", proxy.received().rpartition(answer)[2])
     assert len(states) == 2, states
     return states

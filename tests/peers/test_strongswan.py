@@ -1,7 +1,7 @@
-"""strongSwan as the NAS: a gateway whose eap-radius asks the service, and a station that dials in to it by IKEv2.
+"""Tests of strongSwan as the NAS: a gateway whose eap-radius asks the service, and a station that connects by IKEv2.
 
-Each is a machine of its own, with a cable between them. The service is on the gateway's machine and passes EAP on to
-FreeRADIUS. The tunnels are strongSwan's own (kernel-libipsec), since not every kernel has ESP.
+Gateway and station are machines of their own with a cable between them. The service is on the gateway's machine and
+passes EAP on to FreeRADIUS. The tunnels are strongSwan's own (kernel-libipsec), because not every kernel has ESP.
 """
 
 import socket
@@ -131,29 +131,29 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Vpn:
-    """The gateway and the station, both with a running charon, and the service that the gateway asks."""
+    """The gateway and the station, which both run charon, and the service that the gateway asks."""
 
     gateway: Machine
     station: Machine
     service: RunningService
 
     def dial(self, user: str) -> str:
-        """Dial in as one of PEOPLE, and return the station's output."""
+        """Connect as one of PEOPLE, and return the output of the station."""
         done = self.station.attempt("swanctl", "--initiate", "--child", user, "--timeout", LIMIT_S)
         return done.stdout + done.stderr
 
     def hang_up(self, user: str) -> None:
-        """End the connection of `dial`."""
+        """End the connection that `dial` has made."""
         self.station.run("swanctl", "--terminate", "--ike", user, "--timeout", LIMIT_S)
 
     def gateway_log(self) -> str:
-        """Return the gateway's log so far."""
+        """Return the log of the gateway so far."""
         return output(self.gateway).read_text(errors="replace")
 
 
 @pytest.fixture(scope="module")
 def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
-    """Yield all of it, ready. Logins are only monitored."""
+    """Yield the running gateway, station and service. The domain is in monitor mode."""
     directories = [tmp_path_factory.mktemp(name) for name in ("gateway", "station", "service", "home")]
     own = {"/etc/swanctl": "swanctl"}
     with (
@@ -179,7 +179,7 @@ def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
 
 
 def start(machine: Machine, service: RunningService, files: dict[str, str]) -> None:
-    """Start charon on a machine, and wait until it has read the files of /etc/swanctl."""
+    """Start charon on a machine, and wait until it has read the files in /etc/swanctl."""
     for name, text in files.items():
         file = machine.directory / "swanctl" / name
         file.parent.mkdir(exist_ok=True)
@@ -192,13 +192,15 @@ def start(machine: Machine, service: RunningService, files: dict[str, str]) -> N
 
 
 def output(machine: Machine) -> Path:
-    """Return the path of the log of the machine's charon."""
+    """Return the path of charon's log on the machine."""
     return machine.directory / "output"
 
 
 def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
-    """The gateway has the station's key from the Access-Accept, or IKE would fail. Data passes. The gateway is a
-    strongSwan, and its accounted session is listed until the station hangs up.
+    """The Access-Accept gives the gateway the same key that the station has, because IKE would fail otherwise.
+
+    Data passes through the tunnel. The gateway is recognized as strongSwan, and its session is listed until the station
+    disconnects.
     """
     dialled = vpn.dial("ann")
     assert ESTABLISHED in dialled
@@ -222,7 +224,7 @@ def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
 
 
 def test_a_wrong_password_opens_no_tunnel(vpn: Vpn) -> None:
-    """EAP-Failure reaches the station, and no session is accounted for."""
+    """The station receives EAP-Failure, and no accounting is sent for a session."""
     dialled = vpn.dial("bob")
     assert "received EAP_FAILURE" in dialled
     assert ESTABLISHED not in dialled
@@ -231,7 +233,10 @@ def test_a_wrong_password_opens_no_tunnel(vpn: Vpn) -> None:
 
 
 def test_wrong_keys_open_no_tunnel(vpn: Vpn) -> None:
-    """With other keys from FreeRADIUS both ends refuse the tunnel, which proves that a tunnel has the right keys."""
+    """If FreeRADIUS sends other keys, both ends refuse the tunnel.
+
+    This proves that a working tunnel has the right keys.
+    """
     dialled = vpn.dial("eve")
     assert event(vpn.service, "eve")[1] == "accept"
     assert ESTABLISHED not in dialled

@@ -1,4 +1,4 @@
-"""FreeRADIUS as the home server behind the service, and on both sides of it."""
+"""Tests of FreeRADIUS as the home server behind the service, and as both proxy and home server."""
 
 import re
 import time
@@ -32,14 +32,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, home: Home) -> Iterator[RunningService]:
-    """Yield a service whose first domain's logins go to the home server."""
+    """Yield a service whose first domain passes its logins on to the home server."""
     with passing_on(tmp_path_factory.mktemp("nas"), home) as service:
         yield service
 
 
 @contextmanager
 def passing_on(directory: Path, home: Home, **fields: object) -> Iterator[RunningService]:
-    """Yield the service, with a NAS as RADIUS client."""
+    """Yield the service. It has a NAS as a RADIUS client."""
     own = directory / "service"
     own.mkdir()
     with running_service(own, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
@@ -49,7 +49,7 @@ def passing_on(directory: Path, home: Home, **fields: object) -> Iterator[Runnin
 
 
 def set_first(service: RunningService, home: Home, **fields: object) -> None:
-    """Pass the first domain's logins on."""
+    """Pass the logins of the first domain on to the home server."""
     body = {"firstFactor": "radius", "radius": {"servers": [home.fields], **fields}}
     service.post("/ad/SetFirstFactor", {**ONE, **body})
 
@@ -61,7 +61,8 @@ def ask(directory: Path, service: RunningService, *attributes: str) -> str:
 
 @pytest.mark.parametrize("kind", ["User-Password", "CHAP-Password", "MS-CHAP-Password"])
 def test_passwords_of_each_kind(tmp_path: Path, service: RunningService, home: Home, kind: str) -> None:
-    """FreeRADIUS checks the passed login as if the NAS had sent it, and its attributes reach the NAS."""
+    """FreeRADIUS checks the login as if the NAS had sent it, and the NAS receives the attributes of FreeRADIUS's
+    answer."""
     output = ask(tmp_path, service, 'User-Name = "ann"', f'{kind} = "{PASSWORD}"')
     assert ACCEPTED in output
     assert set(GRANTED) <= set(answer_attributes(output))
@@ -73,12 +74,15 @@ def test_passwords_of_each_kind(tmp_path: Path, service: RunningService, home: H
 
 @pytest.mark.parametrize("name", ["x" * 253, "ü" * 126, "z\\374e", "NUL\\000"])
 def test_names_of_any_octets(tmp_path: Path, service: RunningService, name: str) -> None:
-    """User-Name may have up to 253 octets of any kind."""
+    """User-Name may have up to 253 octets, whatever they are."""
     assert ACCEPTED in ask(tmp_path, service, f'User-Name = "{name}"', f'User-Password = "{PASSWORD}"')
 
 
 def test_the_nas_gets_its_proxy_state_back(tmp_path: Path, service: RunningService, home: Home) -> None:
-    """The NAS gets its own Proxy-State back, and not the service's, which followed it in the request to FreeRADIUS."""
+    """The NAS gets its own Proxy-State.
+
+    It does not get that of the service, which followed it in the request to FreeRADIUS.
+    """
     output = ask(tmp_path, service, 'User-Name = "ann"', f'User-Password = "{PASSWORD}"', "Proxy-State = 0x6e6173")
     assert re.findall(r"Proxy-State = (0x\w+)", output.partition(ACCEPTED)[2]) == ["0x6e6173"]
     received = home.output().rpartition("Received Access-Request")[2].partition("authorize")[0]
@@ -86,7 +90,7 @@ def test_the_nas_gets_its_proxy_state_back(tmp_path: Path, service: RunningServi
 
 
 def test_freeradius_drops_no_packet(service: RunningService, home: Home) -> None:
-    """FreeRADIUS answers Status-Server, and has dropped no packet of the service."""
+    """FreeRADIUS answers Status-Server, and has dropped no packet from the service."""
     assert "Received Status-Server" in home.output()
     metrics = service.request("GET", "/metrics").text
     assert 'sallyport_upstream_servers{domain="1",state="alive"} 1.0' in metrics
@@ -104,7 +108,7 @@ def test_freeradius_drops_no_packet(service: RunningService, home: Home) -> None
     ],
 )
 def test_eap_with_keys(tmp_path: Path, service: RunningService, home: Home, method: str) -> None:
-    """The EAP conversation passes through, and the station has the keys."""
+    """The EAP conversation is passed on, and the station has the keys."""
     network = f'{method}\nidentity="ann"\npassword="{PASSWORD}"\nca_cert="{home.certificate}"\n'
     network += f'client_cert="{home.certificate}"\nprivate_key="{home.key}"'
     output = eapol_test(tmp_path, service.ports.auth, SECRET, network)
@@ -115,7 +119,7 @@ def test_eap_with_keys(tmp_path: Path, service: RunningService, home: Home, meth
 
 @needs("eapol_test")
 def test_eap_with_a_wrong_password(tmp_path: Path, service: RunningService, home: Home) -> None:
-    """EAP-Failure reaches the station, and one event is recorded."""
+    """The station receives EAP-Failure, and one event is recorded."""
     before = service.rows("select count(*) from events")[0][0]
     network = f'eap=PEAP\nphase2="auth=MSCHAPV2"\nidentity="ann"\npassword="wrong"\nca_cert="{home.certificate}"'
     output = eapol_test(tmp_path, service.ports.auth, SECRET, network)
@@ -127,7 +131,7 @@ def test_eap_with_a_wrong_password(tmp_path: Path, service: RunningService, home
 
 @needs("eapol_test")
 def test_a_push_after_eap(tmp_path: Path, home: Home) -> None:
-    """The keys of FreeRADIUS's Accept are kept while a second factor waits."""
+    """The keys in FreeRADIUS's Accept are kept while the second factor is pending."""
     with Hook() as hook, passing_on(tmp_path, home) as service:
         provide(service, "webhook", **hook.fields)
         hook.will("ann", "approved", after_s=1)
@@ -142,7 +146,7 @@ def test_a_push_after_eap(tmp_path: Path, home: Home) -> None:
 
 
 def test_unsigned_answers(tmp_path: Path) -> None:
-    """FreeRADIUS 3.2.1 does not sign by default: its answers count only if an admin allows it."""
+    """FreeRADIUS 3.2.1 does not sign its answers by default. They are accepted only if an admin allows it."""
     own = tmp_path / "home"
     own.mkdir()
     login = ('User-Name = "ann"', f'User-Password = "{PASSWORD}"')
@@ -158,9 +162,8 @@ def test_unsigned_answers(tmp_path: Path) -> None:
 
 
 def test_freeradius_on_both_sides(tmp_path: Path, home: Home) -> None:
-    """A proxy in front of the service and a home server behind it: verdicts and attributes pass, and each gets its
-    Proxy-State.
-    """
+    """With a proxy in front of the service and a home server behind it, verdicts and attributes are passed on, and each
+    one gets its own Proxy-State."""
     with passing_on(tmp_path, home) as service:
         service.add_client("proxy", PROXY, HOME_SECRET)
         raddb = tmp_path / "raddb"
@@ -174,7 +177,10 @@ def test_freeradius_on_both_sides(tmp_path: Path, home: Home) -> None:
 
 
 def test_a_restart_of_the_home_server(tmp_path: Path) -> None:
-    """While the home server is down logins wait. After its return the next retransmission of the NAS is answered."""
+    """While the home server is not running, logins wait.
+
+    When it runs again, the next retransmission of the NAS is answered.
+    """
     own = tmp_path / "home"
     own.mkdir()
     with freeradius_home(own) as home, passing_on(tmp_path, home) as service:

@@ -1,5 +1,6 @@
-"""hostapd's RADIUS server as the home server: EAP only, and no answer to Status-Server. It listens on all addresses, so
-that it runs in a network of its own, with the service and the station.
+"""Tests of hostapd's RADIUS server as the home server. It supports only EAP, and does not answer Status-Server.
+
+It listens on all addresses. Therefore it runs in a network of its own, together with the service and the station.
 """
 
 from collections.abc import Iterator
@@ -40,7 +41,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """Return the machine with a running hostapd."""
+    """Return a machine on which hostapd is running."""
     directory = tmp_path_factory.mktemp("hostapd")
     self_signed(directory, "home")
     (directory / "users").write_text(f'"ann" PEAP,TTLS\n"ann" MSCHAPV2,TTLS-PAP,TTLS-MSCHAPV2 "{PASSWORD}" [2]\n')
@@ -55,7 +56,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 @pytest.fixture(scope="module")
 def service(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Yield a service in the same network, which passes logins on."""
+    """Yield a service in the same network that passes its logins on to hostapd."""
     service = RunningService(tmp_path_factory.mktemp("service"), wrapper=machine.wrapper)
     service.start()
     try:
@@ -71,7 +72,7 @@ def service(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.mark.parametrize("method", ['eap=PEAP\nphase2="auth=MSCHAPV2"', 'eap=TTLS\nphase2="auth=PAP"'])
 def test_eap_with_keys(tmp_path: Path, machine: Machine, service: RunningService, method: str) -> None:
-    """The conversation passes through to its end, and the station has the keys."""
+    """The complete conversation is passed on, and the station has the keys."""
     network = f'{method}\nidentity="ann"\npassword="{PASSWORD}"\nca_cert="{machine.directory}/home.pem"'
     with machine.inside():
         output = eapol_test(tmp_path, service.ports.auth, SECRET, network)
@@ -80,7 +81,7 @@ def test_eap_with_keys(tmp_path: Path, machine: Machine, service: RunningService
 
 
 def test_a_wrong_password(tmp_path: Path, machine: Machine, service: RunningService) -> None:
-    """hostapd's Reject reaches the station."""
+    """The station receives the Reject of hostapd."""
     network = f'eap=PEAP\nphase2="auth=MSCHAPV2"\nidentity="ann"\npassword="no"\nca_cert="{machine.directory}/home.pem"'
     with machine.inside():
         output = eapol_test(tmp_path, service.ports.auth, SECRET, network)

@@ -25,8 +25,10 @@ class Watched:
 
 @contextmanager
 def watched_service(directory: Path) -> Iterator[Watched]:
-    """Yield a service with the demo's traffic, a device with a wrong secret, and an unreachable upstream server.
-    directory: an empty one.
+    """Yield a service with the demo's traffic, a device with a wrong secret, and an upstream server that is
+    unreachable.
+
+    directory: an empty directory.
     """
     with running_service(directory) as service, scraping(directory, service.ports.http) as prometheus:
         prometheus.wait_for('up{job="sallyport"} == 1')
@@ -41,7 +43,7 @@ def watched_service(directory: Path) -> Iterator[Watched]:
 
 
 def send_the_demo(service: RunningService) -> None:
-    """Send the demo's traffic to this service. Each answer must be the expected one."""
+    """Send the demo's traffic to this service. Assert that each answer is the expected one."""
     settings = load(None, service.environ)
     auth, acct, http = (
         [Address("127.0.0.1", port)] for port in (service.ports.auth, service.ports.acct, service.ports.http)
@@ -61,7 +63,7 @@ def use_a_wrong_secret(service: RunningService, prometheus: Prometheus) -> None:
 
 
 def pass_on(service: RunningService) -> None:
-    """Add a domain whose logins go to a server that does not run."""
+    """Add a domain that passes its logins on to a server that does not run."""
     domain = service.add_domain("far", realms=["far"])
     service.add_client("far", "127.77.0.2", b"the right secret", "far")
     servers = [{"host": "127.0.0.1", "port": 9, "secret": "upstream secret"}]
@@ -72,7 +74,7 @@ def pass_on(service: RunningService) -> None:
 
 
 def import_people(service: RunningService, directory: Path) -> None:
-    """Import a file with a person, and a malformed one."""
+    """Import a file with one person, and a malformed file."""
     path = directory / "people.ldif"
     path.write_text("dn: uid=ann,dc=x\nobjectClass: person\nuid: ann\ncn: Ann\nsn: Ann\n")
     command = ("directory", "import-ldif", str(path), "--domain", "far", "--wait")

@@ -1,4 +1,4 @@
-"""Recorded logins, and a provider whose answers a test sets."""
+"""Recorded logins, and a provider whose answers are set by a test."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +26,11 @@ DAY = 24 * HOUR
 
 
 class ScriptedFields(Fields):
-    """Settings of the provider. enrolled: names, separated by commas. away: whether it is unreachable. unsure: whether
-    enrolments are unknown."""
+    """Settings of the provider.
+
+    enrolled: the names of the enrolled users, separated by commas. away: whether the provider is unreachable. unsure:
+    whether enrolments are unknown.
+    """
 
     enrolled: str = ""
     away: bool = False
@@ -35,7 +38,10 @@ class ScriptedFields(Fields):
 
 
 class Scripted:
-    """A second factor that asks for a code. calls: the users whose enrolment was requested, of all instances."""
+    """A second factor that asks for a code.
+
+    calls: the users whose enrolment was requested from any instance.
+    """
 
     name: ClassVar[str] = "scripted"
     fields: ClassVar[type[Fields]] = ScriptedFields
@@ -59,7 +65,7 @@ class Scripted:
         return Answer(Outcome.CODE if self._has(question.user) else Outcome.NOT_ENROLLED)
 
     async def poll(self, handle: str) -> Answer:
-        """Raise: no login waits here."""
+        """Deny the login, because this provider sends no prompt to wait for."""
         return Answer(Outcome.DENIED)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
@@ -105,7 +111,10 @@ class Book:
         await self.areas.rules.add(self.areas.domain, RuleFields.model_validate({"name": "r", **fields}))
 
     async def device(self, name: str = "switch", **columns: Value) -> int:
-        """Add a device of the domain at 192.0.2.1, and return its ID. columns: of its posture, such as give_up_ms."""
+        """Add a device of the domain at 192.0.2.1, and return its ID.
+
+        columns: the columns of its posture, such as give_up_ms.
+        """
         areas = self.areas
 
         def work(tx: Tx) -> int:
@@ -126,7 +135,7 @@ class Book:
         return await areas.store.write(work)
 
     async def events(self, names: Sequence[str], **fields: Value) -> None:
-        """Add an event for each name, an hour ago unless `at` is given."""
+        """Add an event for each name. Its time is one hour ago unless `at` is given."""
         areas = self.areas
         same: dict[str, Value] = {
             "at": areas.clock() - HOUR, "domain_id": areas.domain, "ip_address": "192.0.2.1", "client_ip": "10.0.0.1",
@@ -143,17 +152,17 @@ class Book:
         await areas.store.write(work)
 
     async def impact(self, *, days: int = 30, fallback: str | None = None) -> Impact:
-        """Return the impact of enforcing."""
+        """Return the impact of enforce mode."""
         return await self.areas.preview.impact(self.areas.domain, days=days, fallback=fallback)
 
     async def outcomes(self, **asked: int) -> dict[str, tuple[str, str, int]]:
-        """Return outcome, reason and number of logins of each user."""
+        """Return the outcome, the reason and the number of logins of each user."""
         impact = await self.impact(**asked)
         return {each.user: (each.outcome.value, each.reason, each.logins) for each in impact.users}
 
 
 @pytest.fixture
 def book(areas: Areas) -> Book:
-    """A domain without a login."""
+    """A domain without logins."""
     Scripted.calls.clear()
     return Book(areas)

@@ -1,4 +1,4 @@
-"""Enrolments for the preview: the provider is asked for a limited time, about a few users at once."""
+"""Tests of enrolments for the preview: the provider is asked about a few users at once, for a limited time."""
 
 from typing import cast
 
@@ -21,8 +21,10 @@ from tests.preview.conftest import Scripted, ScriptedFields
 
 
 class Slow(Scripted):
-    """A provider that takes two seconds for a user. busy, most: the current and the highest number of concurrent
-    requests."""
+    """A provider that takes two seconds for each user.
+
+    busy: the current number of concurrent requests. most: the highest number so far.
+    """
 
     def __init__(self, fields: Fields, host: Host) -> None:
         super().__init__(fields, host)
@@ -37,7 +39,10 @@ class Slow(Scripted):
 
 
 async def test_the_time_is_bounded(autojump_clock: MockClock) -> None:
-    """Users with an answer in time are known, the others are not; a second preview within a minute sends no request."""
+    """The enrolments of users with an answer in time are known, and those of the others are not.
+
+    A second preview within a minute sends no request.
+    """
     slow = Slow(ScriptedFields(enrolled="u0,u1"), cast(Host, None))
     second = Standing(Attached("slow", "slow/1", Guarded(slow, MfaMetrics(CollectorRegistry())), 60.0), Reason.NONE)
     factors = SecondFactors(cast(Providers, None), Enrolments(trio.current_time))
@@ -56,7 +61,7 @@ async def test_the_time_is_bounded(autojump_clock: MockClock) -> None:
 
 
 class Busy(Slow):
-    """A provider that asks for a pause of five seconds at the first request about a user."""
+    """A provider that asks for a pause of five seconds at the first request about each user."""
 
     async def enrolled(self, user: str) -> Enrolment:
         found = await super().enrolled(user)
@@ -66,8 +71,10 @@ class Busy(Slow):
 
 
 async def test_a_survey_waits_for_a_rate_limit(autojump_clock: MockClock) -> None:
-    """A user without an answer because of a rate limit is asked about again. Each request ends in time, and the next
-    one continues."""
+    """If a rate limit delays the answer about a user, the user is asked about again.
+
+    Each preview ends in time, and the next one continues.
+    """
     Scripted.calls.clear()
     busy = Busy(ScriptedFields(enrolled="u0,u1,u2,u3"), cast(Host, None))
     guarded = Guarded(busy, MfaMetrics(CollectorRegistry()), now=trio.current_time)

@@ -1,4 +1,5 @@
-"""Preview and login share one decision function: a preview of a recorded login agrees with the live path."""
+"""Tests that preview and login share one decision function: the preview of a recorded login agrees with a
+real login."""
 
 import tempfile
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ NAS = b"vpn-1"
 
 @dataclass(frozen=True)
 class Scene:
-    """A login, and the domain in which it is decided."""
+    """A login, and the domain that decides it."""
 
     rules: tuple[tuple[tuple[str, object], ...], ...]
     provider: str
@@ -36,7 +37,7 @@ class Scene:
 
     @property
     def body(self) -> bytes:
-        """Return the attributes of the request other than the password."""
+        """Return the attributes of the request, without the password."""
         values = {"NAS_IDENTIFIER": NAS, "NAS_PORT_TYPE": (5).to_bytes(4)}
         if self.station:
             values["CALLING_STATION_ID"] = STATION
@@ -83,13 +84,14 @@ SCENES = st.builds(
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCENES)
 def test_a_preview_agrees_with_the_live_decision(scene: Scene) -> None:
-    """The preview of a login recorded in monitor mode has the verdict and reason of the same login in enforce mode: for
-    any rules, for enrolled, unenrolled and removed users, and for a provider that is unreachable or missing."""
+    """If a login was recorded in monitor mode, the preview has the verdict and the reason that the same login gets in
+    enforce mode. This holds for any rules, for users that are enrolled, not enrolled or removed, and for a provider
+    that is unreachable or missing."""
     trio.run(play, scene)
 
 
 async def play(scene: Scene) -> None:
-    """Record a login, ask for the preview, and log in."""
+    """Record a login, request the preview, and log in."""
     with tempfile.TemporaryDirectory() as directory:
         async with running_store(Path(directory) / "s.db") as store:
             areas = Areas(store, SetClock())
@@ -103,7 +105,7 @@ async def play(scene: Scene) -> None:
 
 
 async def compare(areas: Areas, scene: Scene) -> None:
-    """Compare the preview with the live decision."""
+    """Compare the preview with the decision of the real login."""
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.add_user(areas.domain, "bob", b"hello")
     if scene.provider != "none":

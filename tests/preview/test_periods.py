@@ -1,4 +1,4 @@
-"""Periods: times at which the same time windows apply are grouped."""
+"""Tests of periods, which group the times at which the same time windows apply."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -40,7 +40,7 @@ windows = st.builds(
 
 
 def holds(window: Window, at: int) -> bool:
-    """Return whether the matcher finds that a window applies, or None if it cannot be judged."""
+    """Return whether the matcher finds that a window applies, or None if this is unknown."""
     matcher = DomainRules([rule(1, window)])
     return matcher.match(Facts("", Kind.USER, None, None, "", "", "", "", "", "", "", None, at)) is not None
 
@@ -54,7 +54,7 @@ def holds(window: Window, at: int) -> bool:
 def test_all_times_of_a_period_have_the_same_windows(
     given_windows: list[Window], day: int, length: int, offsets: list[int]
 ) -> None:
-    """The spans have no gaps, and at each time the same windows apply as at the representative of its period."""
+    """The spans have no gaps. At each time, the same windows apply as at the representative time of its period."""
     since = NOW + day * DAY
     until = since + length + 1
     spans = spans_of([rule(number, each) for number, each in enumerate(given_windows)], since, until)
@@ -68,7 +68,7 @@ def test_all_times_of_a_period_have_the_same_windows(
 
 
 def test_working_hours_are_two_periods() -> None:
-    """For any number of days, the periods are the working hours and the rest."""
+    """For any number of days, there are two periods: the working hours and all other times."""
     hours = Window(days=DAYS[:5], start="08:00", until="18:00", timezone="Europe/Berlin")
     spans = spans_of([rule(1, hours)], NOW, NOW + 365 * DAY)
     assert {span.period for span in spans} == {0, 1}
@@ -84,13 +84,13 @@ def test_working_hours_are_two_periods() -> None:
     ],
 )
 def test_rules_without_a_time_of_day_give_one_span(rules: list[Rule]) -> None:
-    """If no enabled rule has a time of day, all logins are alike."""
+    """If no enabled rule has a time of day, all times are in one period."""
     assert spans_of(rules, NOW, NOW + 365 * DAY) == [Span(0, NOW, NOW + 365 * DAY, NOW)]
 
 
 @pytest.mark.parametrize(("month", "day"), [pytest.param(3, 29, id="no 02:30"), pytest.param(10, 25, id="two 02:30")])
 def test_spans_follow_a_clock_change(month: int, day: int) -> None:
-    """A span begins when the clock of the zone shows the time."""
+    """A span begins when the clock of its time zone shows the start of the window."""
     window = Window(start="02:30", until="03:30", timezone="Europe/Berlin")
     midnight = int(datetime(2026, month, day, tzinfo=UTC).timestamp()) * SECOND
     spans = spans_of([rule(1, window)], midnight, midnight + DAY)
@@ -101,7 +101,7 @@ def test_spans_follow_a_clock_change(month: int, day: int) -> None:
 
 
 def test_too_many_times_of_day_are_not_grouped() -> None:
-    """Each span is then a period of its own."""
+    """If the rules have too many times of day, times are not grouped: each span is a period of its own."""
     rules = [rule(n, Window(start=clock(n), until=clock(n + 60))) for n in range(MOST_COMPARED + 1)]
     spans = spans_of(rules, NOW, NOW + DAY)
     assert len({span.period for span in spans}) == len(spans) > MOST_COMPARED
@@ -112,7 +112,10 @@ def test_too_many_times_of_day_are_not_grouped() -> None:
     st.integers(10**6, 10**16),
 )
 def test_parts_cover_all_spans(lengths: list[int], longest: int) -> None:
-    """Each time of the spans is in one part and has the same representative; no part is longer than allowed."""
+    """Each time of the spans is in exactly one part and has the same representative.
+
+    No part is longer than the maximum.
+    """
     spans, at = [], 0
     for number, given_length in enumerate(lengths):
         length = min(given_length, 50 * longest)

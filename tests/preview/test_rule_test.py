@@ -1,4 +1,4 @@
-"""The rule test: which rule decides a hypothetical login, and why."""
+"""Tests of the rule test, which shows the rule that decides a hypothetical login, and the reason."""
 
 from typing import Any
 
@@ -25,26 +25,28 @@ async def rule(areas: Areas, name: str, action: str, **fields: Any) -> int:
 
 
 async def ask(areas: Areas, user: str = "ann", **facts: Any) -> Answer:
-    """Return the result of a login now."""
+    """Return the result of a hypothetical login now."""
     return await areas.logins.rule_test.run(areas.domain, Question(user, areas.clock(), **facts))
 
 
 def read(answer: Answer) -> list[tuple[str, str, str, str]]:
-    """Return the evaluated rules in order: name, result, scope and the value of the login."""
+    """Return the evaluated rules in order. Each has its name, its result, the scope and the value of the login."""
     return [(each.rule.name, each.result, each.scope, each.has) for each in answer.rules]
 
 
 @pytest.fixture
 async def office(areas: Areas) -> Areas:
-    """The areas with the user ann and the RADIUS client vpn, a Cisco ASA."""
+    """The areas with the user ann and the RADIUS client vpn, which is a Cisco ASA."""
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.client("192.0.2.1/32", name="vpn", product="Cisco ASA")
     return areas
 
 
 async def test_each_rule_before_the_deciding_one_has_its_reason(office: Areas) -> None:
-    """The reason is the scope that does not match, and the login's value; rules after the deciding one are not
-    evaluated."""
+    """The reason has the scope that does not match and the value of the login.
+
+    Rules after the deciding rule are not evaluated.
+    """
     await rule(office, "bob's", "allow", users=["bob"])
     await rule(office, "admins", "block", groups=["admins"])
     await rule(office, "off", "block", enabled=False)
@@ -67,7 +69,7 @@ async def test_each_rule_before_the_deciding_one_has_its_reason(office: Areas) -
 
 
 async def test_a_missing_fact_is_no_exemption(office: Areas) -> None:
-    """Without the client, a rule that allows it is skipped, and a stricter one that may match decides."""
+    """If the client is not given, a rule that allows it is skipped, and a stricter rule that may match decides."""
     await rule(office, "let in", "allow", clients=["vpn"])
     blocks = await rule(office, "blocked", "block", clients=["vpn"], users=[])
     await rule(office, "rest", "mfa_required")
@@ -92,7 +94,7 @@ async def test_the_given_time_is_used(office: Areas) -> None:
 
 
 async def test_facts_are_taken_from_the_inventory(office: Areas) -> None:
-    """Product and medium are those of the device at the client's address, unless they are given."""
+    """If product and medium are not given, they are those of the device at the client's address."""
     listener = FakeListener(office, office.client_named("vpn"), Answers())
     login = await listener.ready(pap("ann", "hello", attributes(NAS_PORT_TYPE=(19).to_bytes(4))))
     office.journal.add(login)
@@ -105,7 +107,7 @@ async def test_facts_are_taken_from_the_inventory(office: Areas) -> None:
 
 
 async def test_a_rule_test_writes_nothing(office: Areas) -> None:
-    """The inventory, the log of logins and the lock-outs stay unchanged; no user is prompted."""
+    """The inventory, the log of logins and the lock-outs do not change, and no user gets a prompt."""
     office.kinds["scripted"] = Scripted
     await office.providers.set(office.domain, "scripted", {"enrolled": "ann"}, 60)
     changes = office.store.changes
@@ -118,7 +120,10 @@ async def test_a_rule_test_writes_nothing(office: Areas) -> None:
 
 
 async def test_enrolment_requests_are_rate_limited(office: Areas) -> None:
-    """The provider is asked about ten users a minute, each once; the enrolments of others are unknown."""
+    """In a minute the provider is asked about at most ten users, once about each.
+
+    The enrolments of other users are unknown.
+    """
     office.kinds["scripted"] = Scripted
     await office.providers.set(office.domain, "scripted", {"enrolled": "user0"}, 60)
     Scripted.calls.clear()
@@ -131,7 +136,7 @@ async def test_enrolment_requests_are_rate_limited(office: Areas) -> None:
 
 
 async def test_a_listed_station_is_accepted_by_its_address(office: Areas) -> None:
-    """A listed station needs neither a password nor a second factor; a rule may block it."""
+    """A listed station needs neither a password nor a second factor. A rule can block it."""
     await office.bypass.add(office.domain, ["020000000001"])
     answer = await ask(office, MAC, station=MAC)
     assert (answer.bypass, answer.decision.decision) == (True, Verdict.ACCEPT)
@@ -141,8 +146,10 @@ async def test_a_listed_station_is_accepted_by_its_address(office: Areas) -> Non
 
 
 async def test_rejections_of_the_first_factor(office: Areas) -> None:
-    """An unknown user, an unknown realm, and a first factor that is not configured or does not trust the client lead to
-    a reject."""
+    """An unknown user or an unknown realm is rejected.
+
+    A login is also rejected if the first factor is not configured or does not trust the client.
+    """
     assert (await ask(office, "bob")).first is Reason.UNKNOWN_USER
     assert (await ask(office, "ann@nowhere")).first is Reason.UNKNOWN_REALM
     assert (await ask(office, "ann@corp")).first is Reason.NONE
@@ -154,7 +161,7 @@ async def test_rejections_of_the_first_factor(office: Areas) -> None:
 
 
 async def test_the_fallback_decides_without_a_provider(office: Areas) -> None:
-    """In an enforcing domain without a provider, the fallback decides."""
+    """In a domain that enforces without a provider, the fallback decides."""
     await office.domains.set_mode([office.domain], Mode.ENFORCE, Fallback.ALLOW)
     answer = await ask(office)
     assert (answer.second, answer.decision.applied) == (Reason.NO_PROVIDER, Verdict.ACCEPT)
@@ -163,7 +170,7 @@ async def test_the_fallback_decides_without_a_provider(office: Areas) -> None:
 
 
 async def test_a_client_of_another_domain_is_a_warning(office: Areas) -> None:
-    """Logins of the client belong to its own domain; a client of another tenant is not found."""
+    """Logins of the client belong to the client's own domain. A client of another tenant is not found."""
     branch = await office.domains.add(office.tenant, "branch")
     await office.client("192.0.2.2/32", name="branch nas", domain_ids=(branch,))
     (warning,) = (await ask(office, client="branch nas")).warnings

@@ -1,4 +1,4 @@
-"""The impact preview: which users would be challenged or denied, computed from recorded logins."""
+"""Tests of the impact preview. It computes from recorded logins which users would be challenged or denied."""
 
 from dataclasses import replace
 
@@ -24,13 +24,13 @@ from tests.preview.conftest import DAY, HOUR, Book, OnlyCodes, Scripted
 
 
 def test_each_reason_is_of_the_first_factor_or_later() -> None:
-    """The preview knows for each reason whether the first factor was right."""
+    """For each reason the preview knows whether the first factor was right."""
     assert set(Reason) == set(PASSED) | set(FIRST)
     assert not set(PASSED) & set(FIRST)
 
 
 async def test_a_domain_without_logins(book: Book) -> None:
-    """No user is named, and the answer has the time of the preview."""
+    """Without recorded logins no user is listed. The answer still has the time of the preview."""
     impact = await book.impact(days=2)
     assert (impact.users, impact.devices, impact.logins, impact.counts.denied) == ([], [], 0, 0)
     assert (impact.since, impact.until) == ("2025-12-30T00:00:00.000000Z", "2026-01-01T00:00:00.000000Z")
@@ -38,8 +38,11 @@ async def test_a_domain_without_logins(book: Book) -> None:
 
 
 async def test_outcomes_of_users(book: Book) -> None:
-    """The outcome follows enrolment and rules. Users with the worst outcome come first, then those with the most
-    logins. Each name is listed once, in any case."""
+    """The outcome depends on enrolment and rules.
+
+    Users with the worst outcome come first, then users with the most logins. Each name is listed once, regardless of
+    case.
+    """
     await book.provider(enrolled="ann,cy")
     await book.users("ann", "bob", "cy", "dan", "eve")
     await book.rule(action="allow", users=["dan"])
@@ -60,7 +63,7 @@ async def test_outcomes_of_users(book: Book) -> None:
 
 
 async def test_logins_with_a_wrong_first_factor_are_ignored(book: Book) -> None:
-    """Older logins and those of another domain are ignored too, in any mode."""
+    """Logins of another domain and older logins are ignored, whatever their mode was."""
     await book.provider(enrolled="ann")
     await book.users("ann", "bob", "cy")
     other = await book.areas.domains.add(book.areas.tenant, "branch")
@@ -77,7 +80,7 @@ async def test_logins_with_a_wrong_first_factor_are_ignored(book: Book) -> None:
 
 
 async def test_a_removed_user(book: Book) -> None:
-    """A removed user is rejected as unknown and does not count among the users that enforcing denies.""" ""
+    """A removed user is rejected as unknown, and is not counted among the users that enforce mode would deny."""
     await book.provider(enrolled="ann")
     await book.events(["ann"])
     impact = await book.impact()
@@ -88,7 +91,7 @@ async def test_a_removed_user(book: Book) -> None:
 
 @pytest.mark.parametrize(("fallback", "outcome", "denied"), [("deny", "reject", 1), ("allow", "accept", 0)])
 async def test_without_a_provider_the_fallback_decides(book: Book, fallback: str, outcome: str, denied: int) -> None:
-    """The domain's own fallback, or a given one, decides without a provider and with an unreachable one."""
+    """If the provider is missing or unreachable, the fallback decides: the given one, or else the one of the domain."""
     await book.users("ann")
     device = await book.device()
     await book.events(["ann"], device_id=device)
@@ -100,8 +103,10 @@ async def test_without_a_provider_the_fallback_decides(book: Book, fallback: str
 
 
 async def test_logins_that_cannot_carry_a_code_are_denied(book: Book) -> None:
-    """If a code is always needed, users of methods without one are denied, and so are devices with no other method; by
-    another method the same user is challenged."""
+    """If a code is always needed, a user is denied when the login method cannot carry a code.
+
+    A device that uses only such methods is denied too. With another method the same user is challenged.
+    """
     await book.users("ann", "bob", "eve")
     switch, gateway = await book.device("switch"), await book.device("gateway")
     book.areas.kinds["scripted"] = OnlyCodes
@@ -125,7 +130,7 @@ async def test_logins_that_cannot_carry_a_code_are_denied(book: Book) -> None:
 
 
 async def test_an_unknown_enrolment_is_listed_as_unknown(book: Book) -> None:
-    """An unknown enrolment does not count as denied."""
+    """A user whose enrolment is unknown is not counted as denied."""
     await book.provider(unsure=True)
     await book.users("ann")
     await book.events(["ann"])
@@ -136,7 +141,7 @@ async def test_an_unknown_enrolment_is_listed_as_unknown(book: Book) -> None:
 
 
 async def test_the_provider_is_asked_about_the_most_active_users(book: Book) -> None:
-    """The provider is asked about a user again only after a minute. The enrolments of less active users are unknown."""
+    """The provider is not asked about a user again within a minute. The enrolments of less active users are unknown."""
     names = [f"u{number:02}" for number in range(60)]
     await book.provider(enrolled=",".join(names))
     await book.users(*names)
@@ -148,7 +153,7 @@ async def test_the_provider_is_asked_about_the_most_active_users(book: Book) -> 
 
 
 async def test_an_enormous_number_of_users(book: Book) -> None:
-    """All users are counted and a thousand are named, including those with the worst outcome."""
+    """All users are counted and a thousand are listed. Users with the worst outcome are always among these."""
     names = [f"user{number}" for number in range(1500)]
     await book.rule(action="block", users=["user1400"])
     await book.rule(action="allow", users=["user1401"])
@@ -166,8 +171,11 @@ async def test_an_enormous_number_of_users(book: Book) -> None:
 
 
 async def test_outcomes_of_devices(book: Book) -> None:
-    """The outcome is that of their logins, with users taken as enrolled. A device that never answered a challenge is
-    marked. One that is not in the inventory is left out, and one that registered again has its new ID."""
+    """The outcome of a device is that of its logins, as if all their users were enrolled.
+
+    A device that never answered a challenge is marked. A device that is not in the inventory is left out, and a device
+    that registered again has its new ID.
+    """
     await book.provider(enrolled="ann")
     await book.users("ann", "bob")
     vpn, wifi = await book.device("vpn"), await book.device("wifi", challenges=9)
@@ -198,7 +206,7 @@ class HalfAMinute(Guarded):
 
 
 class Slow(SecondFactors):
-    """A view of providers in which users take half a minute to answer."""
+    """A view of the providers in which users take half a minute to answer."""
 
     def of(self, domain: Domain) -> Standing:
         found = super().of(domain)
@@ -208,7 +216,7 @@ class Slow(SecondFactors):
 
 
 async def test_users_of_an_impatient_device_are_denied(book: Book) -> None:
-    """A device is impatient if it gives up sooner than users answer, unless it answers challenges."""
+    """A device is impatient if it gives up before users answer, unless it answers challenges."""
     areas = book.areas
     await book.provider(enrolled="ann,bob,cy,dan")
     await book.users("ann", "bob", "cy", "dan", "eve")
@@ -231,7 +239,7 @@ async def test_users_of_an_impatient_device_are_denied(book: Book) -> None:
 
 
 async def test_logins_are_distinguished_by_the_facts_of_rules(book: Book) -> None:
-    """Station, Service-Type and time of day distinguish a user's logins if a rule has them."""
+    """Logins of a user are judged separately by station, Service-Type and time of day if a rule has these scopes."""
     await book.users("ann", "bob", "cy", "dan")
     await book.rule(action="allow", stations=["02-00-00-00-00-01"], serviceTypes=["Login-User"])
     await book.rule(action="block", time={"from": "22:00", "until": "23:30", "timezone": "UTC"})
@@ -252,7 +260,7 @@ async def test_logins_are_distinguished_by_the_facts_of_rules(book: Book) -> Non
 
 
 async def test_a_rule_on_a_group_applies_to_its_present_members(book: Book) -> None:
-    """Members may be endpoint users or imported people."""
+    """The members of a group may be endpoint users or imported people."""
     areas = book.areas
     await book.users("ann", "bob", "cy")
     ann = await areas.users.load(areas.domain, "ann")
@@ -269,7 +277,7 @@ async def test_a_rule_on_a_group_applies_to_its_present_members(book: Book) -> N
 
 
 async def test_a_preview_in_slices_has_the_same_result(areas: Areas, book: Book) -> None:
-    """A domain with many events is read a few hours at a time."""
+    """If a domain has many events, the preview reads a few hours of them at a time."""
     await book.users("ann", "bob")
     await book.rule(action="block", time={"days": ["mon"], "timezone": "Europe/Berlin"})
     for hours in range(1, 700, 7):
@@ -285,8 +293,10 @@ async def test_a_preview_in_slices_has_the_same_result(areas: Areas, book: Book)
 
 
 async def test_computers_by_certificate(book: Book) -> None:
-    """A computer with the name of a user is recognized by its certificate: a rule for users does not apply to it, and
-    logins of both kinds are judged separately."""
+    """A computer that has the name of a user is recognized by its certificate.
+
+    A rule for users does not apply to it, and the logins of the user and of the computer are judged separately.
+    """
     await book.users("pc1", "ann")
     await book.provider(enrolled="ann,pc1")
     await book.rule(action="allow", kinds=["machine"])
@@ -299,8 +309,10 @@ async def test_computers_by_certificate(book: Book) -> None:
 
 
 async def test_a_survey_asks_about_all_users(book: Book) -> None:
-    """A survey asks about more users than a preview, each once. The next preview has the results. Another survey starts
-    again if requested."""
+    """A survey asks about more users than a preview, once about each.
+
+    The next preview uses the results. Another survey can be started on request.
+    """
     names = [f"u{number}" for number in range(80)]
     await book.users(*names)
     await book.events([*names, "stranger"])
@@ -316,7 +328,7 @@ async def test_a_survey_asks_about_all_users(book: Book) -> None:
 
 
 async def test_a_survey_of_an_unreachable_provider(book: Book) -> None:
-    """A survey of an unreachable provider has no results, and stops once the circuit is open."""
+    """A survey of an unreachable provider has no results. It stops when the circuit is open."""
     names = [f"u{number}" for number in range(30)]
     await book.users(*names)
     await book.events(names)

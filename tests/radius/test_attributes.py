@@ -1,4 +1,4 @@
-"""Layouts of packets: the cache saves the walk over attributes and changes no value."""
+"""Tests of the layouts of packets: the cache avoids reading all attributes again, and changes no value."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ def packet(*fields: tuple[int, bytes]) -> bytes:
 
 @given(st.lists(FIELD, max_size=12), st.data())
 def test_what_fits_has_its_own_values(fields: list[tuple[int, bytes]], data: st.DataObject) -> None:
-    """A packet with the types and lengths of another one has its layout, and its own values."""
+    """A packet that has the types and lengths of another packet has the same layout, but its own values."""
     again = packet(*((kind, data.draw(st.binary(min_size=len(value), max_size=len(value)))) for kind, value in fields))
     layouts = Layouts()
     layout = layouts.of(packet(*fields))
@@ -47,7 +47,7 @@ def test_what_fits_has_its_own_values(fields: list[tuple[int, bytes]], data: st.
 
 @given(st.lists(st.lists(FIELD, max_size=4), max_size=30))
 def test_packets_of_one_length_are_distinguished(packets: list[list[tuple[int, bytes]]]) -> None:
-    """Each packet is read as if it were the first, whatever came before."""
+    """Each packet is read as if it were the first one, whatever packets came before."""
     layouts = Layouts()
     for fields in packets:
         octets = packet(*fields).ljust(70, b"\1")
@@ -80,7 +80,7 @@ def test_what_is_malformed_is_refused_each_time(octets: bytes, message: str) -> 
 
 
 def test_layouts_of_one_length_are_few() -> None:
-    """Layouts of one length are limited, and the oldest is removed first."""
+    """The number of layouts of one length is limited. The oldest layout is removed first."""
     layouts = Layouts()
     packets = [packet((kind, b"")) for kind in range(1, SAME_LENGTH + 2)]
     found = [layouts.of(each) for each in packets[:-1]]
@@ -91,7 +91,10 @@ def test_layouts_of_one_length_are_few() -> None:
 
 
 def test_layouts_are_few_in_all() -> None:
-    """The number of all layouts is limited, so that invented layouts only cost their walk."""
+    """The total number of layouts is limited.
+
+    Layouts that an attacker invents only cost the time to read their attributes.
+    """
     layouts = Layouts()
     first = packet((1, b""))
     layout = layouts.of(first)

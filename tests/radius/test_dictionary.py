@@ -1,4 +1,4 @@
-"""The dictionaries of the package, and an admin's own."""
+"""Tests of the dictionaries in the package, and of an admin's own dictionaries."""
 
 import logging
 import tempfile
@@ -17,7 +17,10 @@ KNOWN = load()
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that writes a directory of dictionaries: file names (_ for a dot) and their text."""
+    """Return a function that writes a directory of dictionaries.
+
+    The arguments are the file names, with _ for a dot, and their text.
+    """
 
     def write(**texts: str) -> Path:
         for name, text in texts.items():
@@ -31,27 +34,27 @@ def directory(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_pyrad_reads_all_of_the_package() -> None:
-    """pyrad reads every file of the package without skipping a line."""
+    """pyrad reads every file in the package without skipping a line."""
     assert KNOWN.notes == ()
     assert len(KNOWN.attributes) > 1000
 
 
 def test_the_index_names_every_file() -> None:
-    """Each dictionary in the folder is loaded."""
+    """Each dictionary in the directory is loaded."""
     index = (packaged() / "dictionary").read_text().splitlines()
     included = {line.split()[1] for line in index if line.startswith("$INCLUDE")}
     assert included == {path.name for path in packaged().iterdir()} - {"dictionary"}
 
 
 def test_an_attribute_has_what_the_codec_needs() -> None:
-    """A name, in any case, gives vendor, number, type, tag and encryption."""
+    """A name, in any case, selects an attribute with its vendor, number, type, tag and encryption."""
     assert KNOWN.attribute("tunnel-password") == Attribute("Tunnel-Password", 0, 69, DataType.STRING, True, 2)
     assert KNOWN.attribute("MS-MPPE-Send-Key") == Attribute("MS-MPPE-Send-Key", 311, 16, DataType.OCTETS, False, 2)
     assert KNOWN.attribute("IPv6-6rd-Prefix").parent == "IPv6-6rd-Configuration"
 
 
 def test_a_number_has_its_last_name() -> None:
-    """Of several names for a number the last one is shown. A part of a TLV has no number of its own."""
+    """If a number has several names, the last one is shown. A part of a TLV has no number of its own."""
     assert KNOWN.name(311, 8) == "MS-MPPE-Encryption-Types"
     assert KNOWN.name(3076, 146) == "ASA-TunnelGroupName"
     assert KNOWN.name(3076, 1) == "CVPN3000-Access-Hours"
@@ -59,7 +62,10 @@ def test_a_number_has_its_last_name() -> None:
 
 
 def test_values_have_names() -> None:
-    """NAS-Port-Type 15 is Ethernet, and back. Of several names the last one is shown, and all are accepted."""
+    """The value 15 of NAS-Port-Type is Ethernet, and Ethernet is 15.
+
+    If a value has several names, the last one is shown and all are accepted.
+    """
     ports, status = KNOWN.attribute("NAS-Port-Type"), KNOWN.attribute("Acct-Status-Type")
     assert (ports.value_name(15), ports.value_number("ethernet")) == ("Ethernet", 15)
     assert (ports.value_name(4711), ports.value_number("Carrier-Pigeon")) == (None, None)
@@ -68,7 +74,7 @@ def test_values_have_names() -> None:
 
 
 def test_vendors_have_names() -> None:
-    """A vendor without published attributes is known by its enterprise number."""
+    """A vendor that has no published attributes is known by its enterprise number."""
     assert [KNOWN.vendors[number] for number in (9, 3097, 3076)] == ["Cisco", "WatchGuard", "Cisco-ASA"]
 
 
@@ -100,7 +106,10 @@ def test_attributes_that_identify_products_have_names(vendor: int, numbers: list
 
 
 def test_unknown_attributes_have_names() -> None:
-    """Unknown attributes are shown as Attr-N and Attr-26.VENDOR.N, and these names are accepted with octets."""
+    """Unknown attributes are shown as Attr-N and Attr-26.VENDOR.N.
+
+    These names are accepted with octets as the value.
+    """
     assert KNOWN.show(0, 250, b"\1") == ("Attr-250", "0x01")
     assert KNOWN.show(9, 222, b"ab") == ("Attr-26.9.222", "0x6162")
     assert KNOWN.find(9, 222) is None
@@ -116,7 +125,7 @@ def test_impossible_attributes_are_refused(name: str) -> None:
 
 
 def test_a_mistyped_name_gets_a_suggestion() -> None:
-    """The error for an unknown name suggests the nearest one."""
+    """The error for an unknown name suggests the most similar name."""
     with pytest.raises(DictionaryError, match=r"no RADIUS attribute 'NAS-Port-Typ'; NAS-Port-Type[?]"):
         KNOWN.attribute("NAS-Port-Typ")
 
@@ -125,7 +134,7 @@ def test_a_mistyped_name_gets_a_suggestion() -> None:
 
 
 def test_an_admin_adds_a_vendor_and_values(directory: Callable[..., Path]) -> None:
-    """A directory can add a vendor, names of values of a known attribute, and attributes of a known vendor."""
+    """A directory can add a vendor, value names of a known attribute, and attributes of a known vendor."""
     own = directory(
         dictionary_acme="VENDOR Acme 64999\nBEGIN-VENDOR Acme\nATTRIBUTE Acme-Room 1 string\nEND-VENDOR Acme\n",
         dictionary_more="VALUE NAS-Port-Type Carrier-Pigeon 1149\nATTRIBUTE Cisco-New-Thing 222 integer Cisco\n",
@@ -139,8 +148,9 @@ def test_an_admin_adds_a_vendor_and_values(directory: Callable[..., Path]) -> No
 
 
 def test_files_are_read_in_the_order_of_their_names(directory: Callable[..., Path]) -> None:
-    """Files are read in the order of their names, so that a later one may use an earlier one. Other names and backups
-    of editors are skipped.
+    """Files are read in alphabetical order, so that a file can use an earlier one.
+
+    Files with other names and backups of editors are skipped.
     """
     own = directory(
         dictionary_2="BEGIN-VENDOR Acme\nATTRIBUTE Acme-Room 1 string\nEND-VENDOR Acme\n",
@@ -153,7 +163,10 @@ def test_files_are_read_in_the_order_of_their_names(directory: Callable[..., Pat
 
 
 def test_an_index_and_its_files_are_read_once(directory: Callable[..., Path]) -> None:
-    """A directory may have an index. Each included file, even the index itself, is read once, in its place."""
+    """A directory may have an index.
+
+    Each included file is read once, where it is included, even if the index includes itself.
+    """
     own = directory(
         dictionary="VENDOR Acme 64999\nBEGIN-VENDOR Acme\n$INCLUDE dictionary.a\n$INCLUDE- no.such\nEND-VENDOR Acme\n",
         dictionary_a="$INCLUDE dictionary\nATTRIBUTE Acme-Room 1 string # a room\n",
@@ -162,7 +175,7 @@ def test_an_index_and_its_files_are_read_once(directory: Callable[..., Path]) ->
 
 
 def test_the_same_attribute_again_keeps_its_values(directory: Callable[..., Path]) -> None:
-    """A copied definition of an attribute keeps the names of its values."""
+    """If the definition of an attribute is copied, the names of its values are kept."""
     known = load(directory(dictionary="ATTRIBUTE NAS-Port-Type 61 integer\nVALUE NAS-Port-Type Wire 15\n"))
     assert known.notes == ()
     assert known.decode(0, 61, b"\0\0\0\x13") == "Wireless-802.11"
@@ -170,27 +183,31 @@ def test_the_same_attribute_again_keeps_its_values(directory: Callable[..., Path
 
 
 def test_a_value_named_by_digits_is_shown_as_its_number(directory: Callable[..., Path]) -> None:
-    """A value whose name has only digits is shown as its number, so that the text is read back as the same octets."""
+    """A value whose name has only digits is shown as its number, so that the text is converted back to the
+    same octets."""
     known = load(directory(dictionary="VALUE Prompt 7 1\n"))
     assert known.decode(0, 76, b"\0\0\0\1") == "1"
     assert known.encode("Prompt", "7") == b"\0\0\0\7"
 
 
 def test_a_changed_attribute_has_a_note(directory: Callable[..., Path]) -> None:
-    """An admin's definition replaces the package's, with a note."""
+    """The definition of an admin replaces that of the package, and a note reports this."""
     known = load(directory(dictionary="ATTRIBUTE Filter-Id 11 octets\n"))
     assert known.decode(0, 11, b"a") == "0x61"
     assert [note.partition(": ")[2] for note in known.notes] == ["Filter-Id is defined anew, as something else"]
 
 
 def test_an_older_name_defined_again_is_the_one_shown(directory: Callable[..., Path]) -> None:
-    """The last definition of a number is shown, also if its name was known before."""
+    """If a number is defined several times, the last definition is shown, even if its name was known before."""
     own = directory(dictionary="ATTRIBUTE CVPN3000-Member-Of 145 string Cisco-VPN3000\n")
     assert load(own).name(3076, 145) == "CVPN3000-Member-Of"
 
 
 def test_a_skipped_definition_has_a_note_with_its_line(directory: Callable[..., Path]) -> None:
-    """A definition that pyrad or a packet cannot represent becomes a note with file and line. The rest is used."""
+    """A definition that pyrad or a packet cannot represent is reported as a note with file and line.
+
+    All other definitions are used.
+    """
     own = directory(
         dictionary="# a comment\n"
         "ATTRIBUTE Extended-Attribute-1 241 extended\n"
@@ -231,7 +248,7 @@ def test_a_skipped_definition_has_a_note_with_its_line(directory: Callable[..., 
     ],
 )
 def test_a_bad_line_is_named(directory: Callable[..., Path], text: str, line: int, message: str) -> None:
-    """A file that cannot be parsed is refused with its path, the line and the reason."""
+    """A file that cannot be parsed is refused. The error has its path, the line and the reason."""
     own = directory(dictionary_acme=text)
     with pytest.raises(DictionaryError) as refused:
         load(own)
@@ -240,7 +257,7 @@ def test_a_bad_line_is_named(directory: Callable[..., Path], text: str, line: in
 
 
 def test_a_bad_line_of_an_included_file_is_named(directory: Callable[..., Path]) -> None:
-    """The line number is of the included file."""
+    """The error has the line number in the included file."""
     own = directory(dictionary="# 1\n# 2\n$INCLUDE more\n", more="# 1\nATTRIBUTE Foo\n")
     with pytest.raises(DictionaryError, match=f"^{own}/more, line 2: "):
         load(own)
@@ -257,14 +274,14 @@ def test_comments_may_be_in_any_encoding(directory: Callable[..., Path]) -> None
 
 
 def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """A configured directory must exist, and may be empty."""
+    """A directory that is configured must exist, but may be empty."""
     assert len(load(tmp_path).attributes) == len(KNOWN.attributes)
     with pytest.raises(DictionaryError, match="no/such: No such file"):
         load(tmp_path / "no" / "such")
 
 
 def test_pyrad_does_not_write_to_the_log(directory: Callable[..., Path], caplog: pytest.LogCaptureFixture) -> None:
-    """The log messages of pyrad become notes, and its logger is left unchanged."""
+    """The log messages of pyrad are converted to notes. The logger of pyrad is not changed."""
     logger = logging.getLogger("pyrad")
     before = logger.level, list(logger.filters)
     load(directory(dictionary="ATTRIBUTE Extended-Attribute-1 241 extended\n"))
@@ -305,7 +322,7 @@ LINES = st.lists(st.one_of(st.sampled_from(WORDS + MORE), st.text(max_size=5)), 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(LINES, max_size=8).map("\n".join))
 def test_any_file_is_read_or_refused(text: str) -> None:
-    """Any file gives a dictionary or a DictionaryError with its path."""
+    """Any file is read as a dictionary or raises DictionaryError with its path."""
     with tempfile.TemporaryDirectory() as own:
         (Path(own) / "dictionary").write_text(text, encoding="utf-8", errors="replace")
         try:

@@ -1,4 +1,4 @@
-"""Duplicate detection (RFC 5080 section 2.2.2), with simulated time."""
+"""Tests of duplicate detection (RFC 5080 section 2.2.2) with simulated time."""
 
 from sallyport.radius.duplicates import Duplicates, Entry, Source
 
@@ -16,12 +16,12 @@ def note(
     signed: bool = True,
     owner: int = 1,
 ) -> tuple[Entry, bool]:
-    """Note a request, signed by default."""
+    """Note a request, which is signed by default."""
     return duplicates.note(source, identifier, authenticator, signed=signed, now=now, owner=owner)
 
 
 def test_a_request_is_new_once() -> None:
-    """A request with the same source, identifier and authenticator is a duplicate while it has no answer."""
+    """While a request has no answer, a request with the same source, identifier and authenticator is a duplicate."""
     duplicates = Duplicates(15)
     first, is_new = note(duplicates, NAS, 1, ONE, now=0)
     again, is_new_again = note(duplicates, NAS, 1, ONE, now=1)
@@ -29,7 +29,7 @@ def test_a_request_is_new_once() -> None:
 
 
 def test_an_answered_request_has_its_octets() -> None:
-    """A duplicate of an answered request finds the answer, for at least one window and at most two."""
+    """For at least one window and at most two, a duplicate of an answered request finds the answer."""
     duplicates = Duplicates(15)
     entry, _ = note(duplicates, NAS, 1, ONE, now=0)
     entry.answer = b"accept"
@@ -39,7 +39,7 @@ def test_an_answered_request_has_its_octets() -> None:
 
 
 def test_sources_and_identifiers_are_distinguished() -> None:
-    """Another port, address or identifier makes another request."""
+    """A request with another port, address or identifier is another request."""
     duplicates = Duplicates(15)
     note(duplicates, NAS, 1, ONE, now=0)
     assert note(duplicates, (NAS[0], 50001), 1, ONE, now=0)[1]
@@ -48,7 +48,7 @@ def test_sources_and_identifiers_are_distinguished() -> None:
 
 
 def test_a_new_authenticator_replaces_the_old_request() -> None:
-    """A signed request with a new authenticator is new, and marks the signed one before it as replaced."""
+    """A signed request with a new authenticator is new. The signed request before it is marked as replaced."""
     duplicates = Duplicates(15)
     old, _ = note(duplicates, NAS, 1, ONE, now=0)
     new, is_new = note(duplicates, NAS, 1, TWO, now=1)
@@ -57,7 +57,7 @@ def test_a_new_authenticator_replaces_the_old_request() -> None:
 
 
 def test_an_unsigned_request_replaces_nothing() -> None:
-    """An unsigned request with the identifier of another request is new, and the other one stays known."""
+    """An unsigned request that has the identifier of another request is new. The other request stays known."""
     duplicates = Duplicates(15)
     signed, _ = note(duplicates, NAS, 1, ONE, now=0)
     unsigned = [note(duplicates, NAS, 1, authenticator, now=1, signed=False) for authenticator in (TWO, b"3" * 16)]
@@ -68,7 +68,10 @@ def test_an_unsigned_request_replaces_nothing() -> None:
 
 
 def test_an_unsigned_copy_of_a_signed_request_is_a_duplicate() -> None:
-    """An unsigned copy finds the signed request's answer, and does not count as its arrival."""
+    """An unsigned copy finds the answer of the signed request.
+
+    It does not count as the arrival of the signed request.
+    """
     duplicates = Duplicates(15)
     signed, _ = note(duplicates, NAS, 1, ONE, now=0)
     assert note(duplicates, NAS, 1, ONE, now=1, signed=False) == (signed, False)
@@ -76,14 +79,17 @@ def test_an_unsigned_copy_of_a_signed_request_is_a_duplicate() -> None:
 
 
 def test_a_signed_request_is_no_duplicate_of_an_unsigned_copy() -> None:
-    """A spoofed unsigned copy that arrives first does not suppress the signed request."""
+    """If a spoofed unsigned copy arrives first, the signed request is still treated as new."""
     duplicates = Duplicates(15)
     note(duplicates, NAS, 1, ONE, now=0, signed=False)
     assert note(duplicates, NAS, 1, ONE, now=1)[1]
 
 
 def test_a_forgotten_request_is_new_again() -> None:
-    """A forgotten request is new at its retransmission. Forgetting it does not affect its replacement."""
+    """If a request is forgotten, its retransmission is new.
+
+    Forgetting a request does not affect the request that replaced it.
+    """
     duplicates = Duplicates(15)
     old, _ = note(duplicates, NAS, 1, ONE, now=0)
     duplicates.forget(old)
@@ -107,7 +113,7 @@ def test_a_parked_request_is_known_for_as_long_as_it_waits() -> None:
 
 
 def test_a_flood_is_bounded() -> None:
-    """However many sources send, at most two tables of the limit's size are kept."""
+    """However many sources send, at most two tables are kept, and each has at most `max_entries` entries."""
     duplicates = Duplicates(15, max_entries=100)
     for port in range(10_000):
         note(duplicates, ("192.0.2.1", port), 1, ONE, now=1)
@@ -115,8 +121,9 @@ def test_a_flood_is_bounded() -> None:
 
 
 def test_a_flood_of_one_tenant_shortens_no_other_window() -> None:
-    """A tenant's answers are found for their whole window during another tenant's flood, and the memory stays
-    bounded.
+    """The answers of a tenant are found for their whole window, even while another tenant floods the service.
+
+    The memory stays bounded.
     """
     duplicates = Duplicates(15, max_entries=100)
     entry, _ = note(duplicates, NAS, 1, ONE, now=0, owner=1)
@@ -130,7 +137,7 @@ def test_a_flood_of_one_tenant_shortens_no_other_window() -> None:
 
 
 def test_a_request_that_waited_is_found_after_a_silence() -> None:
-    """A parked request is found although its owner's window ended meanwhile."""
+    """A parked request is found, although its owner's window has ended meanwhile."""
     duplicates = Duplicates(15)
     entry, _ = note(duplicates, NAS, 1, ONE, now=0)
     duplicates.park(entry)

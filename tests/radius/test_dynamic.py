@@ -1,4 +1,5 @@
-"""Disconnect and CoA requests and their answers (RFC 5176): octets of the RFC, octets of pyrad, and hostile octets."""
+"""Tests of Disconnect and CoA requests and their answers (RFC 5176): with octets of the RFC, octets of pyrad, and
+hostile octets."""
 
 from contextlib import suppress
 from hashlib import md5
@@ -36,8 +37,9 @@ def answered(code: int, attributes: bytes = b"", *, request: bytes = REQUEST, se
 
 
 def test_a_request_by_the_letter_of_the_rfc() -> None:
-    """Message-Authenticator is computed over zeros, then the Request Authenticator over both. Event-Timestamp is
-    inside.
+    """Message-Authenticator is computed over zeros, and then the Request Authenticator over all octets.
+
+    The request contains Event-Timestamp.
     """
     assert (REQUEST[0], REQUEST[1], int.from_bytes(REQUEST[2:4])) == (40, 7, len(REQUEST))
     pairs = list(pull_attributes(REQUEST, 20))
@@ -51,7 +53,7 @@ def test_a_request_by_the_letter_of_the_rfc() -> None:
 @pytest.mark.parametrize("kind", Kind)
 @given(identifier=st.integers(0, 255), value=st.binary(min_size=1, max_size=253), secret=st.binary(min_size=1))
 def test_pyrad_takes_our_requests(kind: Kind, identifier: int, value: bytes, secret: bytes) -> None:
-    """pyrad verifies both authenticators of a request."""
+    """pyrad accepts both authenticators of a request."""
     packet = encode(kind, identifier, SharedSecret(secret), push_attribute(ACCT_SESSION_ID, value), at=AT)
     read = CoAPacket(packet=packet, secret=secret, dict=Dictionary())
     assert (read.code, read.id) == (kind, identifier)
@@ -63,7 +65,7 @@ def test_pyrad_takes_our_requests(kind: Kind, identifier: int, value: bytes, sec
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize("acknowledged", [True, False])
 def test_pyrads_answers_are_read(kind: Kind, acknowledged: bool) -> None:
-    """An answer of pyrad is read with its Error-Cause, signed or not."""
+    """An answer that pyrad makes is read with its Error-Cause, whether it is signed or not."""
     request = encode(kind, 9, SECRET, SESSION, at=AT)
     for signed in (True, False):
         reply = CoAPacket(packet=request, secret=SECRET.octets, dict=Dictionary()).CreateReply()
@@ -75,7 +77,7 @@ def test_pyrads_answers_are_read(kind: Kind, acknowledged: bool) -> None:
 
 
 def test_an_error_cause_of_no_length_is_none() -> None:
-    """An Error-Cause that has not four octets is ignored."""
+    """An Error-Cause that does not have four octets is ignored."""
     assert decode(answered(42, push_attribute(ERROR_CAUSE, b"\1\2")), REQUEST, SECRET) == Reply(False, None)
     assert decode(answered(41), REQUEST, SECRET) == Reply(True, None)
 
@@ -96,7 +98,10 @@ def test_an_error_cause_of_no_length_is_none() -> None:
     ],
 )  # fmt: skip
 def test_an_unfit_answer_is_refused(datagram: bytes, reason: str) -> None:
-    """An answer with another secret, to another request or of another kind, and cut octets, are refused."""
+    """An answer is refused if it has another secret, belongs to another request or is of another kind.
+
+    Cut octets are refused too.
+    """
     with pytest.raises(PacketError) as raised:
         decode(datagram, REQUEST, SECRET)
     assert raised.value.reason == reason
@@ -104,18 +109,18 @@ def test_an_unfit_answer_is_refused(datagram: bytes, reason: str) -> None:
 
 @given(st.binary(max_size=4200))
 def test_any_datagram_is_an_answer_or_refused(datagram: bytes) -> None:
-    """Any octets from the network are an answer or a PacketError."""
+    """Any octets from the network are read as an answer or raise PacketError."""
     with suppress(PacketError):
         decode(datagram, REQUEST, SECRET)
 
 
 @given(st.binary(max_size=600))
 def test_any_attributes_of_a_nas_are_read_or_refused(attributes: bytes) -> None:
-    """Any attributes with the right secret are an answer or a PacketError."""
+    """Any attributes with the right secret are read as an answer or raise PacketError."""
     with suppress(PacketError):
         assert not decode(answered(42, attributes), REQUEST, SECRET).acknowledged
 
 
 def test_the_room_fills_the_packet() -> None:
-    """A request that fills the reported room has 4096 octets."""
+    """If a request fills the room that is reported, it has 4096 octets."""
     assert len(encode(Kind.CHANGE, 1, SECRET, bytes(ROOM), at=AT)) == 4096

@@ -1,4 +1,4 @@
-"""MS-CHAP against the vectors of the RFCs, and against any attributes."""
+"""Tests of MS-CHAP with the test vectors of the RFCs, and with any attributes."""
 
 from dataclasses import replace
 
@@ -63,14 +63,15 @@ def offered(kind: int, value: bytes, challenge: bytes) -> Values:
 
 
 def test_rfc_2433() -> None:
-    """The password of RFC 2433 appendix B has the RFC's NT hash and response."""
+    """The password of RFC 2433 appendix B gives the NT hash and the response that are in the RFC."""
     assert nt_hash(b"MyPw") == HASH_1
     assert challenge_response(CHALLENGE_1, HASH_1) == RESPONSE_1
     assert NtKey(HASH_1).made(ATTEMPT_1, b"whoever")
 
 
 def test_rfc_2759() -> None:
-    """The login of RFC 2759 section 9.2 has the RFC's hashes, challenge, response and authenticator response."""
+    """The login of RFC 2759 section 9.2 gives the hashes, challenge, response and authenticator response that are in
+    the RFC."""
     assert nt_hash(b"clientPass") == HASH_2
     assert nt_hash_hash(HASH_2) == HASH_HASH_2
     assert ATTEMPT_2.nt_challenge(USER).hex() == "d02e4386bce91226"
@@ -93,7 +94,7 @@ def test_rfc_2759_des_keys(septets: str, key: str) -> None:
 
 @given(password=st.text(max_size=64), other=st.text(max_size=64), challenge=st.binary(min_size=16, max_size=16))
 def test_only_its_password_makes_a_response(password: str, other: str, challenge: bytes) -> None:
-    """A response is right for the password that made it, and for no other."""
+    """A response is right only for the password that made it."""
     for blank in (MsChap1(0, challenge[:8], b""), MsChap2(0, challenge, challenge[::-1], b"")):
         response = challenge_response(blank.nt_challenge(USER), nt_hash(password.encode()))
         attempt = replace(blank, response=response)
@@ -102,12 +103,13 @@ def test_only_its_password_makes_a_response(password: str, other: str, challenge
 
 
 def test_the_name_is_a_part_of_version_2() -> None:
-    """A response for one user name is wrong for another one, so that it cannot be moved to another user's login."""
+    """A response for one user name is wrong for another one, so that it cannot be used for the login of
+    another user."""
     assert not NtKey(HASH_2).made(ATTEMPT_2, b"user")
 
 
 def test_a_password_that_is_no_utf_8_is_latin_1() -> None:
-    """UTF-8 and Latin-1 of one password have one hash. A character beyond the BMP takes two units of UTF-16."""
+    """A password has the same hash in UTF-8 and in Latin-1. A character beyond the BMP is two units of UTF-16."""
     assert nt_hash(b"caf\xe9") == nt_hash("café".encode()) != nt_hash(b"cafe")
     assert nt_hash("🔑".encode()).hex() == nt_hash(b"\xf0\x9f\x94\x91").hex() != nt_hash(b"\xf0\x9f\x94").hex()
 
@@ -125,14 +127,13 @@ def test_a_password_that_is_no_utf_8_is_latin_1() -> None:
     ],
 )
 def test_names_that_a_client_may_have_hashed(sent: bytes, names: tuple[bytes, ...]) -> None:
-    """The names to try are: without the domain (RFC 2759 section 4), as sent, without the realm; each once, none
-    empty.
-    """
+    """Three names are tried: the name without the domain (RFC 2759 section 4), the name as it was sent, and the name
+    without the realm. Each name is tried once, and an empty name is not tried."""
     assert peer_names(sent) == names
 
 
 def test_each_kind_is_recognised_in_a_request() -> None:
-    """Vendor-Specific attributes of each kind are recognised as an attempt."""
+    """Each kind of MS-CHAP attribute in Vendor-Specific is recognised as an attempt."""
     secret = SharedSecret(b"s3cret")
     for value, kind, attempt in ((VALUE_1, MS_CHAP_RESPONSE, ATTEMPT_1), (VALUE_2, MS_CHAP2_RESPONSE, ATTEMPT_2)):
         body = push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, attempt.challenge)
@@ -143,14 +144,17 @@ def test_each_kind_is_recognised_in_a_request() -> None:
 
 @pytest.mark.parametrize("kind", CHANGES)
 def test_a_password_change_is_recognised(kind: int) -> None:
-    """Each of the three password changes is recognised by its version, with the identifier for its answer."""
+    """Each of the three kinds of password change is recognised with its version and the identifier for the answer."""
     value, size, version = CHANGES[kind]
     assert recognise(offered(kind, value, bytes(size))) == PasswordChange(9, version)
 
 
 @pytest.mark.parametrize("values", [{}, {(MICROSOFT, MS_CHAP_CHALLENGE): [bytes(16)]}, {(9, 25): [VALUE_2]}])
 def test_other_attributes_are_no_attempt(values: Values) -> None:
-    """No attributes, a challenge alone, and another vendor's attribute of the same number are no attempt."""
+    """Without attributes there is no attempt.
+
+    A challenge alone is no attempt either, nor is another vendor's attribute with the same number.
+    """
     assert recognise(values) is None
 
 
@@ -182,7 +186,7 @@ def test_other_attributes_are_no_attempt(values: Values) -> None:
     ],
 )
 def test_attempts_that_cannot_be_checked(values: Values, reason: str) -> None:
-    """Wrong lengths, too many or too few attributes and LAN Manager responses have a reason."""
+    """Wrong lengths, too many or too few attributes and LAN Manager responses are each refused with a reason."""
     assert recognise(values) == Unusable(reason)
 
 
@@ -217,5 +221,5 @@ DIGESTS = {
 
 @pytest.mark.parametrize(("message", "digest"), DIGESTS.items())
 def test_rfc_1320(message: bytes, digest: str) -> None:
-    """Each message of RFC 1320 section A.5 has the RFC's digest."""
+    """Each message of RFC 1320 section A.5 has the digest that is in the RFC."""
     assert md4(message).hex() == digest

@@ -1,4 +1,4 @@
-"""Answers to MS-CHAP: success and errors, against the vectors of the RFCs."""
+"""Tests of answers to MS-CHAP: successes and errors, with the test vectors of the RFCs."""
 
 from hashlib import sha1
 
@@ -37,12 +37,12 @@ def pulled(octets: bytes) -> list[tuple[int, bytes]]:
 
 
 def hiding() -> Hiding:
-    """Return the encryption of the tests' reply."""
+    """Return the encryption of the reply in these tests."""
     return Hiding(SECRET, AUTHENTICATOR)
 
 
 def test_rfc_3079_keys() -> None:
-    """The login of RFC 3079 section 3.5.3 has the RFC's master key and send key."""
+    """The login of RFC 3079 section 3.5.3 gives the master key and the send key that are in the RFC."""
     master = master_key(HASH_HASH_2, ATTEMPT_2.response)
     assert master.hex() == "fdece3717a8c838cb388e527ae3cdd31"
     assert start_key(master, sent=True) == SEND_KEY
@@ -50,9 +50,8 @@ def test_rfc_3079_keys() -> None:
 
 
 def test_success_of_version_2() -> None:
-    """A success of MS-CHAPv2 has the proof with the attempt's identifier, both keys by the NAS's direction, policy 1
-    and types 6.
-    """
+    """A success of MS-CHAPv2 has the proof with the identifier of the attempt, one key for each direction of the NAS,
+    policy 1 and types 6."""
     octets = push_success(ATTEMPT_2, HASH_HASH_2, USER, hiding())
     (proof, receive, send, policy, types) = pulled(octets)
     assert proof == (26, b"\x07S=407A5589115FD0D6209F510FE9C04566932CDA56")
@@ -63,7 +62,8 @@ def test_success_of_version_2() -> None:
 
 
 def test_success_of_version_1() -> None:
-    """A success of MS-CHAP has the hash of the NT hash, for the session key of RFC 3079 section 2.5.3."""
+    """A success of MS-CHAP has the hash of the NT hash, from which the session key of RFC 3079 section 2.5.3 is
+    derived."""
     octets = push_success(ATTEMPT_1, HASH_HASH_2, USER, hiding(), policy=ENCRYPTION_REQUIRED)
     (keys, policy, types) = pulled(octets)
     assert (keys[0], len(keys[1])) == (12, 32)
@@ -75,7 +75,7 @@ def test_success_of_version_1() -> None:
 
 
 def test_keys_of_eap_are_carried_whole() -> None:
-    """Keys of 32 octets, as EAP has them, are carried unchanged."""
+    """Keys of 32 octets, which EAP makes, are sent unchanged."""
     receive, send = pulled(push_mppe_keys(bytes(range(32)), bytes(range(32, 64)), hiding()))
     assert (hiding().reveal(receive[1]), hiding().reveal(send[1])) == (bytes(range(32)), bytes(range(32, 64)))
 
@@ -93,21 +93,22 @@ def test_keys_of_eap_are_carried_whole() -> None:
 def test_an_error(
     attempt: MsChap1 | MsChap2 | PasswordChange, code: ErrorCode, retry: bool, message: str, text: str
 ) -> None:
-    """An error has the attempt's identifier and the text of its RFC. In MS-CHAP the challenge has 8 octets, and there
-    is no message.
+    """An error has the identifier of the attempt and the text of its RFC.
+
+    In MS-CHAP the challenge has 8 octets, and there is no message.
     """
     octets = push_error(attempt, code, retry=retry, challenge=CHALLENGE, message=message)
     assert pulled(octets) == [(2, bytes((attempt.identifier,)) + text.encode())]
 
 
 def test_a_message_fits_or_is_refused() -> None:
-    """A message of a hundred octets always fits. A longer one raises ValueError and is not cut."""
+    """A message of a hundred octets always fits. A longer message raises ValueError and is not cut."""
     assert pulled(push_error(ATTEMPT_2, ErrorCode.PASSWORD_EXPIRED, challenge=CHALLENGE, message="m" * 100))
     with pytest.raises(ValueError, match="octets"):
         push_error(ATTEMPT_2, ErrorCode.PASSWORD_EXPIRED, challenge=CHALLENGE, message="m" * 200)
 
 
 def test_a_short_challenge_is_refused() -> None:
-    """A challenge shorter than the RFC's is refused, since the client could not try again."""
+    """A challenge that is shorter than in the RFC is refused, because the client could not try again."""
     with pytest.raises(ValueError, match="challenge of 8 octets"):
         push_error(ATTEMPT_2, ErrorCode.PASSWORD_EXPIRED, challenge=CHALLENGE_1)

@@ -1,4 +1,4 @@
-"""The codec against packets of the RFCs, against an independent implementation, and against any octets."""
+"""Tests of the codec with packets of the RFCs, with an independent implementation, and with any octets."""
 
 import hmac
 from contextlib import suppress
@@ -54,7 +54,10 @@ STATUS_ACCEPT = bytes.fromhex("02da0014ef0d552a4bf2d693ec2b6fe8b5411d66")
 
 
 def access_request(attributes: bytes = b"", *, signed: bool = True) -> bytes:
-    """Return a valid Access-Request. An unsigned one has a random authenticator and no proof."""
+    """Return a valid Access-Request.
+
+    An unsigned request has a random authenticator and nothing that proves its sender.
+    """
     data = encode_request(ACCESS_REQUEST, 7, SECRET, push_attribute(USER_NAME, b"bob") + attributes)
     if signed:
         return data
@@ -63,7 +66,7 @@ def access_request(attributes: bytes = b"", *, signed: bool = True) -> bytes:
 
 
 def test_rfc_2865_pap() -> None:
-    """The request of RFC 2865 section 7.1 has the RFC's user and password."""
+    """The request of RFC 2865 section 7.1 is decoded with the user and the password of the RFC."""
     request = decode(PAP_REQUEST, RFC_SECRET)
     assert request.text(USER_NAME) == "nemo"
     assert reveal_password(request.first[USER_PASSWORD], RFC_SECRET, request.authenticator) == b"arctangent"
@@ -79,8 +82,9 @@ def test_rfc_2865_accept() -> None:
 
 
 def test_rfc_2865_chap() -> None:
-    """The CHAP response of RFC 2865 section 7.2 is right for the RFC's password, with the authenticator as
-    challenge.
+    """The CHAP response of RFC 2865 section 7.2 is right for the password of the RFC.
+
+    The challenge is the authenticator.
     """
     request = decode(CHAP_REQUEST, RFC_SECRET)
     assert chap_holds(request.first[3], b"arctangent", request.authenticator)
@@ -103,7 +107,7 @@ def test_rfc_5997_status_server() -> None:
     ],
 )
 def test_rfc_2202_hmac_md5(key: bytes, data: bytes, digest: str) -> None:
-    """HMAC-MD5 with precomputed state equals the vectors of RFC 2202 section 2."""
+    """HMAC-MD5 with precomputed state equals the test vectors of RFC 2202 section 2."""
     assert SharedSecret(key).hmac_md5(data).hex() == digest
 
 
@@ -115,14 +119,14 @@ def test_hmac_md5_is_the_standard_librarys(key: bytes, data: bytes) -> None:
 
 @given(st.binary(max_size=4200))
 def test_any_datagram_is_parsed_or_refused(data: bytes) -> None:
-    """Any octets from the network are a packet or a PacketError."""
+    """Any octets from the network are decoded as a packet or raise PacketError."""
     with suppress(PacketError):
         decode(data, SECRET)
 
 
 @given(st.data())
 def test_a_mutated_packet_is_parsed_or_refused(data: st.DataObject) -> None:
-    """A signed packet with one octet changed is refused, or has lost its signature."""
+    """If one octet of a signed packet is changed, the packet is refused, or it no longer has a signature."""
     packet = access_request(push_attribute(32, b"switch-1"))
     at = data.draw(st.integers(0, len(packet) - 1))
     octet = data.draw(st.integers(0, 255).filter(lambda value: value != packet[at]))
@@ -154,7 +158,7 @@ def test_a_mutated_packet_is_parsed_or_refused(data: st.DataObject) -> None:
     ],
 )
 def test_an_invalid_packet_is_refused(datagram: bytes, reason: str) -> None:
-    """Each wrong length, authenticator or content is refused under the reason of its metric."""
+    """Each wrong length, authenticator or content is refused with the reason that its metric has."""
     with pytest.raises(PacketError) as refused:
         decode(datagram, SECRET)
     assert refused.value.reason == reason
@@ -166,13 +170,13 @@ def test_200_attributes_are_accepted() -> None:
 
 
 def test_octets_past_the_length_are_padding() -> None:
-    """Octets past the packet's Length are ignored (RFC 2865 section 3)."""
+    """Octets after the Length of a packet are ignored (RFC 2865 section 3)."""
     packet = access_request()
     assert decode(packet + b"junk", SECRET).data == packet
 
 
 def test_repeated_and_vendor_attributes_are_found() -> None:
-    """All values of a type are found in order, and vendor attributes by vendor and type."""
+    """All values of a type are found in order. Vendor attributes are found by vendor and type."""
     request = decode(
         access_request(
             push_attribute(25, b"a")
@@ -190,7 +194,10 @@ def test_repeated_and_vendor_attributes_are_found() -> None:
 
 
 def test_an_answer_carries_proxy_state_and_is_signed_first() -> None:
-    """Message-Authenticator is the first attribute of an answer. Proxy-State comes back unchanged and in order."""
+    """Message-Authenticator is the first attribute of an answer.
+
+    Proxy-State attributes are returned unchanged and in order.
+    """
     request = decode(access_request(push_attribute(PROXY_STATE, b"one") + push_attribute(PROXY_STATE, b"")), SECRET)
     reply = encode_reply(ACCESS_ACCEPT, request, SECRET, push_attribute(25, b"staff"))
     assert reply[20] == MESSAGE_AUTHENTICATOR
@@ -199,7 +206,7 @@ def test_an_answer_carries_proxy_state_and_is_signed_first() -> None:
 
 
 def test_an_altered_answer_is_refused() -> None:
-    """An answer with any octet changed is not authentic."""
+    """If any octet of an answer is changed, the answer is not authentic."""
     request = decode(access_request(), SECRET)
     reply = encode_reply(ACCESS_ACCEPT, request, SECRET, push_attribute(25, b"staff"))
     for at in range(len(reply)):
@@ -208,7 +215,7 @@ def test_an_altered_answer_is_refused() -> None:
 
 
 def test_an_answer_past_the_limit_is_an_error() -> None:
-    """An answer that would exceed 4096 octets with its Proxy-State raises an error."""
+    """If an answer would exceed 4096 octets with its Proxy-State, an error is raised."""
     many = b"".join(push_attribute(PROXY_STATE, bytes(253)) for _ in range(15)) + push_attribute(
         PROXY_STATE, bytes(240)
     )
@@ -219,7 +226,10 @@ def test_an_answer_past_the_limit_is_an_error() -> None:
 
 @pytest.mark.parametrize("code", [ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER])
 def test_our_own_requests_are_authentic(code: int) -> None:
-    """decode accepts the requests of encode_request. With another secret they are refused or unreadable."""
+    """decode accepts the requests that encode_request makes.
+
+    With another secret they are refused or cannot be decrypted.
+    """
     data = encode_request(code, 3, SECRET, push_attribute(USER_NAME, b"bob"))
     assert decode(data, SECRET).code == code
     with pytest.raises(PacketError):
@@ -227,7 +237,7 @@ def test_our_own_requests_are_authentic(code: int) -> None:
 
 
 def test_accounting_answers_carry_no_signature() -> None:
-    """An Accounting-Response has the Response Authenticator alone (RFC 2866 section 4.2)."""
+    """An Accounting-Response has only the Response Authenticator (RFC 2866 section 4.2)."""
     request = decode(encode_request(ACCOUNTING_REQUEST, 3, SECRET, push_attribute(44, b"1")), SECRET)
     reply = encode_reply(ACCOUNTING_RESPONSE, request, SECRET)
     assert len(reply) == 20
@@ -236,7 +246,7 @@ def test_accounting_answers_carry_no_signature() -> None:
 
 @given(st.binary(min_size=1, max_size=128).filter(lambda clear: not clear.endswith(b"\0")))
 def test_an_encrypted_password_is_decrypted(clear: bytes) -> None:
-    """A password of up to 128 octets of any encoding is decrypted unchanged."""
+    """A password of up to 128 octets, in any encoding, is decrypted unchanged."""
     authenticator = bytes(range(16))
     hidden = hide_password(clear, SECRET, authenticator)
     assert len(hidden) % 16 == 0
@@ -245,20 +255,23 @@ def test_an_encrypted_password_is_decrypted(clear: bytes) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 15, 17, 129, 144])
 def test_a_password_field_of_a_wrong_length_is_refused(size: int) -> None:
-    """A User-Password must have 16 to 128 octets, in steps of 16 (RFC 2865 section 5.2)."""
+    """A User-Password must have 16 to 128 octets, in multiples of 16 (RFC 2865 section 5.2)."""
     with pytest.raises(PacketError):
         reveal_password(bytes(size), SECRET, bytes(16))
 
 
 def test_a_password_over_128_octets_is_not_encrypted() -> None:
-    """A password over 128 octets, which RADIUS cannot carry, raises an error."""
+    """A password over 128 octets raises an error, because RADIUS cannot carry it."""
     with pytest.raises(ValueError, match="128"):
         hide_password(bytes(129), SECRET, bytes(16))
 
 
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=60))
 def test_requests_are_compatible_with_pyrad(password: str) -> None:
-    """pyrad reads names, encrypted passwords and signatures of the codec's requests, and the codec reads pyrad's."""
+    """pyrad reads names, encrypted passwords and signatures in the requests of the codec.
+
+    The codec reads those in the requests of pyrad.
+    """
     names = Dictionary()
     authenticator = bytes(range(16))
     hidden = hide_password(password.encode(), SECRET, authenticator)
@@ -275,12 +288,12 @@ def test_requests_are_compatible_with_pyrad(password: str) -> None:
 
 
 def test_text_is_utf_8_or_latin_1_and_never_nul() -> None:
-    """Names are UTF-8, else Latin-1, and a NUL never reaches the store."""
+    """Names are decoded as UTF-8, or as Latin-1 if they are not valid UTF-8. A NUL never reaches the store."""
     assert as_text("zoë".encode()) == "zoë"
     assert as_text("zoë".encode("latin-1")) == "zoë"
     assert as_text(b"bob\0") == "bob\ufffd"
 
 
 def test_the_repr_of_a_secret_does_not_show_it() -> None:
-    """The repr of a shared secret does not show it."""
+    """The repr of a shared secret does not contain the secret."""
     assert repr(SharedSecret(b"testing123")) == "***"

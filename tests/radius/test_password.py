@@ -1,4 +1,4 @@
-"""The method of an Access-Request, and the fields of PAP and CHAP."""
+"""Tests of the method of an Access-Request, and of the fields of PAP and CHAP."""
 
 import pytest
 
@@ -21,7 +21,7 @@ EAP = attributes(EAP_MESSAGE=bytes((2, 1, 0, 5, 1)))
     ],
 )
 def test_the_method_of_a_request(datagram: bytes, method: str) -> None:
-    """The attribute that carries the credentials names the method."""
+    """The attribute that contains the credentials determines the method."""
     assert method_of(opened(datagram)) == method
 
 
@@ -37,6 +37,6 @@ def test_a_chap_challenge_may_be_the_authenticator() -> None:
 
 
 def test_a_chap_challenge_of_its_own() -> None:
-    """A CHAP-Challenge takes the place of the Request Authenticator."""
+    """If CHAP-Challenge is present, it is the challenge instead of the Request Authenticator."""
     value, challenge = sent_chap(opened(chap("ann", "hello", b"challenge")))
     assert challenge == b"challenge" and chap_holds(value, b"hello", challenge)

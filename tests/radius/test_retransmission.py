@@ -1,4 +1,4 @@
-"""Times of retransmissions (RFC 5080 section 2.2.1)."""
+"""Tests of the times of retransmissions (RFC 5080 section 2.2.1)."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -10,7 +10,7 @@ from sallyport.radius.retransmission import Retransmission, Timers
 
 
 def sent_at(timers: Timers, jitter: Callable[[], float], start: float = 100.0) -> tuple[list[float], float]:
-    """Return the times of the requests and of the end, in seconds after the start, without an answer."""
+    """Return the times of the requests and of the end if there is no answer, in seconds after the start."""
     now, times = start, []
     trying = Retransmission(now, timers, jitter=jitter)
     while not trying.is_over(now):
@@ -23,19 +23,22 @@ def sent_at(timers: Timers, jitter: Callable[[], float], start: float = 100.0) -
 
 
 def test_the_times_of_the_rfc() -> None:
-    """The first pause is two seconds. Each next one is twice as long, up to sixteen, for half a minute."""
+    """The first pause is two seconds.
+
+    Each later pause is twice as long as the previous one, up to sixteen seconds. The end is after half a minute.
+    """
     assert sent_at(Timers(), lambda: 0.0) == ([0.0, 2.0, 6.0, 14.0], 30.0)
 
 
 def test_jitter_multiplies() -> None:
-    """Each pause is 2 + RAND times the last one, and the longest has its RAND too."""
+    """Each pause is 2 + RAND times the previous one. The maximum pause has its RAND too."""
     times, _ = sent_at(Timers(duration=1000.0, count=6), lambda: 0.1)
     pauses = [round(b - a, 6) for a, b in pairwise(times)]
     assert pauses == [2.2, 4.62, 9.702, 17.6, 17.6]
 
 
 def test_the_number_of_requests_is_limited() -> None:
-    """The number of requests is limited. The pause after the last one is waited for."""
+    """The number of requests is limited. After the last request there is another pause."""
     assert sent_at(Timers(count=2), lambda: 0.0) == ([0.0, 2.0], 6.0)
     assert sent_at(Timers(count=1), lambda: -0.1) == ([0.0], 1.8)
 
@@ -51,7 +54,7 @@ def test_retransmission_always_ends_in_time(jitters: list[float]) -> None:
 
 
 def test_the_default_jitter_is_a_tenth() -> None:
-    """The first pause is 1.8 to 2.2 seconds, and varies."""
+    """The first pause varies between 1.8 and 2.2 seconds."""
     found = set()
     for _ in range(50):
         trying = Retransmission(0.0)

@@ -1,4 +1,5 @@
-"""Salt-encrypted values: round trips, an independent implementation, the two hops of a proxy, and any octets."""
+"""Tests of salt-encrypted values: encryption and decryption, an independent implementation, the two hops of a proxy,
+and any octets."""
 
 from contextlib import suppress
 
@@ -27,8 +28,9 @@ def hop(of: tuple[SharedSecret, bytes]) -> Hiding:
 
 @given(KEYS)
 def test_an_encrypted_key_is_decrypted(clear: bytes) -> None:
-    """An encrypted key is decrypted unchanged. It is a salt with its high bit and whole blocks, and fits an
-    attribute.
+    """An encrypted key is decrypted unchanged.
+
+    It consists of a salt with its high bit set and complete blocks, and fits into an attribute.
     """
     hidden = hop(NAS).hide(clear)
     assert hop(NAS).reveal(hidden) == clear
@@ -39,7 +41,7 @@ def test_an_encrypted_key_is_decrypted(clear: bytes) -> None:
 
 @given(KEYS)
 def test_encryption_is_compatible_with_pyrad(clear: bytes) -> None:
-    """pyrad decrypts the encrypted values, and the codec decrypts pyrad's."""
+    """pyrad decrypts the values that the codec encrypts, and the codec decrypts those of pyrad."""
     secret, authenticator = NAS
     theirs = AuthPacket(secret=secret.octets, authenticator=authenticator)
     theirs.request_authenticator = authenticator
@@ -48,27 +50,30 @@ def test_encryption_is_compatible_with_pyrad(clear: bytes) -> None:
 
 
 def test_salts_of_a_packet_differ() -> None:
-    """The values of a packet have different salts."""
+    """The values of one packet have different salts."""
     hiding = hop(NAS)
     assert len({hiding.hide(b"key")[:2] for _ in range(0x8000)}) == 0x8000
 
 
 def test_a_key_over_239_octets_is_not_encrypted() -> None:
-    """A key over 239 octets, which RADIUS cannot carry, raises an error."""
+    """A key over 239 octets raises an error, because RADIUS cannot carry it."""
     with pytest.raises(ValueError, match="240 octets"):
         hop(NAS).hide(bytes(240))
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 16, 17, 19, 33, 35])
 def test_a_value_of_a_wrong_length_is_refused(size: int) -> None:
-    """An encrypted value must be a salt and at least one block."""
+    """An encrypted value must contain a salt and at least one block."""
     with pytest.raises(PacketError, match=f"of {size} octets"):
         hop(NAS).reveal(bytes(size))
 
 
 @pytest.mark.parametrize(("inside", "size"), [(16, 16), (255, 16), (32, 32)])
 def test_a_length_past_the_blocks_is_refused(inside: int, size: int) -> None:
-    """An inner length beyond the blocks is refused, as a wrong secret produces it nearly always."""
+    """An inner length that is longer than the blocks is refused.
+
+    A wrong secret nearly always produces such a length.
+    """
     secret, authenticator = NAS
     salt = b"\x80\x01"
     value = salt + hide_blocks(bytes((inside,)) + bytes(size - 1), secret, authenticator + salt)
@@ -78,8 +83,9 @@ def test_a_length_past_the_blocks_is_refused(inside: int, size: int) -> None:
 
 @given(send=KEYS, password=KEYS, tag=st.integers(0, 0x1F), keys=st.binary(min_size=32, max_size=32))
 def test_a_proxy_encrypts_for_the_next_hop(send: bytes, password: bytes, tag: int, keys: bytes) -> None:
-    """The NAS decrypts the values of the upstream server. Tags stay, and all other attributes are unchanged, in order
-    and in length.
+    """The NAS can decrypt the values of the upstream server.
+
+    Tags are kept, and all other attributes stay unchanged and in order.
     """
     upstream = hop(UPSTREAM)
     plain = push_attribute(18, b"welcome") + push_vendor_attribute(9, 16, b"no key of Microsoft's")
@@ -101,7 +107,10 @@ def test_a_proxy_encrypts_for_the_next_hop(send: bytes, password: bytes, tag: in
 
 
 def test_keys_together_in_one_vendor_attribute() -> None:
-    """Several keys in one Vendor-Specific stay together with its other attributes, and each gets its own salt."""
+    """Several keys in one Vendor-Specific attribute stay together with its other attributes.
+
+    Each key gets its own salt.
+    """
     upstream = hop(UPSTREAM)
     inside = push_attribute(16, upstream.hide(b"send")) + push_attribute(7, bytes(4))
     value = MICROSOFT.to_bytes(4) + inside + push_attribute(17, upstream.hide(b"receive"))
@@ -120,7 +129,10 @@ def test_a_tunnel_password_without_a_tag() -> None:
 
 
 def test_a_dictionary_marks_encrypted_attributes() -> None:
-    """Attributes that a dictionary marks are encrypted again too. Those of the RFCs are, whatever a dictionary has."""
+    """Attributes that a dictionary marks as encrypted are encrypted again too.
+
+    Those of the RFCs are encrypted again whatever a dictionary contains.
+    """
     passphrase = Attribute("Aruba-MPSK-Passphrase", ARUBA, 44, DataType.OCTETS, encrypt=SALTED)
     part = Attribute("Part", ARUBA, 45, DataType.OCTETS, encrypt=SALTED, parent="Whole")
     wrong = Attribute("MS-CHAP-MPPE-Keys", MICROSOFT, 12, DataType.OCTETS, encrypt=SALTED)
@@ -135,8 +147,9 @@ def test_a_dictionary_marks_encrypted_attributes() -> None:
 
 
 def test_encrypted_attributes_are_left_out() -> None:
-    """Encrypted attributes of the RFCs, and of the dictionary if given, are left out, at any place in a
-    Vendor-Specific.
+    """The encrypted attributes of the RFCs are removed, at any place in a Vendor-Specific attribute.
+
+    If a dictionary is given, its encrypted attributes are removed too.
     """
     places = {**HIDDEN, (ARUBA, 44): SALTED}
     plain = push_attribute(25, b"class") + push_vendor_attribute(ARUBA, 1, b"role")
@@ -160,7 +173,7 @@ def test_encrypted_attributes_are_left_out() -> None:
     ],
 )
 def test_a_malformed_reply_is_refused(attributes: bytes) -> None:
-    """An encrypted value that cannot be decrypted, and an attribute of a wrong length, are refused."""
+    """An encrypted value that cannot be decrypted is refused, and so is an attribute of a wrong length."""
     with pytest.raises(PacketError):
         rehide(attributes, hop(UPSTREAM), hop(NAS))
 
@@ -176,7 +189,10 @@ def test_a_malformed_reply_is_refused(attributes: bytes) -> None:
     )
 )
 def test_any_attributes_are_encrypted_again_or_refused(attributes: list[tuple[int, bytes, bytes]]) -> None:
-    """Any attributes are encrypted again or a PacketError. The result is never longer, so that it fits the answer."""
+    """Any attributes are encrypted again or raise PacketError.
+
+    The result is never longer, so that it fits into the answer.
+    """
     octets = b"".join(push_attribute(kind, head + value) for kind, head, value in attributes)
     with suppress(PacketError):
         assert len(rehide(octets, hop(UPSTREAM), hop(NAS))) <= len(octets)

@@ -1,4 +1,4 @@
-"""Values of attributes as text, and text as values."""
+"""Tests of attribute values that are shown as text, and of text that is encoded as values."""
 
 from ipaddress import IPv6Network
 
@@ -31,7 +31,7 @@ printable = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, ma
 
 
 def canonical(attribute: Attribute) -> st.SearchStrategy[bytes]:
-    """Return octets, without a tag, as a correct sender encodes the attribute's type."""
+    """Return the octets that a correct sender sends for the type of the attribute, without a tag."""
     if attribute.type in SIZES:
         size = 3 if attribute.has_tag else SIZES[attribute.type]
         return st.binary(min_size=size, max_size=size).map(lambda octets: octets.rjust(SIZES[attribute.type], b"\0"))
@@ -78,13 +78,13 @@ def canonical(attribute: Attribute) -> st.SearchStrategy[bytes]:
     ],
 )
 def test_values_are_shown(name: str, octets: str, text: str) -> None:
-    """A value is shown by its type, and in hex if it does not fit."""
+    """A value is shown according to its type. If it does not fit the type, it is shown in hex."""
     attribute = KNOWN.attribute(name)
     assert KNOWN.decode(attribute.vendor, attribute.number, bytes.fromhex(octets)) == text
 
 
 def test_a_tag_is_shown_with_the_name() -> None:
-    """Tag 1 of Tunnel-Type is shown as Tunnel-Type:1; tag 0 is not shown (RFC 2868 section 3.1)."""
+    """Tag 1 of Tunnel-Type is shown as Tunnel-Type:1. Tag 0 is not shown (RFC 2868 section 3.1)."""
     assert KNOWN.show(0, 64, b"\1\0\0\x0d") == ("Tunnel-Type:1", "VLAN")
     assert KNOWN.show(0, 64, b"\0\0\0\x0d") == ("Tunnel-Type", "VLAN")
 
@@ -97,7 +97,7 @@ def test_known_attributes_never_fail_to_show(attribute: Attribute, octets: bytes
 
 @given(st.integers(0, 0xFFFFFFFF), st.integers(0, 255), type_octets)
 def test_any_attribute_is_shown(vendor: int, number: int, octets: bytes) -> None:
-    """Any vendor and number have a name and one line of printable text."""
+    """Any vendor and number have a name, and are shown as one line of printable text."""
     name, text = KNOWN.show(vendor, number, octets)
     assert name
     assert text.isprintable()
@@ -105,7 +105,10 @@ def test_any_attribute_is_shown(vendor: int, number: int, octets: bytes) -> None
 
 @given(st.sampled_from([a for a in SHOWN if a.secret]), type_octets)
 def test_secrets_are_not_shown(attribute: Attribute, octets: bytes) -> None:
-    """A password, a key, or a response made from one, is never shown, not even its length or tag."""
+    """A password, a key, or a response that was made from one is never shown.
+
+    Its length and its tag are not shown either.
+    """
     assert KNOWN.show(attribute.vendor, attribute.number, octets) == (attribute.name, "***")
 
 
@@ -126,14 +129,14 @@ def test_secrets_are_not_shown(attribute: Attribute, octets: bytes) -> None:
     ],
 )
 def test_these_are_secrets(name: str) -> None:
-    """Passwords, keys and responses are recognised as secret by a flag or by name."""
+    """Passwords, keys and responses are recognised as secret by a flag in the dictionary or by their name."""
     attribute = KNOWN.attribute(name)
     assert KNOWN.decode(attribute.vendor, attribute.number, b"hello123") == "***"
 
 
 @pytest.mark.parametrize("name", ["Password-Retry", "CVPN3000-Min-Password-Length", "EAP-Key-Name", "Class", "State"])
 def test_these_are_no_secrets(name: str) -> None:
-    """An attribute about passwords is not secret."""
+    """An attribute that is only about passwords is not secret."""
     assert not KNOWN.attribute(name).secret
 
 
@@ -165,20 +168,20 @@ def test_these_are_no_secrets(name: str) -> None:
     ],
 )
 def test_values_are_read(name: str, text: str, octets: bytes) -> None:
-    """A value's name, a number, an address, a time, text and hex are encoded as in the RFCs."""
+    """Value names, numbers, addresses, times, text and hex are encoded as in the RFCs."""
     assert KNOWN.encode(name, text) == octets
 
 
 @pytest.mark.parametrize("text", ["65", "0x41", "0x4", "123456789", "0xzz"])
 def test_text_stays_as_it_is(text: str) -> None:
-    """Text that looks like a number or like hex is encoded as text, unlike in pyrad."""
+    """Text that looks like a number or like hex is encoded as text. pyrad would convert it."""
     assert KNOWN.encode("User-Password", text) == text.encode()
     assert KNOWN.encode("Filter-Id", text) == text.encode()
     assert KNOWN.decode(0, 11, text.encode()) == text
 
 
 def test_octets_are_hex_or_text() -> None:
-    """Octets are hex after 0x, otherwise the text itself, digits too."""
+    """Octets are given in hex after 0x. Any other text is encoded as text, even if it has only digits."""
     assert KNOWN.encode("Class", "65") == b"65"
     assert KNOWN.encode("Class", "0x41") == b"A"
 
@@ -207,14 +210,14 @@ def test_octets_are_hex_or_text() -> None:
     ],
 )
 def test_values_are_refused(name: str, text: str, message: str) -> None:
-    """A value that an attribute cannot carry is refused with the attribute's name and the reason."""
+    """A value that an attribute cannot have is refused. The error has the name of the attribute and the reason."""
     with pytest.raises(DictionaryError) as refused:
         KNOWN.encode(name, text)
     assert message in str(refused.value)
 
 
 def test_a_refused_secret_is_not_repeated() -> None:
-    """Neither the error for an invalid key nor the error's cause repeats it."""
+    """Neither the error for an invalid key nor the cause of the error contains the key."""
     with pytest.raises(DictionaryError) as refused:
         KNOWN.encode("MS-MPPE-Send-Key", "0xhunter2")
     assert "hunter2" not in str(refused.value)
@@ -223,7 +226,7 @@ def test_a_refused_secret_is_not_repeated() -> None:
 
 @given(st.data(), st.sampled_from(PLAIN), st.integers(0, 31))
 def test_shown_text_is_read_back(data: st.DataObject, attribute: Attribute, tag: int) -> None:
-    """Text that was made from octets makes the same octets, with the same tag."""
+    """If text was made from octets, it is encoded as the same octets with the same tag."""
     value = data.draw(canonical(attribute))
     octets = value
     if attribute.has_tag:
@@ -237,7 +240,8 @@ def test_shown_text_is_read_back(data: st.DataObject, attribute: Attribute, tag:
 
 @given(st.sampled_from(SHOWN), st.one_of(st.text(max_size=300), st.integers().map(str)))
 def test_any_text_is_read_or_refused(attribute: Attribute, text: str) -> None:
-    """Any text becomes octets that fit the attribute, or a DictionaryError with its name."""
+    """Any text is encoded as octets that fit the attribute, or raises DictionaryError with the name of the
+    attribute."""
     try:
         octets = KNOWN.encode(attribute.name, text)
     except DictionaryError as error:

@@ -1,11 +1,14 @@
-"""Rate limits for sources that send wrong keys."""
+"""Tests of the rate limit for sources that send wrong keys."""
 
 from sallyport.base.clock import SECOND
 from sallyport.tenancy.authentication import Guesses
 
 
 def test_a_source_has_a_burst_and_a_refill() -> None:
-    """A source has a burst of attempts, then one for each refill; another source is not affected."""
+    """A source has a limited number of attempts at once, and gets one more at each refill.
+
+    Another source is not affected.
+    """
     guesses = Guesses(burst=3, refill_us=10 * SECOND)
     for _ in range(3):
         assert not guesses.too_many("192.0.2.1", 0)
@@ -20,8 +23,10 @@ def test_a_source_has_a_burst_and_a_refill() -> None:
 
 
 def test_a_source_is_a_subscriber() -> None:
-    """A /64 of IPv6 is one source, and so is an IPv4 address in each notation; any other text is a source of its
-    own."""
+    """A /64 of IPv6 is one source.
+
+    An IPv4 address is the same source in every notation. Any other text is its own source.
+    """
     guesses = Guesses(burst=1)
     guesses.fail("2001:db8::1", 0)
     guesses.fail("::ffff:192.0.2.1", 0)
@@ -39,7 +44,7 @@ def test_setting_the_clock_back_refills_nothing() -> None:
 
 
 def test_the_table_is_bounded() -> None:
-    """The source whose last failure is the oldest is evicted."""
+    """The source with the oldest last failure is evicted."""
     guesses = Guesses(burst=1, max_sources=2)
     for source in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.3"):
         guesses.fail(source, 0)

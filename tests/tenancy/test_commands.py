@@ -31,7 +31,7 @@ async def create(run: Commands, **arguments: JSON) -> dict[str, JSON]:
 
 
 async def test_a_token_is_created_listed_and_revoked(run: Commands, tenancy: Tenancy, clock: SetClock) -> None:
-    """Only the answer of the creation has the token; the list has its state."""
+    """Only the answer to the creation contains the token. The list contains its state."""
     made = await create(run, role="operator", name="ci", expires=iso(clock() + 90 * 86400 * SECOND))
     token, new = cast(str, made.pop("token")), made.pop("new")
     assert (await tenancy.authenticate(token)).name == "ci"
@@ -56,7 +56,7 @@ async def test_a_token_has_defaults(run: Commands) -> None:
 
 
 async def test_a_token_is_revoked_by_id_or_name(run: Commands) -> None:
-    """A number is an ID; any other text is a name."""
+    """A number is read as an ID, and any other text as a name."""
     await create(run, name="ci")
     assert cast(dict[str, JSON], await run.ready("token.revoke", {"token": "ci"})())["status"] == "revoked"
     for unknown in ("12345", "9" * 30, "other"):
@@ -81,6 +81,6 @@ async def test_a_token_is_revoked_by_id_or_name(run: Commands) -> None:
     ],
 )
 async def test_wrong_arguments_are_named(run: Commands, arguments: dict[str, JSON], message: str) -> None:
-    """The message names the field and does not contain its value."""
+    """The message contains the name of the field, but not its value."""
     with pytest.raises(Invalid, match=f"^{message}$"):
         await create(run, **arguments)

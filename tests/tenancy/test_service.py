@@ -15,7 +15,7 @@ from tests.areas import SetClock
 
 
 async def test_a_token_identifies_its_tenant(store: SqliteStore, clock: SetClock) -> None:
-    """The caller has the token's organization, tenant, role and name; the token begins with sp_."""
+    """The caller has the organization, tenant, role and name of the token. The token begins with sp_."""
     tenancy = Tenancy(store, clock)
     record, token = await tenancy.create_token(5, 2, Role.AUDITOR, "reports", None)
     assert token.startswith("sp_") and len(token) == 46
@@ -25,7 +25,7 @@ async def test_a_token_identifies_its_tenant(store: SqliteStore, clock: SetClock
 
 
 async def test_a_tenant_is_created_once(store: SqliteStore, clock: SetClock) -> None:
-    """A number names the same tenant every time; in another organization it names another tenant."""
+    """The same number always gives the same tenant. In another organization, it gives another tenant."""
     tenancy = Tenancy(store, clock)
     ids = [await tenancy.ensure_tenant(*scope) for scope in ((1, 1), (1, 1), (1, 2), (2, 1))]
     assert ids[0] == ids[1]
@@ -34,7 +34,7 @@ async def test_a_tenant_is_created_once(store: SqliteStore, clock: SetClock) -> 
 
 @pytest.mark.parametrize("scope", [(0, 1), (1, 0), (-1, 1), (2**63, 1), (1, 2**63)])
 async def test_tenant_numbers_start_with_one(store: SqliteStore, clock: SetClock, scope: tuple[int, int]) -> None:
-    """Zero, negative and huge numbers are refused before they reach the store."""
+    """Zero, negative numbers and very large numbers are refused before the store is used."""
     tenancy = Tenancy(store, clock)
     with pytest.raises(Invalid, match=r"invalid (org|tenant)"):
         await tenancy.ensure_tenant(*scope)
@@ -43,7 +43,7 @@ async def test_tenant_numbers_start_with_one(store: SqliteStore, clock: SetClock
 
 
 async def test_the_store_contains_no_token(store: SqliteStore, clock: SetClock) -> None:
-    """Only the SHA-256 of a token is stored."""
+    """The store contains only the SHA-256 hash of a token."""
     _, token = await Tenancy(store, clock).create_token(1, 1, Role.ADMIN, "n", None)
     kept = await store.read(lambda tx: tx.value(str, "select hash from access_tokens"))
     assert kept == token_hash(token)
@@ -59,7 +59,7 @@ async def test_an_unknown_token_is_refused(store: SqliteStore, clock: SetClock, 
 
 
 async def test_a_revoked_token_is_refused_at_once(store: SqliteStore, clock: SetClock) -> None:
-    """A cached token and one that is revoked by ID are refused too; revoking again changes nothing."""
+    """A token that is cached or that was revoked by its ID is refused too. A second revocation changes nothing."""
     tenancy = Tenancy(store, clock)
     record, token = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
     await tenancy.authenticate(token)
@@ -72,7 +72,7 @@ async def test_a_revoked_token_is_refused_at_once(store: SqliteStore, clock: Set
 
 
 async def test_a_token_expires(store: SqliteStore, clock: SetClock) -> None:
-    """A token is valid before its expiry and invalid from then on, whether or not it is cached."""
+    """A token is valid before its expiry and invalid afterwards, whether or not it is cached."""
     tenancy = Tenancy(store, clock)
     _, token = await tenancy.create_token(1, 1, Role.ADMIN, "n", clock() + 60 * SECOND)
     await tenancy.authenticate(token)
@@ -87,7 +87,7 @@ async def test_a_token_expires(store: SqliteStore, clock: SetClock) -> None:
 
 
 async def test_revoking_by_an_ambiguous_name_is_refused(store: SqliteStore, clock: SetClock) -> None:
-    """A name of several active tokens is a Conflict; together with a tenant it selects one of them."""
+    """A name that several active tokens have raises Conflict. Together with a tenant it selects one of them."""
     tenancy = Tenancy(store, clock)
     first, _ = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
     second, _ = await tenancy.create_token(2, 1, Role.ADMIN, "n", None)
@@ -101,7 +101,7 @@ async def test_revoking_by_an_ambiguous_name_is_refused(store: SqliteStore, cloc
 
 
 async def test_tokens_are_listed_in_order_of_id(store: SqliteStore, clock: SetClock) -> None:
-    """A list has all tokens, those of an organization or those of a tenant."""
+    """A list contains all tokens, the tokens of an organization, or the tokens of a tenant."""
     tenancy = Tenancy(store, clock)
     for organization, tenant in ((2, 1), (1, 1), (1, 2)):
         await tenancy.create_token(organization, tenant, Role.ADMIN, "n", None)
@@ -114,13 +114,13 @@ async def test_tokens_are_listed_in_order_of_id(store: SqliteStore, clock: SetCl
 
 @pytest.mark.parametrize("name", ["", "  ", "123", "a\nb", "x" * 65, "a\x7f"])
 async def test_an_invalid_token_name_is_refused(store: SqliteStore, clock: SetClock, name: str) -> None:
-    """A name is printable and short, and cannot be mistaken for an ID."""
+    """A name is printable and short, and must not look like an ID."""
     with pytest.raises(Invalid, match="invalid name"):
         await Tenancy(store, clock).create_token(1, 1, Role.ADMIN, name, None)
 
 
 async def test_the_first_start_creates_a_tenant_and_a_token(store: SqliteStore, clock: SetClock) -> None:
-    """The first start creates organization 1, tenant 1 and an admin token; the second start creates nothing."""
+    """The first start creates organization 1, tenant 1 and an admin token. The second start creates nothing."""
     tenancy = Tenancy(store, clock)
     tokens: list[str] = []
     assert await tenancy.first_start(tokens.append)
@@ -134,14 +134,14 @@ async def test_the_first_start_creates_a_tenant_and_a_token(store: SqliteStore, 
 
 
 async def test_the_first_start_adds_no_second_token(store: SqliteStore, clock: SetClock) -> None:
-    """If a token exists already, none is added."""
+    """If there is a token already, no token is added."""
     tenancy = Tenancy(store, clock)
     await tenancy.create_token(7, 1, Role.OPERATOR, "n", None)
     assert not await tenancy.first_start(pytest.fail)
 
 
 class CountingStore:
-    """A store that counts reads, and can delay one or fail."""
+    """A store that counts reads. It can delay a read, or fail."""
 
     def __init__(self, store: SqliteStore) -> None:
         self.store = store
@@ -165,7 +165,10 @@ class CountingStore:
 
 
 async def test_a_known_token_is_cached(store: SqliteStore, clock: SetClock) -> None:
-    """Many requests read the store once; `forget` leads to another read. The number of cached tokens is limited."""
+    """Many requests with one token read the store once.
+
+    After `forget` there is another read. The number of cached tokens is limited.
+    """
     counting = CountingStore(store)
     tenancy = Tenancy(counting, clock, cached=2)
     tokens = [(await tenancy.create_token(1, 1, Role.ADMIN, "n", None))[1] for _ in range(3)]
@@ -196,7 +199,7 @@ async def test_each_tenant_has_a_share_of_the_cached_tokens(store: SqliteStore, 
 
 
 async def test_unknown_tokens_are_not_cached(store: SqliteStore, clock: SetClock) -> None:
-    """A token that is created after a request with it is valid at once."""
+    """If a token was used before it existed, it is valid as soon as it is created."""
     tenancy = Tenancy(store, clock)
     with pytest.raises(Unauthenticated):
         await tenancy.authenticate("sp_guess")
@@ -209,8 +212,10 @@ async def test_unknown_tokens_are_not_cached(store: SqliteStore, clock: SetClock
 
 
 async def test_unknown_tokens_are_looked_up_in_turn(store: SqliteStore, clock: SetClock) -> None:
-    """A flood of unknown tokens uses one reader of the store. A source that sends few tokens waits for at most one
-    look-up of each other source, and a cached token does not wait."""
+    """A flood of unknown tokens uses only one reader of the store.
+
+    A source with few tokens waits for at most one look-up of each other source. A cached token does not wait.
+    """
     counting = CountingStore(store)
     tenancy = Tenancy(counting, clock)
     _, cached = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)
@@ -235,7 +240,7 @@ async def test_unknown_tokens_are_looked_up_in_turn(store: SqliteStore, clock: S
 
 
 async def test_a_concurrent_revocation_is_not_lost(store: SqliteStore, clock: SetClock) -> None:
-    """A record that was read before a revocation is not cached after it."""
+    """A record that was read before a revocation is not cached after the revocation."""
     counting = CountingStore(store)
     tenancy = Tenancy(counting, clock)
     record, token = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)

@@ -1,7 +1,7 @@
-"""A hostile tenant that sends every operation with its costliest bodies.
+"""A hostile tenant that sends the costliest bodies to every operation.
 
-The tenant is the first one of the installation, since the examples in the API description are written for it. The
-examples are sent in the order of their story, each followed by its costly bodies.
+The tenant is the first one of the installation, because the examples in the API description are written for it. The
+examples are sent in an order in which each one finds what it needs. Each example is followed by its costly bodies.
 """
 
 import time
@@ -33,7 +33,7 @@ _FIRST = (
     "/api/v1/agent/createKey",
     "/api/v1/machine/add-machine",
 )
-"""The examples to send before the crowd and the other tenant are added: later examples rely on the ids 1 and 2."""
+"""The examples to send before the crowd and the other tenant are added, because later examples use the ids 1 and 2."""
 _DELETED = "/network_device/DeleteDevice"
 _ADDS = ("add", "create", "register")
 _NAMES = ("name", "userName", "instanceName", "groupName", "policyName", "domainName", "username", "emailAddress")
@@ -74,7 +74,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Sent:
-    """What came of a request. began, ended: seconds since the epoch. status: 0 without an answer."""
+    """The result of a request.
+
+    began, ended: the times in seconds since the epoch. status: the HTTP status, or 0 if there was no answer.
+    """
 
     operation: str
     field: str
@@ -109,7 +112,7 @@ class Attack:
         crowd.populate(self.service)
 
     def run(self) -> None:
-        """Send each example, and its costly bodies behind it."""
+        """Send each example, followed by its costly bodies."""
         with self._connected() as http:
             for method, path, _ in STORY:
                 if path not in _FIRST:
@@ -140,7 +143,7 @@ class Attack:
             self.sent.append(Sent(f"POST {path}", label, len(file), began, time.time(), answer.status_code))
 
     def _log_in(self) -> None:
-        """Send logins that meet the configured rules, groups and providers, without waiting for the answers."""
+        """Send logins that use the configured rules, groups and providers. Do not wait for the answers."""
         with self.service.radius(SECRET) as client:
             for name in ("ann", costly.MARKS[:126], "(" * 253):
                 client.send(client.packet(name, PASSWORD, CALLING_STATION_ID=costly.MARKS[:120].encode()))
@@ -155,7 +158,10 @@ class Attack:
                 yield from self._walk.bodies(schema, partial(dict, example, **fixed))
 
     def _with_own_names(self, path: str, example: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an example, with names that are not taken if the operation adds something, or tells something new."""
+        """Return an example.
+
+        If the operation adds something, its names are new; if it reports something, the content is new.
+        """
         number = next(self._numbers)
         if path == "/api/v1/agent/report":
             return {**example, "id": f"report-{number}"}
@@ -169,7 +175,7 @@ class Attack:
         return {**example, **own}
 
     def _next_batch(self) -> int:
-        """Return the number of the batch that the run of a directory agent expects."""
+        """Return the batch number that the run of a directory agent expects next."""
         return 1 + sum(each.operation.endswith("/batch") and each.status == 200 for each in self.sent)
 
     def _send(self, http: httpx.Client, request: Request) -> None:

@@ -1,4 +1,4 @@
-"""Values that are costly to read, compare, match or use, at the limits of their fields."""
+"""Values that are costly to read, compare, match or use. They have the maximum size of their fields."""
 
 import json
 from base64 import urlsafe_b64encode
@@ -11,12 +11,12 @@ from tests.endpoints import keys
 from tests.outgoing import costly_keys
 
 _CLASSES: Final = "\u0345\u0301\u0327\u05b0\u0591\u0323"
-"""Combining marks of different classes, which normalization has to sort."""
+"""Combining marks of different classes, which Unicode normalization has to sort."""
 MARKS: Final = "a" + _CLASSES * 100_000
 
 
 def texts(most: int) -> Iterator[tuple[str, str]]:
-    """Yield costly texts of at most so many octets, each with the name of its kind."""
+    """Yield costly texts of at most the given number of octets, each with the name of its kind."""
     yield "marks", MARKS[: max(most // 2, 1)] if most > 4096 else MARKS[:most]
     if most < 256:
         return
@@ -30,7 +30,7 @@ def texts(most: int) -> Iterator[tuple[str, str]]:
 
 
 def objects(room: int) -> Iterator[tuple[str, Any]]:
-    """Yield objects with many names, deep objects and a long text."""
+    """Yield objects with many names, deeply nested objects, and a long text."""
     yield "names", {f"n{number}": 1 for number in range(room // 13)}
     yield "long names", {f"{number}{MARKS[:400]}": "" for number in range(room // 820)}
     deep: Any = 1
@@ -140,7 +140,7 @@ BY_NAME: Final[Mapping[str, Mapping[str, Any]]] = {
     "drift": {"accounts": [{"kind": "account", "name": f"a{n}", "detail": "a" * 400} for n in range(1000)]},
     "privileged": {"accounts": [{"name": f"a{n}", "via": ["sudo"] * 4} for n in range(2000)]},
 }
-"""Values for fields whose cost depends on the meaning of their text."""
+"""Values for fields whose text has a meaning that makes some values costly."""
 _PERSON: Final = "dn: uid={0},dc=a\nobjectClass: person\nuid: {0}\nmail: {0}@a.example\n\n"
 LDIF: Final[Mapping[str, bytes]] = {
     "people": "".join(_PERSON.format(f"p{number}") for number in range(20_000)).encode(),
@@ -150,7 +150,7 @@ LDIF: Final[Mapping[str, bytes]] = {
     "a long line": b"dn: uid=a,dc=a\nobjectClass: person\nuid: a\ncn:: " + b"zIHM" * 1_000_000 + b"\n",
     "folded lines": b"dn: uid=a,dc=a\nobjectClass: person\nuid: a" + b"\n a" * 1_000_000 + b"\n",
 }
-"""Files of directories (RFC 2849)."""
+"""Directory files (RFC 2849)."""
 GOOD: Final[Mapping[str, Any]] = {
     "servers": "ldaps://127.0.0.1:9",
     "baseDN": "dc=example",
@@ -161,4 +161,4 @@ GOOD: Final[Mapping[str, Any]] = {
     "domain": "127.0.0.1:9",
     "issuerDid": "did:web:a.example",
 }
-"""Valid texts that surround a costly one in a field."""
+"""Valid texts that are put around a costly text in a field."""

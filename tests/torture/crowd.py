@@ -1,4 +1,4 @@
-"""A crowd: users, groups, machines and devices of the hostile tenant, so that operations on many have many."""
+"""A crowd of users, groups, machines and devices of the hostile tenant, so that operations on all of them are large."""
 
 import httpx
 

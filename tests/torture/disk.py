@@ -1,7 +1,7 @@
-"""A small disk: a file system in a mount namespace of its own, so that the machine's mounts stay as they are.
+"""A small disk: a file system in its own mount namespace, so that the mounts of the machine do not change.
 
-A process that does nothing holds the namespace open; the service is started into it, also a second time, and the test
-looks in from outside through /proc. With the process the file system goes away.
+A process that does nothing holds the namespace open. The service is started in the namespace, and can be started there
+again. The test accesses the disk from outside through /proc. When the process ends, the file system is removed.
 """
 
 import errno
@@ -30,7 +30,7 @@ MOUNT = 'mount -t tmpfs -o "size=$1m" none "$2" && echo mounted && exec cat'
 
 
 class ServiceOnDisk(RunningService):
-    """A service whose store SQLite can open inside the namespace only, since it does not open what lies in /proc."""
+    """A service whose store is opened only inside the namespace, because SQLite does not open files below /proc."""
 
     def __init__(self, disk: "SmallDisk", directory: Path, settings: Mapping[str, str]) -> None:
         self._inside = disk.inside / "data"
@@ -46,14 +46,17 @@ class ServiceOnDisk(RunningService):
 
 @dataclass(frozen=True)
 class SmallDisk:
-    """A tmpfs. inside: its place for processes of its namespace; outside: the same for the test."""
+    """A tmpfs.
+
+    inside: its path for processes in its namespace. outside: its path for the test.
+    """
 
     holder: int
     inside: Path
 
     @property
     def outside(self) -> Path:
-        """The path of the disk in the test's own namespace."""
+        """The path of the disk for the test, which is outside the namespace."""
         return Path(f"/proc/{self.holder}/root{self.inside}")
 
     @property
@@ -83,7 +86,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(directory: Path, mib: int) -> Iterator[SmallDisk]:
-    """A disk of so many MiB on an empty directory, for the time of the block."""
+    """Yield a disk of `mib` MiB on an empty directory until the block ends."""
     command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", MOUNT, "sh", str(mib), str(directory)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None

@@ -1,7 +1,7 @@
-"""Hostile HTTP requests as octets, and peers that behave badly.
+"""Hostile HTTP requests in octets, and peers that behave badly.
 
-Each case is sent over a connection in clear and over TLS. A case has the status of the first answer, where HTTP defines
-one. After every case the server must still serve.
+Each case is sent over a connection in plain text and over TLS. If HTTP defines the status of the first answer, the case
+has that status. After every case the server must still answer requests.
 """
 
 import socket
@@ -37,8 +37,9 @@ def post(body: bytes, extra: bytes = b"") -> bytes:
 
 @dataclass(frozen=True)
 class Octets:
-    """The octets to send, and the status of the first answer (None: any). unfinished: the server waits for more, so
-    that the client closes its side.
+    """The octets to send, and the expected status of the first answer; None accepts any status.
+
+    unfinished: whether the server waits for more octets, so that the client closes its side.
     """
 
     sent: bytes
@@ -121,8 +122,9 @@ OCTETS = {
 
 
 async def send_and_read(stream: Stream, case: Octets) -> bytes:
-    """Send, and read at the same time until the server closes. The server may reset the connection while octets are
-    sent.
+    """Send the octets, and read at the same time until the server closes the connection.
+
+    The server may reset it while octets are sent.
     """
     answer = b""
 
@@ -141,7 +143,7 @@ async def send_and_read(stream: Stream, case: Octets) -> bytes:
 
 
 async def drip(stream: Stream, first: bytes, piece: bytes) -> None:
-    """Send `first`, then `piece` again and again, slowly, until the server closes."""
+    """Send `first`. Then send `piece` slowly again and again, until the server closes the connection."""
     with trio.fail_after(30), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
         await stream.send_all(first)
         while True:
@@ -171,7 +173,7 @@ async def slow_after_an_answer(served: Served) -> None:
 
 
 async def endless_head(served: Served) -> None:
-    """Headers as fast as the server takes them."""
+    """Send headers as fast as the server reads them."""
     stream = await served.connect()
     with trio.fail_after(30), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
         await stream.send_all(b"GET /healthz HTTP/1.1\r\n")
@@ -181,7 +183,7 @@ async def endless_head(served: Served) -> None:
 
 
 async def endless_body(served: Served) -> None:
-    """A chunked body as fast as the server takes it."""
+    """Send a chunked body as fast as the server reads it."""
     stream = await served.connect()
     with trio.fail_after(30), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
         await stream.send_all(CHUNKED)
@@ -191,7 +193,7 @@ async def endless_body(served: Served) -> None:
 
 
 async def never_reads(served: Served) -> None:
-    """Ask for 16 MiB and read nothing, until the server closes."""
+    """Request 16 MiB and read nothing, until the server closes the connection."""
     stream = await served.connect()
     body = b"{}"
     head = b"POST " + BIG.encode() + b" HTTP/1.1\r\n" + HOST + TOKEN + JSON
@@ -204,9 +206,7 @@ async def never_reads(served: Served) -> None:
 
 
 def _is_held(stream: Stream) -> bool:
-    """Return whether the server's end is open, as the kernel has it. A client that does not read cannot notice the
-    end.
-    """
+    """Return whether the kernel shows the server's end as open. A client that does not read cannot notice the end."""
     (_, server), (_, client) = _plain(stream).socket.getpeername(), _plain(stream).socket.getsockname()
     rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()]
     states = [state for _, near, far, state, *_ in rows if near[-4:] + far[-4:] == f"{server:04X}{client:04X}"]
@@ -227,7 +227,7 @@ async def pipelines_and_never_reads(served: Served) -> None:
 
 
 async def half_close(served: Served) -> None:
-    """Send a request and close the sending side, and still get the answer. In TLS the connection is closed."""
+    """Send a request and close the sending side. The answer must still arrive. Over TLS close the whole connection."""
     stream = await served.connect()
     await stream.send_all(GOOD)
     if isinstance(stream, trio.SocketStream):
@@ -245,7 +245,7 @@ async def half_close_in_a_body(served: Served) -> None:
 
 
 async def reset(served: Served) -> None:
-    """RST in the middle of a head, of a body, and right after a request."""
+    """Reset the connection in a head, in a body, and right after a request."""
     for octets in (b"GET /heal", POST + b"Content-Length: 10\r\n\r\n{", GOOD, GOOD * 100):
         stream = await served.connect()
         await stream.send_all(octets)
@@ -254,7 +254,7 @@ async def reset(served: Served) -> None:
 
 
 async def opened_and_left(served: Served) -> None:
-    """Open more connections than the server has room for, and send nothing."""
+    """Open more connections than the server accepts, and send nothing."""
     streams = [await served.connect_tcp() for _ in range(60)]
     assert await served.answers()
     for stream in streams:
@@ -262,7 +262,7 @@ async def opened_and_left(served: Served) -> None:
 
 
 async def handshake_garbage(served: Served) -> None:
-    """Send octets that are no TLS to a TLS port, or to a port without TLS."""
+    """Send octets that are not TLS to a TLS port, or to a port without TLS."""
     for octets in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(1000), bytes(5000)):
         stream = await served.connect_tcp()
         with suppress(trio.BrokenResourceError):

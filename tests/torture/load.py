@@ -1,6 +1,6 @@
 """Logins and accounting in bulk, from a process that outlives the service.
 
-Every request differs from all others: its Calling-Station-Id is its name, and no socket uses an identifier twice.
+Every request differs from all others, because its Calling-Station-Id is unique and no socket uses an identifier twice.
 The sockets stay open when the service dies, so that the identical datagram can be sent again from the same port.
 """
 
@@ -47,7 +47,7 @@ SOCKETS = 40
 
 
 def populate(service: RunningService) -> None:
-    """One RADIUS client, which is a range and so never has to sign, and some users."""
+    """Add one RADIUS client and some users. The client has a range, so that it never has to sign."""
     service.add_client("loopback", NETWORK, SECRET)
     for number in range(USERS):
         service.add_user(f"user{number}", _password(number))
@@ -59,7 +59,10 @@ def _password(number: int) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class Sent:
-    """A request, and its answer or None. port: its source port. proven: no other sender can have sent it."""
+    """A request, and its answer or None.
+
+    port: its source port. proven: whether only this sender can have sent it.
+    """
 
     sock: socket.socket
     port: int
@@ -77,13 +80,15 @@ class Sent:
 
     @property
     def code(self) -> int:
-        """Return the code of the answer; 0 without an answer."""
+        """Return the code of the answer, or 0 if there is no answer."""
         return self.reply[0] if self.reply else 0
 
 
 class Load:
-    """Requests of every kind to both ports; at most `window` of them are outstanding. prefix: start of the name of all
-    stations."""
+    """Requests of every kind to both ports. At most `window` of them are without an answer.
+
+    prefix: the beginning of the name of all stations.
+    """
 
     def __init__(
         self, service: RunningService, prefix: str, random: Random, *, sockets: int = SOCKETS, window: int = WINDOW
@@ -116,7 +121,7 @@ class Load:
         return [each for each in self.sent if each.reply is not None]
 
     def run(self, seconds: float) -> None:
-        """Send for a time, or until every identifier of every socket is spent."""
+        """Send for a time, or until every identifier of every socket is used."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             while len(self._waiting) < self._window and len(self.sent) < IDENTIFIERS * len(self._sockets):
@@ -124,14 +129,15 @@ class Load:
             self._receive(0.01)
 
     def drain(self, seconds: float = 0.05) -> None:
-        """Read the answers that the kernel still has, until none comes for this time."""
+        """Read the answers that the kernel has received, until none arrives for this time."""
         while self._receive(seconds):
             pass
 
     def again(self, requests: Iterable[Sent], *, seconds: float) -> list[tuple[Sent, bytes]]:
-        """Retransmit requests once a second, as a NAS does; return each with its answer. TimeoutError: one has none.
+        """Retransmit requests once a second, as a NAS does, and return each with its answer.
 
-        A request may get no answer at first: its transaction failed, for instance while the disk was full.
+        Raise TimeoutError if one has no answer. A request may get no answer at first, because its transaction failed,
+        for example while the disk was full.
         """
         first = {id(each): each.reply for each in requests}
         left = [each for each in self.sent if id(each) in first]
@@ -162,8 +168,11 @@ class Load:
         return sent
 
     def _request(self, sock: socket.socket, identifier: int, station: str, number: int) -> Sent:
-        """Return a new request: seven of eight passwords are right, by PAP and by CHAP; three of four logins are
-        signed; each tenth request is from a new NAS."""
+        """Return a new request.
+
+        Seven of eight passwords are right, and they are sent by PAP and by CHAP. Three of four logins are signed. Each
+        tenth request is from a new NAS.
+        """
         user, nas = f"user{number % USERS}", f"{self._prefix}-nas-{number // 10}"
         port = sock.getsockname()[1]
         body = push_attribute(USER_NAME, user.encode()) + push_attribute(CALLING_STATION_ID, station.encode())
@@ -191,7 +200,7 @@ class Load:
             each.sock.send(each.octets)
 
     def _receive(self, seconds: float) -> list[Sent]:
-        """Return the requests that are answered now. PacketError: an answer is not authentic."""
+        """Return the requests whose answers arrive now. Raise PacketError if an answer is not authentic."""
         found = []
         for key, _ in self._selector.select(seconds):
             sock = key.fileobj
@@ -216,7 +225,7 @@ def _connected(port: int) -> socket.socket:
 
 
 class Loads:
-    """Short loads, one after the other, whose requests are remembered."""
+    """Short loads that are run one after the other. Their requests are remembered."""
 
     def __init__(self, service: RunningService) -> None:
         self._service = service
@@ -231,18 +240,18 @@ class Loads:
 
     @property
     def sent(self) -> int:
-        """Return how many requests were sent."""
+        """Return the number of requests that were sent."""
         return sum(len(load.sent) for load in self._loads)
 
     @property
     def answered(self) -> int:
-        """Return how many requests were answered, including answers after the end of their load."""
+        """Return the number of requests that were answered. This includes answers after the end of their load."""
         for load in self._loads:
             load.drain(0)
         return sum(len(load.answered) for load in self._loads)
 
     def run(self, seconds: float = 0.2, *, window: int = WINDOW) -> int:
-        """Return how many requests of a new load were answered in its time."""
+        """Run a new load, and return how many of its requests were answered during the load."""
         load = Load(self._service, f"l{len(self._loads):03}", Random(len(self._loads)), sockets=8, window=window)
         self._loads.append(load)
         load.run(seconds)
@@ -250,8 +259,9 @@ class Loads:
         return len(load.answered)
 
     def check(self) -> None:
-        """Check that answered requests are stored. Then get answers for the others by a retransmission, and check that
-        each is stored once.
+        """Check that answered requests are stored.
+
+        Then retransmit the other requests until they are answered, and check that each is stored once.
         """
         assert self._service.rows("pragma integrity_check") == [("ok",)]
         check_stored(self._service, "l", [each for load in self._loads for each in load.answered])
@@ -261,7 +271,7 @@ class Loads:
 
 
 def check_stored(service: RunningService, prefix: str, answered: list[Sent]) -> None:
-    """Check that each answered request has one record, with its user, decision and device."""
+    """Check that each answered request has one record with its user, decision and device."""
     logins = service.rows(
         "select station, user_name, applied_decision, coalesce(devices.nas_identifier, '') from events "
         "left join devices on devices.id = device_id where station like ? || '%'",

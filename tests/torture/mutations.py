@@ -1,4 +1,4 @@
-"""Valid requests and their mutations: each mutation takes octets and returns other octets."""
+"""Valid requests and their mutations. Each mutation takes octets and returns other octets."""
 
 from collections.abc import Callable
 from random import Random
@@ -14,24 +14,24 @@ NAMES = (b"ann", b"nobody", b"ann@nowhere", b"NOWHERE\\ann", b"\xff\x00", b"")
 
 
 class Requests:
-    """Valid requests under a secret. Passwords are wrong by default, so that no mutation makes one right."""
+    """Valid requests with a secret. By default the passwords are wrong, so that no mutation can make a login right."""
 
     def __init__(self, secret: bytes, random: Random) -> None:
         self._secret = SharedSecret(secret)
         self._random = random
 
     def any_signed(self) -> bytes:
-        """A request of any kind that proves its sender."""
+        """Return a request of any kind that proves its sender."""
         return self._random.choice((self.login, self.login, self.accounting, self.status))()
 
     def login(self) -> bytes:
-        """An Access-Request with a Message-Authenticator: by PAP, CHAP or EAP."""
+        """Return an Access-Request with a Message-Authenticator, by PAP, CHAP or EAP."""
         authenticator = self._random.randbytes(16)
         body = self._body() + self._credentials(authenticator)
         return encode_request(ACCESS_REQUEST, self._identifier(), self._secret, body, authenticator=authenticator)
 
     def unsigned(self) -> bytes:
-        """An Access-Request by PAP without a Message-Authenticator."""
+        """Return an Access-Request by PAP without a Message-Authenticator."""
         authenticator = self._random.randbytes(16)
         hidden = hide_password(b"not the password", self._secret, authenticator)
         body = self._body() + push_attribute(names.USER_PASSWORD, hidden)
@@ -47,7 +47,10 @@ class Requests:
         return encode_request(STATUS_SERVER, self._identifier(), self._secret, b"")
 
     def signed_again(self, mutation: Mutation) -> bytes:
-        """An authentic request whose attributes were mutated before it was signed: odd, but the client's own."""
+        """Return an authentic request whose attributes were mutated before it was signed.
+
+        It is odd, but is the client's own.
+        """
         authenticator = self._random.randbytes(16)
         password = push_attribute(names.USER_PASSWORD, hide_password(b"hello", self._secret, authenticator))
         credentials = self._random.choice((password, self._credentials(authenticator)))
@@ -112,14 +115,14 @@ def lie_about_attribute(random: Random, octets: bytes) -> bytes:
 
 
 def double(random: Random, octets: bytes) -> bytes:
-    """Repeat an attribute, or all of them, many times."""
+    """Repeat one attribute, or all attributes, many times."""
     size = octets[21] if len(octets) > 21 else 0
     again = random.choice((octets[20 : 20 + size], octets[20:]))
     return _with_length(octets + again * random.choice((1, 2, 20)))
 
 
 def many(random: Random, octets: bytes) -> bytes:
-    """Add hundreds of attributes, empty or full."""
+    """Add hundreds of attributes, which are empty or have the maximum length."""
     kind = random.randrange(256)
     return _with_length(octets + random.choice((bytes((kind, 2)) * 2000, push_attribute(kind, bytes(253)) * 16)))
 
@@ -130,7 +133,7 @@ def other_code(random: Random, octets: bytes) -> bytes:
 
 
 def pad(random: Random, octets: bytes) -> bytes:
-    """Add octets after the end of the packet, which are padding (RFC 2865 section 3)."""
+    """Add octets after the end of the packet. They count as padding (RFC 2865 section 3)."""
     return octets + random.randbytes(random.choice((1, 100, 5000, 60000)))
 
 

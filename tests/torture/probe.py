@@ -1,12 +1,12 @@
-"""A probe of the delay that one tenant notices: a recorded PAP login and a Status-Server every 0.1 s.
+"""A probe of the delay that a tenant notices. It sends a recorded PAP login and a Status-Server every 0.1 s.
 
     with Probe(service, secret, source="127.0.0.2", user="ann", password="hello") as probe:
         ...
     slowest = max(probe.answers, key=lambda each: each.delay_s)
 
-The probe is a process of its own, so that the work of the test does not delay it. The kernel notes when an answer
-arrives: the time for which the probe's process waits for a processor is not part of the delay. The processor time that
-the service spent meanwhile tells a busy service from a busy machine.
+The probe is a separate process, so that the work of the test does not delay it. The kernel records when an answer
+arrives. Therefore the time for which the probe waits for a processor is not part of the delay. The processor time that
+the service used in the meantime shows whether the service or the machine was busy.
 """
 
 import multiprocessing
@@ -22,7 +22,7 @@ from tests.service import RunningService
 
 EVERY_S = 0.1
 LOST_S = 5.0
-"""The delay of a request that has no answer."""
+"""The delay that a request without an answer counts as."""
 _SO_TIMESTAMPNS = 35  # asm-generic/socket.h
 _TIMESTAMP = struct.Struct("@ll")
 _forks = multiprocessing.get_context("forkserver")
@@ -30,8 +30,11 @@ _forks = multiprocessing.get_context("forkserver")
 
 @dataclass(frozen=True)
 class Answer:
-    """A request of the probe. sent_at: seconds since the epoch. worked_s: processor time that the service spent until
-    the answer was read."""
+    """A request of the probe.
+
+    sent_at: the time in seconds since the epoch. worked_s: the processor time that the service used until the answer
+    was read.
+    """
 
     kind: str
     sent_at: float
@@ -40,7 +43,7 @@ class Answer:
 
 
 class Probe:
-    """A probe that runs for the time of a block; `answers` are there after it."""
+    """A probe that runs until the block ends. After that its `answers` are available."""
 
     def __init__(self, service: RunningService, secret: str, *, source: str, user: str, password: str) -> None:
         self._ours, theirs = _forks.Pipe()
@@ -72,12 +75,12 @@ class _Waiting:
     work_s: float
 
     def answered(self, delay_s: float, work_s: float) -> Answer:
-        """Return it with the delay of its answer, and the service's processor time then."""
+        """Return the request with the delay of its answer, and with the processor time that the service used."""
         return Answer(self.kind, self.sent_at, delay_s, work_s - self.work_s)
 
 
 def _run(pipe: Connection, port: int, process: int, secret: str, source: str, user: str, password: str) -> None:
-    """Probe until the pipe has a message, then send the answers over it."""
+    """Run the probe until the pipe has a message, then send the answers over the pipe."""
     with RadiusClient(port, secret, source=source) as client:
         client.sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         requests = _Requests(client, (user, password), process)
@@ -94,7 +97,7 @@ def _run(pipe: Connection, port: int, process: int, secret: str, source: str, us
 
 
 class _Requests:
-    """The requests of the probe, and what came of them."""
+    """The requests of the probe, and their results."""
 
     def __init__(self, client: RadiusClient, login: tuple[str, str], process: int) -> None:
         self._client = client
@@ -114,7 +117,10 @@ class _Requests:
             self._client.send(packet)
 
     def receive(self, *, until: float, all_of_them: bool = False) -> None:
-        """Receive answers until a time. all_of_them: end earlier, once every request has its answer."""
+        """Receive answers until a time.
+
+        all_of_them: whether to end earlier if every request has its answer.
+        """
         sock = self._client.sock
         while (left := until - time.time()) > 0 and not (all_of_them and not self._waiting):
             sock.settimeout(left)

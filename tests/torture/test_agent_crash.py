@@ -1,4 +1,7 @@
-"""A service that is killed between two steps of an agent: what it has acknowledged is there after the restart."""
+"""Tests of a service that is killed between two steps of an agent.
+
+What the service has acknowledged exists after the restart.
+"""
 
 from pathlib import Path
 
@@ -10,7 +13,7 @@ from tests.service import RunningService, running_service
 
 
 def enrol(service: RunningService, domain: int) -> tuple[int, str]:
-    """A machine and its agent's key."""
+    """A machine, and the key of its agent."""
     key = service.post("/api/v1/agent/createKey", {"domainId": domain})["apiKey"]
     body = {"instanceName": "web", "machineId": "machine web"}
     instance = int(service.post("/api/v1/machine/add-machine", body, token=key)["instanceId"])
@@ -26,9 +29,8 @@ def send(service: RunningService, key: str, step: str, **fields: object) -> http
 
 
 def test_a_password_that_was_acknowledged_is_there(tmp_path: Path) -> None:
-    """After a kill at each step of a rotation the service knows the password, and accepts the same step again and the
-    next one. The agent's key, its orders and the versions of its state are kept too.
-    """
+    """After a kill at any step of a rotation the service knows the password, and accepts the same step again and then
+    the next one. The key of the agent, its orders and the versions of its state are kept too."""
     with running_service(tmp_path) as service:
         domain = service.post("/ad/GetAllDomains", {"orgId": 1, "tenantId": 1})["domains"][0]["domainId"]
         instance, key = enrol(service, domain)

@@ -1,7 +1,7 @@
-"""A crash at any moment: each answer that a client received is stored, and a retransmission gets it again.
+"""Tests of a crash at any moment: each answer that a client received is stored, and a retransmission gets it again.
 
-The service is killed with SIGKILL in the middle of a load of logins and accounting and started on the same data
-directory and ports. That what it wrote had also reached the disk is what `test_trace` looks at.
+The service is killed with SIGKILL during a load of logins and accounting. It is then started with the same data
+directory and the same ports. `test_trace` tests that the written data had also reached the disk.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.torture
 
 
 def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
-    """Each answer that a client received is in the store with its device, and a retransmit gets the same octets."""
+    """Each answer that a client received is in the store with its device, and a retransmission gets the same octets."""
     random = Random(20)
     service = RunningService(tmp_path, SETTINGS)
     try:
@@ -36,7 +36,7 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
 
 
 def kill_and_check(service: RunningService, prefix: str, random: Random) -> int:
-    """Run one round and return the number of answered requests that were compared."""
+    """Run one round. Return the number of answered requests that were compared."""
     with Load(service, prefix, random) as load:
         load.run(random.uniform(0.25, 0.6))
         while len(load.answered) < ENOUGH:  # on a slow machine

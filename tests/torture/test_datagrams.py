@@ -1,4 +1,4 @@
-"""A hundred thousand random and mutated datagrams, from known and unknown addresses, at both ports."""
+"""Tests with a hundred thousand random and mutated datagrams, which known and unknown addresses send to both ports."""
 
 import re
 import socket
@@ -31,15 +31,15 @@ METRIC = re.compile(
 pytestmark = pytest.mark.torture
 
 Counts = Counter[tuple[str, str]]
-"""How many requests of a type, and how many discards for a reason."""
+"""The number of requests of each type, and the number of discards for each reason."""
 
 Datagram = tuple[str, bool, bytes]
-"""The address that it comes from, whether it goes to the authentication port, and its octets."""
+"""The source address, whether the datagram goes to the authentication port, and its octets."""
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[RunningService]:
-    """A service that knows three senders; one of them need not sign."""
+    """A service that knows three senders. One of them does not have to sign."""
     # Octets behind the packet's end, and changes before the signature, leave a request authentic, and thousands of
     # them fail.
     settings = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_LOCKOUT_FAILURES": "0"}
@@ -51,8 +51,9 @@ def service(tmp_path: Path) -> Iterator[RunningService]:
 
 
 def test_datagrams_that_are_not_authentic_are_only_counted(service: RunningService) -> None:
-    """Datagrams that are not authentic are counted, few of them as requests. Memory and inventory do not grow, and the
-    next login is answered.
+    """Datagrams that are not authentic are counted, and few of them are counted as requests.
+
+    Memory and inventory do not grow, and the next login is answered.
     """
     random = Random(1)
     with Wire(service) as wire:
@@ -70,7 +71,7 @@ def test_datagrams_that_are_not_authentic_are_only_counted(service: RunningServi
 
 
 def test_odd_authentic_requests_do_no_harm(service: RunningService) -> None:
-    """An authentic request with odd attributes is answered or dropped, and the next login is answered."""
+    """An authentic request with odd attributes is answered or dropped. The next login is answered."""
     random = Random(2)
     requests = Requests(SECRET, random)
     with Wire(service) as wire:
@@ -84,8 +85,10 @@ def test_odd_authentic_requests_do_no_harm(service: RunningService) -> None:
 
 
 def mutated(random: Random, count: int) -> Iterator[Datagram]:
-    """Yield mutated requests. Few are of the kinds that need no signature, since their mutations remain valid
-    requests."""
+    """Yield mutated requests.
+
+    Few of them are of kinds that need no signature, because a mutation of such a request is still valid.
+    """
     requests = Requests(SECRET, random)
     valid = [requests.any_signed() for _ in range(1000)]
     unsigned = [requests.unsigned() for _ in range(1000)]
@@ -96,7 +99,7 @@ def mutated(random: Random, count: int) -> Iterator[Datagram]:
 
 
 class Wire:
-    """Sends in bursts, and waits after each until the service has read all of it, so that none is lost."""
+    """A sender of datagrams. After each burst it waits until the service has read all of them, so that none is lost."""
 
     def __init__(self, service: RunningService) -> None:
         self._targets = [("127.0.0.1", service.ports.acct), ("127.0.0.1", service.ports.auth)]
@@ -123,7 +126,7 @@ class Wire:
         self._taken()
 
     def _taken(self) -> None:
-        """Wait until the service answers a Status-Server, and so has read everything before it."""
+        """Wait until the service answers a Status-Server. It has then read all earlier datagrams."""
         for last in self._last:
             last.exchange(encode_request(STATUS_SERVER, 0, last.secret, b""))
             self.sent += 1
@@ -143,8 +146,10 @@ class Wire:
 
 
 def check_recorded(service: RunningService, counts: Counts, sent: int) -> None:
-    """Check that each request has its record, except rounds of EAP and requests that also count as discards because of
-    a malformed password."""
+    """Check that each request has its record.
+
+    The exceptions are rounds of EAP, and requests that also count as discards because their password is malformed.
+    """
     sql = "select (select count(*) from events) + (select count(*) from accounting_records)"
     requests = counts["requests", "Access-Request"] + counts["requests", "Accounting-Request"]
     twice = sum(counts.values()) - sent
@@ -164,7 +169,7 @@ def check_unharmed(service: RunningService, counts: Counts) -> None:
 
 
 def counted(service: RunningService) -> Counts:
-    """The counters of the metrics."""
+    """Return the counters from the metrics."""
     text = service.request("GET", "/metrics", token="").text
     assert not re.search(r"^sallyport_udp_receive_drops_total\{.*\} [1-9]", text, re.M), "the kernel dropped some"
     counts: Counts = Counter()
@@ -174,7 +179,7 @@ def counted(service: RunningService) -> Counts:
 
 
 def rounds(service: RunningService) -> int:
-    """Requests that were answered without an event."""
+    """Return the number of requests that were answered without an event."""
     text = service.request("GET", "/metrics", token="").text
     return sum(int(float(count)) for count in re.findall(r"^sallyport_radius_rounds_total\{.*\} (\S+)$", text, re.M))
 

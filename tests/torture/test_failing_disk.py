@@ -1,4 +1,4 @@
-"""A disk that fails in the middle of a transaction: no answer is given then, and a wrong one never."""
+"""Tests of a disk that fails during a transaction. No answer is sent then, and no wrong answer is ever sent."""
 
 import resource
 import signal
@@ -21,8 +21,9 @@ pytestmark = pytest.mark.torture
 
 
 def test_no_answer_is_sent_while_the_log_cannot_grow(tmp_path: Path) -> None:
-    """After an I/O error within a transaction no request is answered and the service is not ready. Later all are
-    answered, and stored once.
+    """After an I/O error during a transaction no request is answered and the service is not ready.
+
+    When the error has ended, all requests are answered and stored once.
     """
     with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
@@ -44,7 +45,7 @@ def test_no_answer_is_sent_while_the_log_cannot_grow(tmp_path: Path) -> None:
     [("fdatasync", 7, "EIO"), ("pwrite64", 997, "EIO"), ("pwrite64", 1009, "ENOSPC"), ("pwrite64", 1013, "EDQUOT")],
 )
 def test_errors_that_come_and_go(tmp_path: Path, call: str, step: int, error: str) -> None:
-    """Some transactions fail. Answered requests are stored, and the others are answered later and stored once."""
+    """Some transactions fail. Requests that were answered are stored. The others are answered later and stored once."""
     with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
         with failing(service, tmp_path / "trace", f"{call}:error={error}:when=5+{step}"):
@@ -57,7 +58,10 @@ def test_errors_that_come_and_go(tmp_path: Path, call: str, step: int, error: st
 
 @needs_attached_strace
 def test_failing_reads_stop_no_known_user(tmp_path: Path) -> None:
-    """While the store cannot be read, lists are refused and known users log in. Later everything works again."""
+    """While the store cannot be read, lists are refused and known users can log in.
+
+    Afterwards everything works again.
+    """
     with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
         assert loads.run() > 0
@@ -71,7 +75,10 @@ def test_failing_reads_stop_no_known_user(tmp_path: Path) -> None:
 
 
 def test_no_file_can_be_opened(tmp_path: Path) -> None:
-    """At the limit of open files logins continue, since the store's files are open. Other requests work again later."""
+    """When no more files can be opened, logins continue, because the files of the store are already open.
+
+    Other requests work again later.
+    """
     with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
         used = max(int(each.name) for each in Path(f"/proc/{service.process_id}/fd").iterdir()) + 1
@@ -85,20 +92,23 @@ def test_no_file_can_be_opened(tmp_path: Path) -> None:
 
 
 def failed_and_recovered(service: RunningService, loads: Loads) -> bool:
-    """Return whether some transactions failed and some did not, after a few more of them."""
+    """Run a few more transactions. Return whether some of them failed and some did not."""
     loads.run(0.1, window=16)
     return store_errors(service) > 1 and loads.answered > 0
 
 
 def list_devices(service: RunningService) -> int:
-    """Search devices and return the status. The search reads pages that no cache holds."""
+    """Search devices and return the status. The search has to read pages that are not in a cache."""
     body = {"orgId": 1, "tenantId": 1, "domainId": 1, "pageId": 1, "pageSize": 100, "search": "nas-1"}
     return service.request("POST", "/network_device/ListDevices", json=body).status_code
 
 
 @contextmanager
 def failing(service: RunningService, output: Path, fault: str) -> Iterator[None]:
-    """Let system calls of the service fail for the time of the block. fault: in the form of strace's option inject."""
+    """Let system calls of the service fail until the block ends.
+
+    fault: the fault in the syntax of strace's option `inject`.
+    """
     with injected(service, output, fault) as strace:
         try:
             yield
@@ -109,7 +119,7 @@ def failing(service: RunningService, output: Path, fault: str) -> Iterator[None]
 
 @contextmanager
 def injected(service: RunningService, output: Path, fault: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Attach strace, which injects a fault, to the service; the block has to end strace."""
+    """Attach strace to the service to inject a fault. The block has to end strace."""
     process_id = service.process_id
     watch = ["strace", "-f", "-qq", "-e", "signal=none", "-e", f"trace={fault.partition(':')[0]}"]
     with subprocess.Popen([*watch, "-e", f"inject={fault}", "-o", str(output), "-p", str(process_id)]) as strace:

@@ -1,4 +1,4 @@
-"""A client that floods, and one whose address is spoofed, beside other clients, which are answered."""
+"""Tests of a client that floods and of a client whose address is spoofed. Other clients are still answered."""
 
 import threading
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tests.service import RunningService, running_service
 from tests.torture.test_provider import metric
 
 PLACES = 64
-"""Three quarters for signed requests: the one that floods gets 24 of them."""
+"""The number of places. Three quarters are for signed requests, and the client that floods gets 24 of them."""
 LOGINS = 40
 FLOODER, QUIET, SPOOFED = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 
@@ -33,7 +33,10 @@ def hook() -> Iterator[Hook]:
 
 @pytest.fixture
 def service(tmp_path: Path, hook: Hook) -> Iterator[RunningService]:
-    """A small room; ann needs no second factor, bob approves, the rest lets everybody wait."""
+    """A service with few places.
+
+    Ann needs no second factor, bob approves, and all other users leave the push without an answer.
+    """
     settings = {"SALLYPORT_MAX_WAITING_REQUESTS": str(PLACES), "SALLYPORT_REJECT_DELAY_S": "0"}
     with running_service(tmp_path, settings) as service:
         for address in (FLOODER, QUIET, f"{SPOOFED}/31"):
@@ -50,13 +53,13 @@ def service(tmp_path: Path, hook: Hook) -> Iterator[RunningService]:
 
 
 def packet(client: RadiusClient, user: str, number: int, *, signed: bool = True) -> bytes:
-    """A login at a station of its own."""
+    """Return a login at a new station."""
     return client.packet(user, PASSWORD, signed=signed, CALLING_STATION_ID=b"station-%d" % number)
 
 
 @contextmanager
 def flood(service: RunningService, source: str, *, signed: bool) -> Iterator[None]:
-    """Send logins of users who never answer, as fast as possible, for the time of the block."""
+    """Send logins of users that never answer, as fast as possible, until the block ends."""
     over, numbers = threading.Event(), count(1000)
 
     def send() -> None:
@@ -75,7 +78,7 @@ def flood(service: RunningService, source: str, *, signed: bool) -> Iterator[Non
 
 
 def wait_for_overload(service: RunningService) -> None:
-    """Wait until datagrams are dropped for want of a place."""
+    """Wait until datagrams are dropped because there is no free place."""
     over = threading.Event()
     for _ in range(600):
         if metric(service, "radius_discards_total", listener="auth", reason="overload") > 0:
@@ -85,9 +88,8 @@ def wait_for_overload(service: RunningService) -> None:
 
 
 def test_others_are_answered(service: RunningService, hook: Hook) -> None:
-    """Beside a client whose users never answer, all logins of another client are answered, with and without a second
-    factor, and none is dropped.
-    """
+    """While one client has many users that never answer, all logins of another client are answered, with and without a
+    second factor. None of them is dropped."""
     with flood(service, FLOODER, signed=True), service.radius(SECRET, source=QUIET) as quiet:
         wait_for_overload(service)
         quiet.sock.settimeout(30)
@@ -99,7 +101,8 @@ def test_others_are_answered(service: RunningService, hook: Hook) -> None:
 
 
 def test_a_spoofed_address_costs_its_owner_nothing(service: RunningService) -> None:
-    """During unsigned guesses from a client's address its signed logins are answered, and no user is locked out."""
+    """If an attacker sends unsigned guesses from a client's address, the signed logins of the client are still
+    answered, and no user is locked out."""
     with flood(service, SPOOFED, signed=False), service.radius(SECRET, source=SPOOFED) as owner:
         owner.sock.settimeout(30)
         for number in range(LOGINS):
@@ -108,9 +111,8 @@ def test_a_spoofed_address_costs_its_owner_nothing(service: RunningService) -> N
 
 
 def test_a_lock_out_outlives_a_crash(service: RunningService) -> None:
-    """After a kill right after the tenth reject the service still refuses the user and the station. The right password
-    of another user at another station is accepted.
-    """
+    """If the service is killed right after the tenth reject, it still refuses the user and the station after the
+    restart. The right password of another user at another station is accepted."""
     with service.radius(SECRET, source=QUIET) as client:
         assert client.login("ann", PASSWORD, CALLING_STATION_ID=b"02-00-00-00-00-02") == ACCESS_ACCEPT
         for number in range(10):

@@ -1,5 +1,7 @@
-"""A disk that is full: nothing that was answered is missing, nothing is answered that cannot be kept, and the service
-comes back by itself when there is room."""
+"""Tests of a full disk: nothing that was answered is lost, and nothing is answered that cannot be stored.
+
+When there is room again, the service recovers without help.
+"""
 
 import re
 import time
@@ -32,7 +34,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def test_a_log_on_the_same_disk_does_no_harm(disk: SmallDisk, tmp_path: Path) -> None:
-    """If standard error goes to a file on the full disk, only log lines are lost."""
+    """If standard error is a file on the full disk, only log lines are lost."""
     with started(disk, tmp_path, log=disk.outside / "log") as service, Loads(service) as loads:
         loads.run()
         disk.fill()
@@ -47,8 +49,9 @@ def test_a_log_on_the_same_disk_does_no_harm(disk: SmallDisk, tmp_path: Path) ->
 
 
 def test_a_first_start_on_a_full_disk_can_be_repeated(disk: SmallDisk, tmp_path: Path) -> None:
-    """A first start on a full disk ends with one line that has the cause, and leaves nothing that prevents a later
-    start.
+    """A first start on a full disk ends with one line that contains the cause.
+
+    It leaves nothing that would prevent a later start.
     """
     service = ServiceOnDisk(disk, tmp_path, SETTINGS)
     try:
@@ -67,7 +70,7 @@ def test_a_first_start_on_a_full_disk_can_be_repeated(disk: SmallDisk, tmp_path:
 
 
 def test_the_reserve_has_the_size_that_is_set(disk: SmallDisk) -> None:
-    """A reserve of another size is changed to the configured one, and none is allocated without room."""
+    """A reserve of another size is changed to the configured size. Without room no reserve is allocated."""
     path = disk.outside / "reserve"
     path.write_bytes(bytes(MIB))
     for mib in (3, 2, 0):
@@ -86,7 +89,10 @@ def test_the_reserve_has_the_size_that_is_set(disk: SmallDisk) -> None:
 
 @contextmanager
 def started(disk: SmallDisk, directory: Path, *, log: Path | None = None) -> Iterator[RunningService]:
-    """Yield a service on the disk, with users and an allocated reserve. log: beside the disk by default."""
+    """Yield a service on the disk, with users and an allocated reserve.
+
+    log: the path of the log, which is not on the disk by default.
+    """
     service = ServiceOnDisk(disk, directory, SETTINGS)
     service.log_path = log or service.log_path
     try:
@@ -99,8 +105,9 @@ def started(disk: SmallDisk, directory: Path, *, log: Path | None = None) -> Ite
 
 
 def test_a_full_disk_loses_nothing_and_recovers_by_itself(disk: SmallDisk, tmp_path: Path) -> None:
-    """Logins continue with the reserve, then get no answer. All answered requests are stored, and the service recovers
-    once there is room.
+    """Logins continue until the reserve is used, and then get no answer.
+
+    All answered requests are stored, and the service recovers when there is room.
     """
     with started(disk, tmp_path) as service, Loads(service) as loads:
         loads.run()
@@ -125,7 +132,7 @@ def test_a_full_disk_loses_nothing_and_recovers_by_itself(disk: SmallDisk, tmp_p
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_it_starts_on_a_full_disk(disk: SmallDisk, tmp_path: Path, end: str) -> None:
-    """The reserve is enough to start and to answer on a full disk, after a stop and after a kill."""
+    """With the reserve the service can start and answer on a full disk, both after a stop and after a kill."""
     with started(disk, tmp_path) as service, Loads(service) as loads:
         loads.run()
         getattr(service, end)()
@@ -140,7 +147,7 @@ def test_it_starts_on_a_full_disk(disk: SmallDisk, tmp_path: Path, end: str) -> 
 
 
 def ready(service: RunningService) -> bool:
-    """Return whether /readyz is 200. Otherwise it is 503."""
+    """Return whether /readyz has the status 200. Otherwise the status must be 503."""
     status = service.request("GET", "/readyz", token="").status_code
     assert status in {200, 503}
     return status == 200
@@ -153,7 +160,7 @@ def store_errors(service: RunningService) -> float:
 
 
 def holds_reserve(service: RunningService) -> bool:
-    """Return whether the whole reserve is on the disk."""
+    """Return whether the complete reserve is allocated on the disk."""
     try:
         return (service.data_dir / "sallyport.db.reserve").stat().st_blocks * 512 >= RESERVE_MIB * MIB
     except FileNotFoundError:
@@ -161,7 +168,7 @@ def holds_reserve(service: RunningService) -> bool:
 
 
 def eventually(holds: Callable[[], object], seconds: float) -> None:
-    """Wait until the condition holds."""
+    """Wait until the condition is true."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it takes too long"

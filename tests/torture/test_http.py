@@ -1,4 +1,7 @@
-"""No peer affects more than its own connection: after each hostile case the server answers, and at the end it stops."""
+"""Tests that no peer affects more than its own connection.
+
+After each hostile case the server answers, and in the end it stops.
+"""
 
 import gc
 import resource
@@ -25,28 +28,28 @@ PATIENT = replace(LIMITS, handshake_s=3, head_s=3, body_s=3, send_s=3, linger_s=
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Tls:
-    """A self-signed certificate and its key."""
+    """Return a self-signed certificate and its key."""
     folder: Path = tmp_path_factory.mktemp("tls")
     return make_certificate(folder)
 
 
 @pytest.fixture(params=["clear", "tls"])
 async def served(request: pytest.FixtureRequest, certificate: Tls) -> AsyncIterator[Served]:
-    """The sample service, in clear and in TLS; it has to stop within its limit."""
+    """Yield the sample service, with and without TLS. It has to stop within its limit."""
     async with serving(make_sample().app, certificate if request.param == "tls" else None, LIMITS) as running:
         yield running
 
 
 @pytest.fixture(params=["clear", "tls"])
 async def patient(request: pytest.FixtureRequest, certificate: Tls) -> AsyncIterator[Served]:
-    """The same for peers that must not be cut off."""
+    """Yield the same service with longer limits, for peers that must not be cut off."""
     async with serving(make_sample().app, certificate if request.param == "tls" else None, PATIENT) as running:
         yield running
 
 
 @pytest.mark.parametrize("case", OCTETS.values(), ids=OCTETS.keys())
 async def test_hostile_octets(patient: Served, case: Octets) -> None:
-    """The first answer has the expected status, and the next valid request is answered."""
+    """The first answer has the expected status. The next valid request is answered."""
     answer = await send_and_read(await patient.connect(), case)
     if case.status is not None:
         assert answer.startswith(b"HTTP/1.1 %d " % case.status), answer[:200]
@@ -55,13 +58,13 @@ async def test_hostile_octets(patient: Served, case: Octets) -> None:
 
 @pytest.mark.parametrize("name", PEERS)
 async def test_hostile_peers(served: Served, name: str) -> None:
-    """The peer's connection ends, and the next valid request is answered."""
+    """The connection of the peer ends. The next valid request is answered."""
     await PEERS[name](served)
     assert await served.answers()
 
 
 async def test_a_good_client_is_served_among_hostile_ones(patient: Served) -> None:
-    """During all hostile cases at once a valid request is answered."""
+    """While all hostile cases run at the same time, a valid request is answered."""
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             for peer in PEERS.values():
@@ -72,7 +75,8 @@ async def test_a_good_client_is_served_among_hostile_ones(patient: Served) -> No
 
 
 async def test_nothing_grows(served: Served) -> None:
-    """After rounds of all hostile cases no connection is left, and descriptors and memory have not grown."""
+    """After several rounds of all hostile cases no connection remains, and the numbers of descriptors and the memory
+    have not grown."""
 
     async def round_of_all() -> None:
         async with trio.open_nursery() as nursery:
@@ -97,7 +101,7 @@ async def _quietly(served: Served, case: Octets) -> None:
 
 
 def _alive() -> int:
-    """Connections of the server that something still holds."""
+    """Return the connections of the server that are still referenced."""
     gc.collect()
     return sum(isinstance(each, Connection | Exchange) for each in gc.get_objects())
 
@@ -107,6 +111,6 @@ def _descriptors() -> int:
 
 
 def _resident() -> int:
-    """The process's memory in octets."""
+    """Return the memory of the process in octets."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * resource.getpagesize()

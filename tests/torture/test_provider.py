@@ -1,7 +1,7 @@
-"""A provider that is killed, slow, answers rubbish, redirects or shows a wrong certificate, seen as a whole service.
+"""Tests of a complete service whose provider is killed, is slow, or sends invalid answers or a wrong certificate.
 
-The domain's fallback decides, the event and the metrics say why, and the provider that is back is asked again. And a
-service that is killed between a challenge and its answer.
+The domain's fallback decides, the event and the metrics have the reason, and the provider is asked again when it works
+again. Other tests kill the service between a challenge and its answer.
 """
 
 import re
@@ -30,9 +30,8 @@ _numbers = count(1)
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext, Path]:
-    """Return two servers' sides of TLS for the same name, a trusted and an untrusted one, and the certificate to
-    trust.
-    """
+    """Return two TLS contexts for servers of the same name, the first with a trusted and the second with an untrusted
+    certificate, and the trusted certificate."""
     right, chain = self_signed(tmp_path_factory.mktemp("right"), "localhost")
     wrong, _ = self_signed(tmp_path_factory.mktemp("wrong"), "localhost")
     return right, wrong, chain
@@ -42,7 +41,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLConte
 def service(
     tmp_path_factory: pytest.TempPathFactory, certificates: tuple[ssl.SSLContext, ssl.SSLContext, Path]
 ) -> Iterator[RunningService]:
-    """A service that enforces and trusts one certificate; it is never restarted."""
+    """A service that enforces and trusts one certificate. It is never restarted."""
     trust = {"SSL_CERT_FILE": str(certificates[2])}
     with running_service(tmp_path_factory.mktemp("service"), SETTINGS | trust) as service:
         populate(service)
@@ -52,7 +51,7 @@ def service(
 
 @pytest.fixture
 def user(service: RunningService) -> str:
-    """Return a user of the test's own, since a user is prompted at most ten times a minute."""
+    """Return a user for one test, because a user gets at most ten prompts in a minute."""
     return new_user(service)
 
 
@@ -65,7 +64,7 @@ def new_user(service: RunningService) -> str:
 
 @pytest.fixture
 def hook(service: RunningService, user: str) -> Iterator[Hook]:
-    """The domain's provider: the user approves at once, as long as it works."""
+    """The provider of the domain. While it works, the user approves at once."""
     with Hook() as hook:
         provide(service, "webhook", timeoutSeconds=TIMEOUT_S, **hook.fields)
         hook.will(user, "approved")
@@ -73,7 +72,7 @@ def hook(service: RunningService, user: str) -> Iterator[Hook]:
 
 
 def login(service: RunningService, user: str) -> int:
-    """Log in at a new station and return the code of the answer."""
+    """Log in at a new station. Return the code of the answer."""
     with service.radius(SECRET) as client:
         client.sock.settimeout(TIMEOUT_S + 10)
         return client.login(user, PASSWORD, CALLING_STATION_ID=b"station-%d" % next(_numbers))
@@ -85,7 +84,7 @@ def fall_back(service: RunningService, fallback: str) -> None:
 
 
 def metric(service: RunningService, name: str, **labels: str) -> float:
-    """Return the sum of a metric's samples with these labels."""
+    """Return the sum of those samples of a metric that have these labels."""
     text = service.request("GET", "/metrics").text
     found = re.findall(rf"^sallyport_{name}\{{([^}}]*)\}} (\S+)$", text, re.MULTILINE)
     wanted = {f'{label}="{value}"' for label, value in labels.items()}
@@ -103,13 +102,13 @@ def failed_calls(service: RunningService, call: str) -> float:
 
 
 def check_fallen_back(service: RunningService, user: str, fallback: str) -> None:
-    """Check that a user's last event has the fallback's outcome and its reason."""
+    """Check that the last event of a user has the outcome of the fallback and the reason."""
     verdict = "accept" if fallback == "allow" else "reject"
     assert event(service, user) == (verdict, verdict, "provider unreachable", "local+webhook")
 
 
 def check_recovered(service: RunningService, user: str) -> None:
-    """Check that the provider is asked again, and that its answer counts."""
+    """Check that the provider is asked again, and that its answer is used."""
     assert login(service, user) == ACCESS_ACCEPT
     assert event(service, user) == ("accept", "accept", "", "local+webhook")
 
@@ -118,7 +117,7 @@ def check_recovered(service: RunningService, user: str) -> None:
 
 
 def rubbish(handler: Handler) -> None:
-    """Answer with a router's page."""
+    """Answer with the page of a router."""
     handler.say(200, "<html>Welcome</html>")
 
 
@@ -143,7 +142,7 @@ def redirect(handler: Handler) -> None:
 
 
 def server_error(handler: Handler) -> None:
-    """Answer HTTP 500 with an approval in it."""
+    """Answer HTTP 500 with a body that approves."""
     handler.say(500, {"status": "approved"})
 
 
@@ -157,7 +156,7 @@ def silence(handler: Handler) -> None:
 def test_wrong_answers(
     service: RunningService, hook: Hook, user: str, misbehave: Misbehaviour, fallback: str, code: int
 ) -> None:
-    """For every invalid answer of a provider the fallback decides. The next valid answer counts."""
+    """After any invalid answer of a provider the fallback decides. The next valid answer is used."""
     fall_back(service, fallback)
     before, calls = unreachable(service), failed_calls(service, "start")
     hook.misbehave = misbehave
@@ -184,8 +183,9 @@ def test_a_slow_provider(service: RunningService, hook: Hook, user: str, fallbac
 
 @OUTCOMES
 def test_killed_while_a_login_waits(service: RunningService, hook: Hook, user: str, fallback: str, code: int) -> None:
-    """If the provider is killed, the pending login and the next one end by the fallback. A login after the provider's
-    return does not.
+    """If the provider is killed, the fallback decides the pending login and the next one.
+
+    When the provider runs again, its answer decides.
     """
     fall_back(service, fallback)
     away = new_user(service)
@@ -212,7 +212,7 @@ def test_a_wrong_certificate(
     fallback: str,
     code: int,
 ) -> None:
-    """A server with an untrusted certificate gets no question. With a trusted one it is asked."""
+    """A server with an untrusted certificate is not asked. A server with a trusted one is asked."""
     right, wrong, _ = certificates
     fall_back(service, fallback)
     before, calls = unreachable(service), failed_calls(service, "start")
@@ -232,7 +232,7 @@ def test_a_wrong_certificate(
 
 @pytest.mark.parametrize("status", ["denied", "unknown_user"])
 def test_the_fallback_covers_no_refusal(service: RunningService, hook: Hook, user: str, status: str) -> None:
-    """A denied user, and one unknown to the provider, are rejected although the fallback allows."""
+    """A user that denies is rejected although the fallback allows, and so is a user that the provider does not know."""
     fall_back(service, "allow")
     hook.will(user, status)
     assert login(service, user) == ACCESS_REJECT
@@ -242,7 +242,7 @@ def test_the_fallback_covers_no_refusal(service: RunningService, hook: Hook, use
 
 
 def kill_and_start(service: RunningService) -> None:
-    """A crash, and the start after it."""
+    """A crash, followed by a start."""
     service.kill()
     service.start()
 
@@ -253,8 +253,9 @@ def leave(service: RunningService) -> None:
 
 @pytest.mark.parametrize("between", [leave, kill_and_start], ids=["running", "killed"])
 def test_a_challenge_outlives_the_service(tmp_path: Path, between: Callable[[RunningService], None]) -> None:
-    """After a kill between a challenge and its answer the code is accepted once, also after another kill: neither State
-    nor code counts twice.
+    """If the service is killed between a challenge and its answer, the code is accepted once.
+
+    After another kill neither the State nor the code is accepted again.
     """
     with running_service(tmp_path, SETTINGS) as service:
         populate(service, "kim")

@@ -1,4 +1,4 @@
-"""RadSec against hostile peers: whatever they send, the proxy beside them is answered."""
+"""Tests of RadSec with hostile peers: whatever they send, the proxy is still answered."""
 
 import random
 import socket
@@ -27,7 +27,7 @@ HOST = "127.0.0.1"
 
 @pytest.fixture(scope="module")
 def service(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureService]:
-    """A service with RadSec, whose one RADIUS client is known by its certificate."""
+    """A service with RadSec. Its only RADIUS client is identified by a certificate."""
     with running_secure_service(tmp_path_factory.mktemp("service"), made) as service:
         yield service
 
@@ -47,7 +47,7 @@ async def answers(service: SecureService, source: str = "127.0.0.9") -> None:
 
 
 async def test_two_hundred_connections_at_once(service: SecureService) -> None:
-    """Each of two hundred connections is answered on every request."""
+    """Each of two hundred connections gets an answer to every request."""
     answered = []
 
     async def work(number: int) -> None:
@@ -64,7 +64,8 @@ async def test_two_hundred_connections_at_once(service: SecureService) -> None:
 
 
 async def test_garbage_instead_of_a_handshake(service: SecureService) -> None:
-    """Random octets, and complete and cut hellos, in the place of a handshake only close their connection."""
+    """If a peer sends random octets, or complete or cut ClientHello messages, instead of a handshake, only its own
+    connection is closed."""
     chance = random.Random(7)
     hello = _hello(context(service))
     for number in range(100):
@@ -80,7 +81,7 @@ async def test_garbage_instead_of_a_handshake(service: SecureService) -> None:
 
 
 async def test_garbage_behind_a_handshake(service: SecureService) -> None:
-    """A known peer that sends invalid packets loses its own connection at most."""
+    """If a known peer sends invalid packets, at most its own connection is closed."""
     chance = random.Random(8)
     for number in range(60):
         request = bytearray(pap("ann", "hello", identifier=number, secret=OVER_TLS))
@@ -93,7 +94,7 @@ async def test_garbage_behind_a_handshake(service: SecureService) -> None:
 
 
 async def test_a_packet_an_octet_at_a_time(service: SecureService) -> None:
-    """A packet that arrives an octet at a time is answered."""
+    """A packet that arrives one octet at a time is answered."""
     request = pap("ann", "hello", secret=OVER_TLS)
     with trio.fail_after(60):
         async with connected(service.radsec_port, context(service)) as client:
@@ -104,7 +105,7 @@ async def test_a_packet_an_octet_at_a_time(service: SecureService) -> None:
 
 
 async def test_half_open_and_silent_peers(service: SecureService) -> None:
-    """Two hundred half-open connections and as many silent ones keep no client out."""
+    """Two hundred half-open connections and two hundred silent ones do not prevent a client from connecting."""
     with ExitStack() as held:
         for number in range(400):
             sock = held.enter_context(socket.socket())
@@ -117,7 +118,7 @@ async def test_half_open_and_silent_peers(service: SecureService) -> None:
 
 
 async def test_a_flood_that_is_not_read(service: SecureService) -> None:
-    """A connection whose peer sends without reading is closed. Another peer is answered meanwhile."""
+    """If a peer sends without reading, its connection is closed. Another peer is answered in the meantime."""
     async with connected(service.radsec_port, context(service)) as client, trio.open_nursery() as nursery:
         nursery.start_soon(_flood, client)
         await answers(service)
@@ -136,7 +137,7 @@ async def _flood(client: RadSecClient) -> None:
 
 
 def _hello(context: ssl.SSLContext) -> bytes:
-    """Return a client's first TLS octets."""
+    """Return the first TLS octets of a client."""
     inward, outward = ssl.MemoryBIO(), ssl.MemoryBIO()
     with suppress(ssl.SSLWantReadError):
         context.wrap_bio(inward, outward, server_hostname="radius.example.org").do_handshake()

@@ -1,4 +1,4 @@
-"""A crash while a domain is removed: after the restart the domain is whole, or it is gone and its rows follow.
+"""Tests of a crash while a domain is removed: after the restart all of the domain exists, or all of it is deleted.
 
 strace kills the service at a chosen write of the store: within the transaction that marks the domain, at its
 synchronization, or between two of the transactions that delete the rows.
@@ -30,7 +30,7 @@ MANY = ("devices", "directory_users", "endpoint_users", "events", "sessions")
 FEW = ("device_history", "directory_groups", "directory_units", "lockouts", "stations")
 EACH = 2000
 BRANCH, STAYS = 2, 3
-"""The ids of the domains: the one that is removed, and another."""
+"""The ids of the domain that is removed and of another domain."""
 SEARCHED = {each.table for each in erasure.ROWS if each.searched}
 
 State = dict[str, list[tuple[Any, ...]]]
@@ -38,7 +38,7 @@ State = dict[str, list[tuple[Any, ...]]]
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[RunningService]:
-    """Yield a service with two domains, `branch` and `stays`, that have many rows."""
+    """Yield a service that has two domains with many rows, `branch` and `stays`."""
     service = RunningService(tmp_path)
     try:
         service.start()
@@ -56,7 +56,7 @@ def service(tmp_path: Path) -> Iterator[RunningService]:
 
 
 def fill(service: RunningService) -> None:
-    """Add rows to both domains of a service that is stopped, with texts in the search."""
+    """Add rows to both domains while the service is not running. Their texts are added to the search."""
     numbers, now = dict[str, int](), now_us()
     with closing(open_connection(service.data_dir / "sallyport.db")) as connection:
         connection.execute("begin")
@@ -77,8 +77,11 @@ def fill(service: RunningService) -> None:
     ids=str,
 )
 def test_a_kill_of_the_service(service: RunningService, tmp_path: Path, call: str, step: int) -> None:
-    """A domain that is listed after the restart has all its rows. The rows of any other are deleted, and its name and
-    its realms are free. The other domain keeps its rows. A command without an answer says that the state is unknown."""
+    """If the domain is listed after the restart, it has all its rows.
+
+    Otherwise its rows are deleted, and its name and its realms can be used again. The other domain keeps its rows. A
+    command that gets no answer reports that it does not know whether the change was made.
+    """
     before, other = rows_of(service, BRANCH), rows_of(service, STAYS)
     assert min(len(before[table]) for table in MANY) == EACH
     with injected(service, tmp_path / "trace", f"{call}:signal=KILL:when={step}") as strace:
@@ -100,7 +103,10 @@ def test_a_kill_of_the_service(service: RunningService, tmp_path: Path, call: st
 
 
 def test_a_kill_of_the_command(service: RunningService) -> None:
-    """Without a running service the command deletes the rows. If it is killed, the next start of the service does."""
+    """If the service is not running, the command deletes the rows.
+
+    If the command is killed, the service deletes them at its next start.
+    """
     other = rows_of(service, STAYS)
     assert service.stop() == 0
     fault = ("-e", "trace=fdatasync", "-e", "inject=fdatasync:signal=KILL:when=4")
@@ -114,8 +120,11 @@ def test_a_kill_of_the_command(service: RunningService) -> None:
 
 
 def check_gone(service: RunningService, other: State) -> None:
-    """Wait until all rows of the removed domain are deleted and, after the grace period, its own row too. Check that
-    the other domain keeps its rows, that the kept counts are right and that the store is sound."""
+    """Wait until all rows of the removed domain are deleted and, after the grace period, its own row too.
+
+    Check that the other domain keeps its rows, that the stored counts are right, and that the store passes its
+    integrity check.
+    """
     eventually(lambda: not any(rows_of(service, BRANCH).values()), 30)
     again = service.add_domain("branch", realms=["branch.example"])
     assert not any(rows_of(service, again).values())
@@ -140,7 +149,7 @@ def count(service: RunningService, counted: Counted) -> int:
 
 
 def rows_of(service: RunningService, domain_id: int) -> State:
-    """Return all rows of a domain, and those of the search."""
+    """Return all rows of a domain, including those of the search."""
     sqls = {each.table: f"select * from {each.table} where domain_id = ?" for each in erasure.ROWS}  # noqa: S608
     for table in SEARCHED:
         sqls[f"{table}_search"] = f"select * from {table}_search where rowid >> {ROW_BITS} = ?"  # noqa: S608

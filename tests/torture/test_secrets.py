@@ -1,5 +1,7 @@
-"""No secret appears in the log, events, audit trail, metrics, errors, API description and outlets. Each secret is a
-unique word that is submitted in every possible place, right and wrong, at the most detailed log level.
+"""Tests that no secret appears in the log, events, audit trail, metrics, errors, API description and outlets.
+
+Each secret is a unique word. It is submitted in every possible place, where it is right and where it is wrong, while
+the log level is the most detailed one.
 """
 
 import json
@@ -54,8 +56,9 @@ TENANT = {"orgId": 1, "tenantId": 1}
 
 @dataclass
 class Exposed:
-    """A service that got every secret, and its output. made: secrets that the service made, as text; keys: the private
-    keys.
+    """A service that received every secret, and its output.
+
+    made: the secrets that the service made, as text. keys: the private keys.
     """
 
     service: RunningService
@@ -65,12 +68,15 @@ class Exposed:
     keys: list[bytes] = field(default_factory=list)
 
     def send(self, path: str, body: object, *, method: str = "POST", token: str | None = None) -> None:
-        """Send a request, whatever its result is, and keep the answer."""
+        """Send a request, whatever its result is, and store the answer."""
         answer = self.service.request(method, path, json=body, token=token)
         self.answers.append(f"{path} {answer.status_code} {answer.text}")
 
     def spelled(self) -> dict[str, list[str]]:
-        """Return the forms of each secret: plain, in hex, and its beginning; a private key in hex and as in a JWK."""
+        """Return the forms in which each secret could appear: plain, in hex, and its first half.
+
+        A private key is given in hex and as in a JWK.
+        """
         keys = {f"private key {number}": key for number, key in enumerate(self.keys)}
         coded = {name: urlsafe_b64encode(key).decode().rstrip("=") for name, key in keys.items()}
         every = {**SECRETS, **self.made, **{f"{name}, hex": key.hex() for name, key in keys.items()}, **coded}
@@ -79,7 +85,7 @@ class Exposed:
 
 @pytest.fixture(scope="module")
 def exposed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exposed]:
-    """Submit every secret in every place."""
+    """Submit every secret in every possible place."""
     directory = tmp_path_factory.mktemp("fed")
     outlet = directory / "siem.jsonl"
     settings = {
@@ -103,7 +109,10 @@ def exposed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exposed]:
 
 
 def feed_clients(exposed: Exposed) -> None:
-    """Submit secrets of clients: by command and operation, changed, made by the service, and wrong on the device."""
+    """Submit secrets of clients by the command line and by the API.
+
+    Some are changed, some are made by the service, and one on the device is wrong.
+    """
     service = exposed.service
     service.ok("client", "add", "here", "--address", "127.0.0.1", "--org", "1", "--tenant", "1", "--secret", "-",
                input=SECRETS["shared secret"] + "\n")  # fmt: skip
@@ -136,7 +145,8 @@ def feed_users(exposed: Exposed) -> None:
 
 
 def feed_providers(exposed: Exposed) -> None:
-    """Set each provider and both first factors with secrets, check them in vain, then log in with each."""
+    """Set each provider and both first factors with secrets, run their checks, which fail, and log in with each of
+    them."""
     for name, fields in PROVIDERS.items():
         exposed.send("/ad/SetMFAProvider", {**SCOPE, "provider": name, "timeoutSeconds": 5, **fields})
         exposed.send("/ad/updateDomainEnforcement", {**SCOPE, "enforcementMode": "enforce"})
@@ -156,7 +166,7 @@ def feed_providers(exposed: Exposed) -> None:
 
 
 def feed_directories(exposed: Exposed) -> None:
-    """Submit the secrets of directories, none of which is reachable."""
+    """Submit the secrets of directories that cannot be reached."""
     ldap = {"appUrl": "ldaps://127.0.0.1:9", "baseDN": "dc=x", "bindDN": "cn=x"}
     cloud = {"kind": "graph", "tenant": "x.example", "clientId": "app"}
     directories: dict[str, dict[str, str]] = {
@@ -174,7 +184,7 @@ def feed_directories(exposed: Exposed) -> None:
 
 
 def states(exposed: Exposed) -> set[str]:
-    """Return the states of the imports, and keep the answers for the search."""
+    """Return the states of the imports, and store the answers, which are searched later."""
     answers = [
         exposed.service.post("/api/v1/getImportStatus", {"DirectoryName": name}) for name in ("hq", "entra", "okta")
     ]
@@ -183,7 +193,7 @@ def states(exposed: Exposed) -> set[str]:
 
 
 def feed_agents(exposed: Exposed) -> None:
-    """Submit keys of enrolment and of the agent, right and wrong, and a password that was made on a host."""
+    """Submit right and wrong keys of enrolment and of the agent, and a password that was made on a host."""
     service = exposed.service
     made = service.post("/api/v1/agent/createKey", {"domainId": 1})  # the interface allows the key in this answer alone
     exposed.made |= {"enrolment key": made["apiKey"], "agent key": new_key(), "next agent key": new_key()}
@@ -208,7 +218,8 @@ def feed_agents(exposed: Exposed) -> None:
 
 
 def feed_wallets(exposed: Exposed) -> None:
-    """Make an issuer, a holder with a key in the service, a credential with a password, and a presentation of it."""
+    """Create an issuer, a holder whose key is in the service, a credential with a password, and a
+    presentation of it."""
     service = exposed.service
     wallet = {"domainId": 1, "username": "ann", "emailAddress": "ann@x.example"}
     first = service.post("/api/v1/walletService/registerWalletUser", wallet)  # its answer alone has key and token
@@ -241,7 +252,7 @@ def feed_wallets(exposed: Exposed) -> None:
 
 
 def feed_refusals(exposed: Exposed) -> None:
-    """Send bodies that are refused, whose values no message may repeat."""
+    """Send bodies that are refused. No message may contain their values."""
     word = SECRETS["malformed"]
     for path in ("/network_device/AddClient", "/ad/SetMFAProvider", "/ad/SetFirstFactor", "/ad/CheckFirstFactor"):
         exposed.send(
@@ -255,7 +266,7 @@ def feed_refusals(exposed: Exposed) -> None:
 
 
 def wait_for_outlet(exposed: Exposed) -> None:
-    """Wait until the outlet has all logins, and all of the audit trail except its first lines."""
+    """Wait until the outlet has all logins, and the whole audit trail except its first lines."""
     last = "select (select max(id) from events), (select max(id) from audit_trail)"
     (newest,) = exposed.service.rows(last)
     wait_until(lambda: {"eventId": newest[0], "auditId": newest[1]}.items() <= delivered(exposed).items())
@@ -268,7 +279,7 @@ def delivered(exposed: Exposed) -> dict[str, int]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait until the condition holds."""
+    """Wait until the condition is true."""
     deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
@@ -276,7 +287,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def places(exposed: Exposed) -> dict[str, str]:
-    """Return the searched places, and their content."""
+    """Return each place that is searched, with its content."""
     service = exposed.service
     stored = {table: repr(service.rows(f"select * from {table}")) for table in ("events", "audit_trail")}  # noqa: S608
     lists = (
@@ -314,7 +325,7 @@ def places(exposed: Exposed) -> dict[str, str]:
 
 
 def test_no_secret_is_in_any_output(exposed: Exposed) -> None:
-    """No secret is in any of these places, neither plain nor in hex nor its first half."""
+    """No secret is in any of these places, neither in plain text nor in hex nor by its first half."""
     found = [
         (name, place)
         for place, text in places(exposed).items()
@@ -325,7 +336,7 @@ def test_no_secret_is_in_any_output(exposed: Exposed) -> None:
 
 
 def test_no_secret_lies_in_clear_in_the_store(exposed: Exposed) -> None:
-    """The database and its log have no secret in clear."""
+    """The database and its log contain no secret in plain text."""
     octets = b"".join(path.read_bytes() for path in exposed.service.data_dir.glob("sallyport.db*"))
     known = {name: forms for name, forms in exposed.spelled().items() if name not in {"malformed", "wrong password"}}
     assert not [name for name, forms in known.items() if forms[0].encode() in octets or forms[1].encode() in octets]
@@ -333,8 +344,9 @@ def test_no_secret_lies_in_clear_in_the_store(exposed: Exposed) -> None:
 
 
 def test_the_secrets_were_submitted(exposed: Exposed) -> None:
-    """The secrets were submitted: logins were decided, providers set, and refusals answered. The operations with
-    secrets of a directory, an agent or a wallet succeeded.
+    """The secrets were really used: logins were decided, providers were set, and bad requests were refused.
+
+    The operations with secrets of a directory, an agent or a wallet succeeded.
     """
     assert len(exposed.keys) == 2
     asked = (

@@ -1,7 +1,7 @@
-"""One tenant cannot stop another: each field of each operation with its costliest values, beside a probe.
+"""Tests that one tenant cannot delay another. Each field of each operation gets costly values while a probe runs.
 
-This is the one test that measures time; it runs alone. The processor time of the service beside a delay tells whether
-the service or the machine was busy.
+This is the only test that measures time, and it runs alone. The processor time that the service used during a delay
+shows whether the service or the machine was busy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from tests.torture.attack import Attack, Sent
 from tests.torture.probe import Answer, Probe
 
 MOST_S = 0.25
-"""The delay that another tenant may notice."""
+"""The maximum delay of another tenant's requests, in seconds."""
 SECRET, PASSWORD, SOURCE = "a secret of the probe", "the password of ann", "127.0.0.2"
 
 pytestmark = [pytest.mark.torture, pytest.mark.serial]
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.torture, pytest.mark.serial]
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[RunningService]:
-    """A service that answers a reject at once."""
+    """A service that sends a reject without a delay."""
     with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         yield service
 
@@ -35,7 +35,7 @@ def attack(service: RunningService) -> Attack:
 
 @pytest.fixture
 def probe(service: RunningService, attack: Attack) -> Probe:
-    """The probe of another tenant, with a domain, a RADIUS client and a user."""
+    """The probe of another tenant, which has a domain, a RADIUS client and a user."""
     service.ok("domain", "add", "quiet", "--org", "2", "--tenant", "1")
     service.add_client("quiet", SOURCE, SECRET, "quiet", org=2)
     service.add_user("ann", PASSWORD, "quiet")
@@ -43,7 +43,7 @@ def probe(service: RunningService, attack: Attack) -> Probe:
 
 
 def finding(answer: Answer, sent: Sequence[Sent]) -> str:
-    """Return a delay and the requests that may have caused it."""
+    """Return a text with a delay and the requests that may have caused it."""
     until = answer.sent_at + answer.delay_s
     causes = [f"    {each}" for each in sent if each.began < until and each.ended > answer.sent_at]
     worked = f"{answer.kind} {answer.delay_s:.3f} s, in which the service worked for {answer.worked_s:.3f} s, during"
@@ -51,7 +51,7 @@ def finding(answer: Answer, sent: Sequence[Sent]) -> str:
 
 
 def test_no_field_delays_another_tenant(attack: Attack, probe: Probe) -> None:
-    """Each request is answered without an error of the service, and the other tenant's logins within 250 ms."""
+    """Each request is answered without a server error, and the other tenant's logins are answered within 250 ms."""
     with probe:
         attack.run()
     operations = {f"{method.upper()} {path}" for path, kinds in attack.described["paths"].items() for method in kinds}

@@ -1,7 +1,8 @@
-"""Every answer is on disk before it is on the wire, as the kernel sees it.
+"""Tests that every answer is on disk before it is sent, as the kernel sees it.
 
-SIGKILL leaves the kernel's memory as it was; only a trace of the system calls shows what a power cut would. A request
-is received, the page with its record is written to the database's log, the log is synchronized, the reply is sent.
+SIGKILL does not change the memory of the kernel. Only a trace of the system calls shows what a power cut would destroy.
+The order must be: a request is received, the page with its record is written to the database's log, the log is
+synchronized, the reply is sent.
 """
 
 from pathlib import Path
@@ -45,7 +46,7 @@ def test_the_log_is_synchronized_before_each_reply(tmp_path: Path) -> None:
 
 
 class Trace:
-    """The calls that matter, in order."""
+    """The calls that the test checks, in order."""
 
     def __init__(self, calls: list[Call]) -> None:
         self._received = {call.octets: call for call in calls if call.name == "recvfrom" and call.port}
@@ -55,8 +56,10 @@ class Trace:
         self._synchronized = [call for call in log if call.name in {"fdatasync", "fsync"} and call.result == 0]
 
     def check(self, each: Sent) -> None:
-        """Check the order of the calls of an answered request. A page that holds its station is written for the first
-        time with its record."""
+        """Check the order of the calls for an answered request.
+
+        The first page that contains its station is written together with its record.
+        """
         assert each.reply is not None
         station = each.station.encode()
         received, replied = self._received[each.octets], self._sent[each.port, each.reply]

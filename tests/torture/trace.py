@@ -1,4 +1,4 @@
-"""System calls of the service, recorded with strace and sorted by the time of their begin."""
+"""System calls of the service that strace recorded, sorted by their start."""
 
 import os
 import re
@@ -26,9 +26,9 @@ _UNFINISHED = "<unfinished ...>"
 class Call:
     """One system call on a descriptor.
 
-    path: the path of the descriptor. octets: the buffer. port: the peer's port for a datagram; else 0. began, ended:
-    positions in the order of events. result: the return value of the kernel; -1 for an error and for a call that never
-    ended.
+    path: the path of the descriptor. octets: the buffer. port: the peer's port of a datagram, and 0 for other calls.
+    began, ended: positions in the order of events. result: the return value of the kernel; it is -1 for an error and
+    for a call that never ended.
     """
 
     name: str
@@ -47,7 +47,7 @@ def strace(output: Path, calls: str) -> list[str]:
 
 
 def read_calls(output: Path, process_id: int) -> list[Call]:
-    """Return the calls of a process that has ended."""
+    """Return the calls of a process. It must have ended."""
     deadline = time.monotonic() + 20
     while re.search(rf"^{process_id} +\+\+\+ ", text := output.read_text(), re.M) is None:
         assert time.monotonic() < deadline, "strace does not end"
@@ -104,7 +104,7 @@ def _permitted() -> bool:
 
 
 def _may_attach() -> bool:
-    """Return whether strace may attach to a running process: Yama may allow this to root only."""
+    """Return whether strace may attach to a running process. Yama may allow this only to root."""
     scope = Path("/proc/sys/kernel/yama/ptrace_scope")
     return _permitted() and (os.geteuid() == 0 or not scope.exists() or scope.read_text().strip() == "0")
 

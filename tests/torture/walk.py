@@ -1,7 +1,8 @@
-"""Costly bodies for an operation, made of its description: each is the operation's example with one costly field.
+"""Costly bodies for an operation, made from its description. Each body is the example with one costly field.
 
-A field that is described is walked: texts at their limit, lists at theirs, objects with as many names as fit, each
-field of the objects within. `costly.BY_NAME` adds values for fields whose cost depends on what their text means.
+Each field in the description gets costly values: texts and lists of the maximum length, objects with as many names as
+fit, and the same for the fields of inner objects. `costly.BY_NAME` adds values for fields whose cost depends on the
+meaning of their text.
 """
 
 import json
@@ -14,14 +15,14 @@ from tests.torture import costly
 
 Schema = Mapping[str, Any]
 LIMIT = (1 << 20) - 4096
-"""Octets for a costly value: a body has at most 1 MiB."""
+"""The maximum number of octets of a costly value, because a body has at most 1 MiB."""
 CONTAINERS = 49_900
-"""Objects and arrays in a body; at most 50,000 are read."""
+"""The number of objects and arrays in a body, because at most 50,000 are read."""
 
 
 @dataclass(frozen=True)
 class Costly:
-    """A body, and which field is costly in which way."""
+    """A body, with the name of its costly field and the kind of its value."""
 
     field: str
     body: Any
@@ -33,7 +34,7 @@ class Costly:
 
 
 class Walk:
-    """Costly bodies by the named schemas of a description."""
+    """A generator of costly bodies. It uses the named schemas of an API description."""
 
     def __init__(self, schemas: Mapping[str, Schema]) -> None:
         self._schemas = schemas
@@ -54,7 +55,7 @@ class Walk:
             yield Costly("many bodies", [example() for _ in range(number)])
 
     def _resolve(self, schema: Schema) -> Schema:
-        """Return a schema behind references; of several kinds the one that costs most."""
+        """Return the schema that a reference points to. If there are several alternatives, return the costliest one."""
         if name := schema.get("$ref", "").rpartition("/")[2]:
             return self._resolve(self._schemas[name])
         kinds = [self._resolve(each) for each in (*schema.get("anyOf", ()), *schema.get("oneOf", ()))]
@@ -63,7 +64,7 @@ class Walk:
         return schema
 
     def _fields(self, schema: Schema) -> dict[str, Schema]:
-        """Return the fields of an object, as they are named on the wire."""
+        """Return the fields of an object, keyed by their names in JSON."""
         found: dict[str, Schema] = {}
         for part in (schema, *schema.get("allOf", ())):
             found |= self._resolve(part).get("properties", {})
@@ -110,14 +111,14 @@ class Walk:
             yield from _filled(lambda: self._long(entry), "long texts", most, room)
 
     def _long(self, entry: Schema) -> Any:
-        """Return an object whose texts are long; None: it has no texts."""
+        """Return an object with long texts, or None if the schema has no texts."""
         kinds = {name: self._resolve(field) for name, field in self._fields(entry).items()}
         texts = [name for name, kind in kinds.items() if kind.get("type") == "string" and "enum" not in kind]
         long = {name: f"{next(self._numbers)}{costly.MARKS}"[:64] for name in texts}
         return {**self._sample(entry), **long} if texts else None
 
     def _sample(self, schema: Schema, name: str = "") -> Any:
-        """Return a small value for a field; texts differ from one another."""
+        """Return a small value for a field. All texts are different."""
         schema = self._resolve(schema)
         if "enum" in schema:
             return schema["enum"][0]
@@ -135,7 +136,7 @@ class Walk:
 
 
 def _filled(make: Callable[[], Any], label: str, most: int, room: int) -> Iterator[tuple[str, list[Any]]]:
-    """Yield a list of as many entries as fit."""
+    """Yield a list with as many entries as fit."""
     entry = make()
     octets = len(json.dumps(entry, ensure_ascii=False).encode()) + 6
     containers = sum(json.dumps(entry).count(each) for each in "[{") or 1

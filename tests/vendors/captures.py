@@ -1,7 +1,8 @@
-"""The packets of packets/: one product's request a file, as for radclient, with the expected findings in `#:` lines.
+"""The packets in packets/: each file is a request of one product, in the format of radclient.
 
-The letters give the source of the evidence, as in the package: P a real packet or debug log, S source code, D
-documentation. Names and addresses are replaced, and what a log leaves out is filled in.
+The lines that begin with `#:` have the expected findings. The letters give the source of the evidence, as in the
+package: P is a real packet or debug log, S is source code, D is documentation. Names and addresses are replaced, and
+what a log leaves out is filled in.
 """
 
 from dataclasses import dataclass, field
@@ -26,8 +27,11 @@ def dictionary() -> Dictionary:
 
 @dataclass(frozen=True)
 class Capture:
-    """A file of packets/. name: its name without the suffix. expected: its `#:` lines with the findings. lines:
-    attributes."""
+    """A file of packets/.
+
+    name: the file name without the suffix. expected: the `#:` lines with the expected findings. lines: the lines with
+    the attributes.
+    """
 
     name: str
     expected: dict[str, str]
@@ -35,11 +39,11 @@ class Capture:
     source: str = field(default="192.0.2.10", kw_only=True)
 
     def plus(self, *lines: str, source: str = "") -> "Capture":
-        """Return the same with further attributes at its end, as a proxy adds them, and another source."""
+        """Return the same capture with further attributes at its end, as a proxy adds them, and with another source."""
         return Capture(self.name, self.expected, [*self.lines, *lines], source=source or self.source)
 
     def less(self, *names: str) -> "Capture":
-        """Return the same without the attributes of these names."""
+        """Return the same capture without the attributes that have these names."""
         kept = [line for line in self.lines if line.partition(" = ")[0] not in names]
         return Capture(self.name, self.expected, kept, source=self.source)
 
@@ -54,7 +58,7 @@ class Capture:
 
 
 def octets_of(lines: list[str]) -> bytes:
-    """Return attributes in octets, from lines such as `NAS-Port = 7` or `Class = 0x00ff`."""
+    """Return attributes in octets. They are given by lines such as `NAS-Port = 7` or `Class = 0x00ff`."""
     return b"".join(_octets_of(line) for line in lines)
 
 
@@ -70,7 +74,7 @@ def _octets_of(line: str) -> bytes:
 
 @cache
 def capture(name: str) -> Capture:
-    """Return the file of that name."""
+    """Return the capture in the file of that name."""
     expected: dict[str, str] = {}
     lines: list[str] = []
     for line in (PACKETS / f"{name}.txt").read_text().splitlines():
@@ -88,7 +92,8 @@ def packet(*lines: str, source: str = "192.0.2.10") -> Capture:
 
 
 def described(finding: Finding | None) -> str:
-    """Return a finding as the files write it: `Cisco IOS, certain: evidence; evidence`, or none."""
+    """Return a finding in the notation of the files: `Cisco IOS, certain: evidence; evidence`, or a text for no
+    finding."""
     if finding is None:
         return "none"
     return f"{finding.product}, {finding.certainty}: {'; '.join(finding.evidence)}"

@@ -1,4 +1,5 @@
-"""Evidence that is shared, imitated, contradictory or insufficient."""
+"""Tests of evidence that several products share, that a product imitates, that is contradictory, or that is
+insufficient."""
 
 import pytest
 
@@ -9,7 +10,7 @@ NOTHING = "none"
 
 
 def test_without_evidence_there_is_no_product() -> None:
-    """A request that any RADIUS client could have sent names no product."""
+    """A request that any RADIUS client could have sent identifies no product."""
     identity = packet("User-Name = bob", "User-Password = hello", "NAS-IP-Address = 192.0.2.10").identity()
     assert identity.nas is None
     assert identity.product is None
@@ -27,12 +28,15 @@ def test_without_evidence_there_is_no_product() -> None:
     ],
 )
 def test_microsoft_attributes_count_by_value(lines: list[str]) -> None:
-    """MS-CHAP is not specific, and MS-RAS-Vendor indicates RRAS only as 311 with RRAS's other attributes."""
+    """MS-CHAP indicates no product.
+
+    MS-RAS-Vendor indicates RRAS only if its value is 311 and RRAS's other attributes are present.
+    """
     assert described(packet(*lines).identity().nas) == NOTHING
 
 
 def test_softether_is_not_rras() -> None:
-    """SoftEther imitates all attributes of RRAS, but its client name is a version."""
+    """SoftEther imitates all attributes of RRAS, but the client name that it sends is a version."""
     imitation = packet(
         "Service-Type = Framed-User",
         "Framed-Protocol = PPP",
@@ -57,13 +61,15 @@ def test_vendor_attributes_take_precedence_over_rras() -> None:
 
 @pytest.mark.parametrize("name", ["meraki-mr", "ruckus-smartzone", "aruba-instant-on", "cisco-asa", "cisco-wlc"])
 def test_a_shared_cisco_pair_is_no_evidence(name: str) -> None:
-    """audit-session-id together with another product's attributes neither indicates IOS nor contradicts the product."""
+    """If audit-session-id is present with another product's attributes, it does not indicate IOS and does not
+    contradict the product."""
     itself = capture(name).identity().nas
     assert capture(name).plus("Cisco-AVPair = audit-session-id=0A0A0A0A00000001").identity().nas == itself
 
 
 def test_contradicting_vendors_are_probable() -> None:
-    """With attributes of two vendors, the first of the list is probable, with the evidence of both."""
+    """If a request has attributes of two vendors, the first vendor in the list is probable, and the evidence of both is
+    shown."""
     identity = capture("fortinet-vpn").plus("Aruba-Essid-Name = corp").identity()
     assert described(identity.nas) == (
         "Fortinet FortiGate, probable: Vendor-Specific 12356/3; Connect-Info vpn-ssl; Vendor-Specific 14823/5"
@@ -84,44 +90,44 @@ def test_contradicting_vendors_are_probable() -> None:
     ],
 )
 def test_attributes_that_servers_add_are_no_evidence(line: str) -> None:
-    """A server may add attributes to a request that it forwards, such as the roles of ClearPass."""
+    """A server that forwards a request may add attributes, such as the roles of ClearPass."""
     assert described(packet(line).identity().nas) == NOTHING
 
 
 def test_an_unknown_vendor_invalidates_formats() -> None:
-    """With attributes of an unknown vendor, a format does not indicate UniFi or hostapd."""
+    """If a request has attributes of an unknown vendor, the format of a value does not indicate UniFi or hostapd."""
     for name in ("ubiquiti-unifi", "hostapd-ap", "cisco-ios-old", "pam_radius-sshd"):
         assert described(capture(name).plus('Attr-26.26928.5 = "AH-01"').identity().nas) == NOTHING
 
 
 def test_an_unknown_vendor_does_not_invalidate_names() -> None:
-    """A literal NAS-Identifier is evidence, whatever vendor attributes are present."""
+    """A NAS-Identifier with a literal value is evidence, whatever vendor attributes are present."""
     named = capture("strongswan-eap").plus("Attr-26.26928.5 = 0x01").identity().nas
     assert named is not None
     assert named.product == "strongSwan"
 
 
 def test_connect_info_takes_precedence_over_the_name() -> None:
-    """An exact Connect-Info is stronger than a name that the admin chose."""
+    """An exact Connect-Info is stronger evidence than a name that the admin chose."""
     identity = packet("Connect-Info = vpn-ikev2", "NAS-Identifier = strongSwan").identity()
     assert described(identity.nas) == "Fortinet FortiGate, certain: Connect-Info vpn-ikev2"
 
 
 @pytest.mark.parametrize("info", ["test", "VPN-SSL", "vpn-ssl ", "vpn", "CONNECT 54Mbps 802.11a"])
 def test_connect_info_must_be_exact(info: str) -> None:
-    """A Connect-Info that only resembles FortiGate's is no evidence."""
+    """A Connect-Info that only resembles that of FortiGate is no evidence."""
     assert described(packet(f"Connect-Info = {info}").identity().nas) == NOTHING
 
 
 @pytest.mark.parametrize("name", ["openvpn", "OpenVPN", "OPENVPN", "webConfigurator", "mikrotik", "strongswan", "sshd"])
 def test_names_must_be_exact(name: str) -> None:
-    """A name in another spelling was chosen by the admin."""
+    """A name with another spelling is no evidence, because the admin chose it."""
     assert described(packet(f"NAS-Identifier = {name}").identity().nas) == NOTHING
 
 
 @pytest.mark.parametrize("name", ["pfsense-openvpn", "mikrotik-default-name", "openvpn-plugin", "cisco-ios-old"])
 def test_a_name_or_a_format_alone_is_probable(name: str) -> None:
-    """An admin can set them, so they never make a product certain."""
+    """A name or a format alone never makes a product certain, because an admin can set it."""
     nas = capture(name).identity().nas
     assert nas is not None
     assert nas.certainty is Certainty.PROBABLE
@@ -129,12 +135,12 @@ def test_a_name_or_a_format_alone_is_probable(name: str) -> None:
 
 @pytest.mark.parametrize("user", ["meraki_8021x_test", "MikroTik", "openVPN"])
 def test_a_user_name_is_no_evidence(user: str) -> None:
-    """A user could enter any name."""
+    """A user name is no evidence, because a user can enter any name."""
     assert described(packet(f"User-Name = {user}").identity().nas) == NOTHING
 
 
 def test_airespace_wlan_id_indicates_a_wlc_or_a_9800() -> None:
-    """Both controllers send Airespace-Wlan-Id; the pairs or the port of a 9800 decide."""
+    """WLC and Catalyst 9800 both send Airespace-Wlan-Id. The AV pairs or the port name of a 9800 distinguish them."""
     bare = packet("Airespace-Wlan-Id = 2")
     assert described(bare.identity().nas) == "Cisco WLC, certain: Vendor-Specific 14179/1"
     port = bare.plus("NAS-Port-Id = capwap_90000004").identity().nas
@@ -142,7 +148,10 @@ def test_airespace_wlan_id_indicates_a_wlc_or_a_9800() -> None:
 
 
 def test_a_product_that_contains_hostapd_is_named() -> None:
-    """Such a product is named by its own evidence, and hostapd only without other evidence."""
+    """A product that contains hostapd is identified by its own evidence.
+
+    Without such evidence it is identified as hostapd.
+    """
     unifi = capture("ubiquiti-unifi")
     assert described(unifi.identity().nas).startswith("Ubiquiti UniFi, probable")
     renamed = unifi.less("NAS-Identifier").plus("NAS-Identifier = lobby")
@@ -176,14 +185,14 @@ def test_an_incomplete_format_is_no_evidence(name: str, without: list[str]) -> N
     ["Acct-Session-Id = 00000001", "Called-Station-Id = 192.0.2.1", "NAS-Port-Id = tty1", "NAS-Port = 4194305"],
 )
 def test_pam_radius_never_sends_these(line: str) -> None:
-    """A request with Service-Type 8 is not from PAM if it has a session, a called station, a port name or a port above
-    any process ID."""
+    """A request with Service-Type 8 is not from PAM if it has a session, a called station, a port name, or a port
+    number above any process ID."""
     sshd = capture("pam_radius-sshd").less(line.partition(" = ")[0]).plus(line)
     assert described(sshd.identity().nas) == NOTHING
 
 
 def test_evidence_contains_no_user_data() -> None:
-    """Evidence is printable and contains no user, address of a user, or text after a known prefix."""
+    """Evidence is printable. It contains no user name, no address of a user, and no text after a known prefix."""
     nas = capture("cisco-asa").identity().nas
     assert nas is not None
     assert not any("203.0.113.7" in line or "AnyConnect" in line for line in nas.evidence)

@@ -1,4 +1,4 @@
-"""A forwarder and the NAS behind it are identified separately."""
+"""Tests that a forwarder and the NAS behind it are identified separately."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ NASES: Final = ("cisco-asa", "cisco-ios", "fortinet-vpn", "hp-procurve", "mikrot
 @pytest.mark.parametrize("name", NASES)
 @pytest.mark.parametrize(("state", "forwarder"), [(NPS, "Microsoft NPS"), (FREERADIUS, "FreeRADIUS")])
 def test_a_forwarder_does_not_hide_the_nas(name: str, state: str, forwarder: str) -> None:
-    """Behind a proxy the same NAS is found as without; the product at the source is the proxy."""
+    """Behind a proxy the same NAS is found as without a proxy. The product at the source address is the proxy."""
     direct = capture(name).identity()
     identity = capture(name).plus(state, source=PROXY).identity()
     assert identity.forwarded
@@ -28,7 +28,7 @@ def test_a_forwarder_does_not_hide_the_nas(name: str, state: str, forwarder: str
 
 
 def test_the_last_proxy_state_identifies_the_forwarder() -> None:
-    """Of several proxies, the one that sent the request to the service is named."""
+    """If there are several proxies, the one that sent the request to the service is identified."""
     through_both = capture("cisco-ios").plus(FREERADIUS, NPS, source=PROXY)
     assert described(through_both.identity().product) == "Microsoft NPS, certain: Proxy-State fe80:: and a counter"
     other_way = capture("cisco-ios").plus(NPS, FREERADIUS, source=PROXY)
@@ -47,7 +47,10 @@ def test_the_last_proxy_state_identifies_the_forwarder() -> None:
     ],
 )
 def test_an_unknown_forwarder_is_not_named(state: str) -> None:
-    """A request with an unknown Proxy-State has a forwarder without a name, which is not taken for the NAS."""
+    """A request with an unknown Proxy-State has a forwarder without a name.
+
+    The forwarder is not confused with the NAS.
+    """
     identity = capture("cisco-ios").plus(f"Proxy-State = {state}", source=PROXY).identity()
     assert identity.forwarded
     assert identity.forwarder is None
@@ -65,7 +68,7 @@ def test_an_empty_proxy_state_indicates_a_forwarder() -> None:
 
 
 def test_ruckus_sends_its_own_proxy_state() -> None:
-    """A Ruckus controller is the NAS itself; it is certain if the source is the controller's own address."""
+    """A Ruckus controller is itself the NAS. It is certain if the source address is the controller's own."""
     controller = capture("ruckus-smartzone")
     assert controller.identity().product == controller.identity().nas
     itself = controller.plus(source="192.0.2.32").identity()
@@ -75,14 +78,14 @@ def test_ruckus_sends_its_own_proxy_state() -> None:
 
 
 def test_ruckus_without_proxy_state_is_certain() -> None:
-    """A Ruckus access point sends no Proxy-State, and its source does not matter."""
+    """A Ruckus access point sends no Proxy-State, and its source address is not compared."""
     identity = capture("ruckus-smartzone").less("Proxy-State").identity()
     assert described(identity.product) == "Ruckus, certain: Vendor-Specific 25053/3"
 
 
 @pytest.mark.parametrize(("state", "forwarder"), [(NPS, "Microsoft NPS"), (FREERADIUS, "FreeRADIUS")])
 def test_a_proxy_before_ruckus_adds_a_second_proxy_state(state: str, forwarder: str) -> None:
-    """With a second Proxy-State the request is forwarded, by the sender of the last one."""
+    """If there is a second Proxy-State, the request was forwarded by the server that added the last one."""
     identity = capture("ruckus-smartzone").plus(state, source=PROXY).identity()
     assert identity.forwarded
     assert identity.forwarder is not None
@@ -91,14 +94,16 @@ def test_a_proxy_before_ruckus_adds_a_second_proxy_state(state: str, forwarder: 
 
 
 def test_nps_before_a_ruckus_access_point() -> None:
-    """A single Proxy-State of another form than Ruckus's own is that of a proxy."""
+    """If the only Proxy-State does not have the form of Ruckus, it is that of a proxy."""
     identity = capture("ruckus-smartzone").less("Proxy-State").plus(NPS, source=PROXY).identity()
     assert described(identity.product) == "Microsoft NPS, certain: Proxy-State fe80:: and a counter"
 
 
 def test_nps_before_rras() -> None:
-    """With the Proxy-State of RRAS and that of NPS the request is forwarded. A single one is that of NPS if the source
-    is not the RRAS."""
+    """If a request has the Proxy-State of RRAS and that of NPS, it was forwarded.
+
+    A single Proxy-State is that of NPS if the source address is not that of the RRAS server.
+    """
     both = capture("microsoft-rras").plus(NPS, source=PROXY).identity()
     single = capture("microsoft-rras").plus(source=PROXY).identity()
     for identity in (both, single):
@@ -109,13 +114,13 @@ def test_nps_before_rras() -> None:
 
 
 def test_freeradius_before_rras() -> None:
-    """A last Proxy-State that does not have the form of RRAS is that of a proxy."""
+    """If the last Proxy-State does not have the form of RRAS, it is that of a proxy."""
     identity = capture("microsoft-rras").plus(FREERADIUS, source=PROXY).identity()
     assert described(identity.product) == "FreeRADIUS, probable: Proxy-State of digits"
 
 
 def test_a_source_that_is_not_an_address_proves_nothing() -> None:
-    """A source that cannot be compared makes no product certain and raises no error."""
+    """If a source address cannot be compared, no product is certain and no error is raised."""
     product = capture("ruckus-smartzone").plus(source="not an address").identity().product
     assert product is not None
     assert product.certainty is Certainty.PROBABLE
@@ -125,13 +130,14 @@ def test_a_source_that_is_not_an_address_proves_nothing() -> None:
 
 
 def test_packetfence_behind_nps_is_not_the_forwarder() -> None:
-    """PacketFence's attributes pass through further proxies, but then its Proxy-State is not the last."""
+    """Further proxies pass PacketFence's attributes on. The last Proxy-State is then not that of PacketFence."""
     identity = capture("packetfence-switch").plus(NPS, source=PROXY).identity()
     assert described(identity.product) == "Microsoft NPS, certain: Proxy-State fe80:: and a counter"
 
 
 def test_packetfence_does_not_hide_a_switch() -> None:
-    """PacketFence's attributes are not vendor attributes of the NAS, so formats still identify the switch."""
+    """PacketFence's attributes do not count as vendor attributes of the NAS, so that formats still identify
+    the switch."""
     identity = (
         packet(
             "NAS-Port-Type = Ethernet",

@@ -1,4 +1,4 @@
-"""identify() and medium() return a result for every request that decode() accepts."""
+"""Tests that identify() and medium() return a result for every request that decode() accepts."""
 
 from typing import Final
 
@@ -35,7 +35,7 @@ sources = st.one_of(st.ip_addresses().map(str), st.text(max_size=20), st.just("f
 
 
 def opened(octets: bytes) -> Request:
-    """Return a request of these attributes, if the codec accepts it."""
+    """Return a request with these attributes, if the codec accepts it."""
     try:
         return decode(encode_request(ACCESS_REQUEST, 1, SECRET, octets), SECRET)
     except PacketError:
@@ -44,7 +44,7 @@ def opened(octets: bytes) -> Request:
 
 
 def assert_sane(request: Request, source: str) -> None:
-    """Assert that a result can be shown everywhere."""
+    """Assert that a result can be displayed everywhere."""
     identity = identify(request, source=source)
     for finding in (identity.forwarder, identity.nas):
         if finding is not None:
@@ -58,7 +58,8 @@ def assert_sane(request: Request, source: str) -> None:
 
 @given(st.lists(attributes, max_size=20), sources)
 def test_any_attributes_give_a_result(parts: list[bytes], source: str) -> None:
-    """Random attributes, wrong lengths, non-UTF-8 and broken vendor attributes never raise."""
+    """Random attributes, wrong lengths, octets that are not UTF-8 and malformed vendor attributes never raise
+    an error."""
     assert_sane(opened(b"".join(parts)), source)
 
 
@@ -69,6 +70,6 @@ def test_a_known_packet_with_hostile_attributes_gives_a_result(name: str, parts:
 
 
 def test_a_packet_full_of_vendor_attributes_gives_a_result() -> None:
-    """The packet has as many attributes as possible, all of one vendor."""
+    """A packet with the maximum number of attributes, all of one vendor, gives a result."""
     full = packet(*[f"Attr-26.2636.{number} = 0x00" for number in range(1, 190)])
     assert_sane(full.request(), full.source)

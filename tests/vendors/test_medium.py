@@ -32,7 +32,7 @@ def test_common_numbers_have_common_names(number: int, name: str) -> None:
 
 
 def test_every_number_of_the_dictionary_has_a_name() -> None:
-    """The inventory has a name for each value of the RFCs; only the two kinds of Wi-Fi share a name."""
+    """The inventory has a name for each value of the RFCs. Only the two kinds of Wi-Fi share a name."""
     numbers = set(dictionary().attribute("NAS-Port-Type").values.values())
     assert {*range(37)} <= numbers
     names = [medium_of(number) for number in numbers]
@@ -51,5 +51,5 @@ def test_a_wrong_length_is_unknown(octets: str) -> None:
 
 
 def test_the_first_value_counts() -> None:
-    """Of several values, the first is used."""
+    """If there are several values, the first one is used."""
     assert medium(packet("NAS-Port-Type = Ethernet", "NAS-Port-Type = Virtual").request()) == "Ethernet"

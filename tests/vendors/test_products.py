@@ -1,4 +1,4 @@
-"""Every product is recognized by its packet, and the table agrees with the packets."""
+"""Tests that every product is recognized by its packet, and that the table agrees with the packets."""
 
 import re
 from typing import Final
@@ -23,7 +23,7 @@ FOUND: Final = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_packet_identifies_its_product(name: str) -> None:
-    """Product, certainty and evidence of the forwarder and of the NAS are those in the packet's file."""
+    """The products, certainties and evidence of the forwarder and of the NAS are those in the packet's file."""
     packet = capture(name)
     identity = packet.identity()
     assert described(identity.nas) == packet.expected["nas"]
@@ -39,19 +39,19 @@ def test_a_packet_identifies_its_medium(name: str) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.product}-{row.rank.name}")
 def test_a_row_has_a_packet(row: Fingerprint) -> None:
-    """Each row of the table matches a packet whose file names the row's product."""
+    """Each row of the table matches a packet whose file contains the row's product."""
     matching = (capture(name) for name in NAMES if row.match(Attributes(capture(name).request(), "192.0.2.10")))
     assert any(row.product in packet.expected["nas"] + packet.expected["forwarder"] for packet in matching)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.product}-{row.rank.name}")
 def test_a_row_names_its_source(row: Fingerprint) -> None:
-    """The source of the evidence is P, S, D or M."""
+    """The source of each evidence is P, S, D or M."""
     assert re.match(r"(?:[PSDM], )*[PSDM]: \S", row.source)
 
 
 def test_product_names_are_an_interface() -> None:
-    """device_type and the registration of clients show them, so they must not change."""
+    """The product names must not change, because device_type and the registration of clients show them."""
     assert PRODUCTS == (
         "Aruba ClearPass",
         "Aruba Wireless",

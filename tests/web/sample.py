@@ -1,4 +1,4 @@
-"""A small service for tests of the HTTP layer: sample operations, two tenants, a token for each role."""
+"""A small service for tests of the HTTP layer: sample operations, two tenants, and a token for each role."""
 
 import json
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ SCOPE = {"orgId": 1, "tenantId": 1, "domainId": DOMAIN}
 
 
 class SampleTokens:
-    """The tokens `sp_ROLE` of tenant 1; counts the calls of authenticate()."""
+    """The tokens `sp_ROLE` of tenant 1. It counts the calls of authenticate()."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -43,7 +43,7 @@ class SampleTokens:
 
 
 class SampleOwners:
-    """Domains 3 and 5 belong to the tenant 7, domain 4 to another."""
+    """The domains 3 and 5, which belong to tenant 7, and the domain 4 of another tenant."""
 
     def tenant_of(self, domain_id: int) -> int | None:
         return {DOMAIN: 7, OTHER_DOMAIN: 7, FOREIGN_DOMAIN: 8}.get(domain_id)
@@ -56,14 +56,14 @@ class ListThings(InDomain, ShortPaged):
 
 
 class Things(BaseModel):
-    """The answer of LIST, with the field names of the interface."""
+    """The answer of LIST, with the field names of the API."""
 
     network_devices: list[str]
     totalCount: int  # noqa: N815
 
 
 class Rename(OfDomain):
-    """A body of an endpoint operation."""
+    """The body of an endpoint operation."""
 
     name: Name
     secret: str = ""
@@ -78,14 +78,14 @@ class Remove(Body):
 
 
 class Renamed(BaseModel):
-    """An answer with irregular field names, as some of the interface's answers have."""
+    """An answer with irregular field names, as in some answers of the API."""
 
     Code: str
     Message: str
 
 
 class Keyed(Body):
-    """A body that may carry a key."""
+    """A body that may contain a key."""
 
     key: str | None = None
 
@@ -94,14 +94,14 @@ class Keyed(Body):
 
 
 class Fail(Body):
-    """The kind of failure to raise."""
+    """A body with the kind of failure to raise."""
 
     how: str = ""
 
 
 @dataclass
 class Sample:
-    """The app, and what its operations recorded."""
+    """The app, and the calls that its operations recorded."""
 
     app: ASGIApp
     tokens: SampleTokens
@@ -136,7 +136,7 @@ def sample_operations(worked: list[str], gate: Gate) -> Operations:
 
     @operations.delete(REMOVE, roles=OPERATORS)
     async def remove(body: list[Remove], caller: Caller) -> list[Remove]:
-        """Remove things; all or none."""
+        """Remove all of the given things, or none."""
         return body
 
     @operations.post(FAIL, "/ad/Fail", roles=OPERATORS)
@@ -178,7 +178,7 @@ def make_sample() -> Sample:
 
 @asynccontextmanager
 async def client_of(app: ASGIApp, role: str = "admin") -> AsyncIterator[httpx.AsyncClient]:
-    """Yield a client that calls the app in memory, with the token of a role (empty: no token)."""
+    """Yield a client that calls the app in memory with the token of a role. If the role is empty, it sends no token."""
     headers = {"x-authorization": f"sp_{role}"} if role else {}
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://sample", headers=headers
@@ -197,7 +197,7 @@ class Exchange:
 
 
 async def exchange(app: ASGIApp, path: str, headers: dict[str, str], piece: bytes | None) -> Exchange:
-    """POST a body without end that repeats `piece`; None: the client disconnects instead."""
+    """POST an endless body that repeats `piece`. If `piece` is None, the client disconnects instead."""
     status, pulled, answer = 0, 0, b""
 
     async def receive() -> Message:

@@ -61,7 +61,7 @@ class Served:
         return await trio.open_tcp_stream(self.address.host, self.address.port)
 
     async def connect(self, alpn: str = "http/1.1") -> Stream:
-        """Open a connection, with a TLS handshake if the server has TLS."""
+        """Open a connection. If the server has TLS, make the handshake."""
         plain = await self.connect_tcp()
         if self.trust is None:
             return plain
@@ -98,7 +98,7 @@ class Served:
 async def serving(
     app: ASGIApp, tls: Tls | None = None, limits: Limits = QUICK, trusted_proxies: Sequence[Network] = ()
 ) -> AsyncIterator[Served]:
-    """Serve an app until the block ends; the server must then stop within drain_s and a second."""
+    """Serve an app until the block ends. The server must then stop within drain_s and one second more."""
     stop = trio.Event()
     trust = ssl.create_default_context(cafile=tls.certificate) if tls else None
     async with trio.open_nursery() as nursery:
@@ -127,7 +127,7 @@ async def read_all(stream: Stream, limit_s: float = 30) -> bytes:
 
 
 async def read_answer(stream: Stream) -> bytes:
-    """Return one answer of /healthz."""
+    """Return one answer to a request for /healthz."""
     octets = b""
     with trio.fail_after(30):
         while b"}" not in octets:

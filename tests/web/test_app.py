@@ -1,4 +1,4 @@
-"""Health, metrics and the OpenAPI description."""
+"""Tests of the health checks, the metrics and the OpenAPI description."""
 
 import threading
 
@@ -16,7 +16,8 @@ from tests.web.sample import LIST, RENAME, SampleOwners, SampleTokens, client_of
 
 
 async def test_readiness_fails_with_its_reasons_and_health_does_not() -> None:
-    """/healthz is 200 while the process runs; /readyz is 503 with the reasons while there are any."""
+    """/healthz has the status 200 while the process runs. /readyz has the status 503 while there are reasons, and its
+    body has the reasons."""
     sample = make_sample()
     async with client_of(sample.app, "") as client:
         ready = await client.get("/readyz")
@@ -28,7 +29,7 @@ async def test_readiness_fails_with_its_reasons_and_health_does_not() -> None:
 
 
 async def test_metrics_are_text_without_a_redirect() -> None:
-    """/metrics is in Prometheus' text format, and needs no token."""
+    """/metrics has the text format of Prometheus, and needs no token."""
     async with client_of(make_sample().app, "") as client:
         answer = await client.get("/metrics")
     assert (answer.status_code, answer.content) == (200, b"sample 1\n")
@@ -36,7 +37,7 @@ async def test_metrics_are_text_without_a_redirect() -> None:
 
 
 async def test_concurrent_scrapes_share_a_rendering() -> None:
-    """Scrapes that arrive during a rendering wait for one common rendering after it."""
+    """Scrapes that arrive during a rendering wait for the next rendering, which they share."""
     renderings, begun, resume = 0, trio.Event(), threading.Event()
 
     def render() -> bytes:
@@ -63,7 +64,7 @@ async def test_concurrent_scrapes_share_a_rendering() -> None:
 
 
 async def test_a_separate_metrics_app_has_only_health_and_metrics() -> None:
-    """The service's app then has no metrics."""
+    """If the metrics have their own listener, the app of the service has no metrics."""
     alone = create_metrics_app(observe=_unobserved, not_ready=lambda: [], metrics=lambda: b"x 1\n")
     without = create_app([], version="1", observe=_unobserved, not_ready=lambda: [], metrics=None)
     async with client_of(alone, "") as client:
@@ -75,7 +76,10 @@ async def test_a_separate_metrics_app_has_only_health_and_metrics() -> None:
 
 
 async def test_the_description_shows_models_security_and_errors() -> None:
-    """/openapi.json has the models of requests and answers, the token's header and the error bodies, and no 422."""
+    """/openapi.json has the models of requests and answers, the header for the token, and the error bodies.
+
+    It has no status 422.
+    """
     async with client_of(make_sample().app, "") as client:
         document = (await client.get("/openapi.json")).json()
     operation, renaming = document["paths"][LIST]["post"], document["paths"][RENAME]["put"]
@@ -109,7 +113,7 @@ async def test_the_description_is_generated_once() -> None:
 
 
 async def test_the_page_of_the_api_needs_no_other_host() -> None:
-    """/docs is HTML without scripts and external addresses; it has every operation and escapes text."""
+    """/docs is HTML without scripts and without external addresses. It contains every operation, and escapes text."""
     async with client_of(make_sample().app, "") as client:
         answer = await client.get("/docs")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -121,7 +125,7 @@ async def test_the_page_of_the_api_needs_no_other_host() -> None:
 
 
 async def test_requests_are_measured_by_route_template() -> None:
-    """The labels are route templates and a closed set of methods, and never text of a request."""
+    """The labels are route templates and a fixed set of methods. They never contain text from a request."""
     sample = make_sample()
     async with client_of(sample.app) as client:
         await client.post(LIST, json={})

@@ -1,4 +1,4 @@
-"""One connection over a real socket: clients without a token, streaming answers, proxies."""
+"""Tests of one connection over a real socket: clients without a token, streaming answers and proxies."""
 
 import ipaddress
 from collections.abc import AsyncIterator
@@ -25,8 +25,8 @@ LIST_HEAD = b"POST " + LIST.encode() + b" HTTP/1.1\r\n" + JSON
 
 
 async def test_unfinished_bodies_without_a_token_do_not_block_others() -> None:
-    """A client with a token is answered at once, although more unauthenticated connections than the limit wait for
-    their bodies."""
+    """A client with a token is answered at once, even if more unauthenticated connections than the limit wait for their
+    bodies."""
     limits = Limits(connections=8, strangers=100)
     async with serving(make_sample().app, limits=limits) as running:
         strangers = [await running.connect() for _ in range(30)]
@@ -39,7 +39,10 @@ async def test_unfinished_bodies_without_a_token_do_not_block_others() -> None:
 
 
 async def test_an_address_has_few_unauthenticated_connections() -> None:
-    """A connection over the limit closes the oldest idle one of its address; connections with a token do not count."""
+    """A connection beyond the limit closes the oldest idle connection of its address.
+
+    Connections with a token do not count.
+    """
     async with serving(make_sample().app, limits=Limits(strangers=3)) as running, running.client() as client:
         assert (await client.post(LIST, json=SCOPE)).status_code == 200
         strangers = [await running.connect() for _ in range(4)]
@@ -52,7 +55,7 @@ async def test_an_address_has_few_unauthenticated_connections() -> None:
 
 
 async def test_unread_answers_do_not_block_others() -> None:
-    """Another client is answered, although more connections than the limit do not read their large answers."""
+    """Another client is answered, even if more connections than the limit do not read their large answers."""
     limits = Limits(connections=4, strangers=100, send_s=30)
     async with serving(make_sample().app, limits=limits) as running:
         idle = [await running.connect() for _ in range(8)]
@@ -66,7 +69,7 @@ async def test_unread_answers_do_not_block_others() -> None:
 
 
 async def test_a_body_without_a_token_has_less_time() -> None:
-    """A body without a token has stranger_body_s; a body with a token may take longer."""
+    """A body without a token must arrive within stranger_body_s. A body with a token may take longer."""
     limits = Limits(body_s=30, stranger_body_s=0.2)
     async with serving(make_sample().app, limits=limits) as running:
         stranger, known = await running.connect(), await running.connect()
@@ -82,7 +85,10 @@ async def test_a_body_without_a_token_has_less_time() -> None:
 
 
 class Streams:
-    """An app with an endless stream of events; `ended` is set when its generator is closed."""
+    """An app that sends an endless stream of events.
+
+    `ended`: the event that is set when its generator is closed.
+    """
 
     def __init__(self) -> None:
         self.ended = trio.Event()
@@ -100,7 +106,7 @@ class Streams:
 
 
 async def test_a_streaming_answer_ends_when_its_client_disconnects() -> None:
-    """The client receives the first event at once. Its disconnection closes the generator."""
+    """The client receives the first event at once. When the client disconnects, the generator is closed."""
     app = Streams()
     async with serving(app) as running:
         stream = await running.connect()
@@ -114,7 +120,7 @@ async def test_a_streaming_answer_ends_when_its_client_disconnects() -> None:
 
 
 async def test_requests_behind_a_streaming_answer_are_bounded() -> None:
-    """The service stops reading from a client that sends requests without end during a stream."""
+    """If a client sends endless requests during a stream, the service stops reading from it."""
     app = Streams()
     async with serving(app) as running:
         stream = await running.connect()
@@ -152,8 +158,10 @@ class Addresses:
 async def test_the_client_address_is_taken_from_a_trusted_proxy(
     trusted: tuple[ipaddress.IPv4Network, ...], header: bytes, seen: str
 ) -> None:
-    """X-Forwarded-For counts only if a trusted proxy sent it. The client is its last address that is not a trusted
-    proxy."""
+    """X-Forwarded-For is used only if a trusted proxy sent it.
+
+    The client is the last address in it that is not a trusted proxy.
+    """
     app = Addresses()
     async with serving(app, trusted_proxies=trusted) as running:
         stream = await running.connect()
@@ -164,7 +172,7 @@ async def test_the_client_address_is_taken_from_a_trusted_proxy(
 
 
 async def test_unauthenticated_clients_of_a_proxy_count_separately() -> None:
-    """The limit of an address applies to the forwarded address, not to the proxy's."""
+    """The limit of an address applies to the forwarded address, and not to the address of the proxy."""
     limits = replace(Limits(strangers=2), idle_s=30)
     async with serving(Addresses(), limits=limits, trusted_proxies=(LOOPBACK,)) as running:
         streams = [await running.connect() for _ in range(5)]
@@ -179,7 +187,7 @@ async def test_unauthenticated_clients_of_a_proxy_count_separately() -> None:
 
 
 class Passes:
-    """An app that records the pass of the event loop of each request, and answers at once."""
+    """An app that answers at once. It records in which pass of the event loop each request was served."""
 
     def __init__(self) -> None:
         self.counter, self.began = PassCounter(), list[int]()

@@ -1,4 +1,4 @@
-"""The choice of the connection that is closed for a new one."""
+"""Tests of which connection is closed to make room for a new one."""
 
 import pytest
 
@@ -32,7 +32,10 @@ def entered(
 
 
 def test_the_oldest_idle_unauthenticated_connection_is_closed() -> None:
-    """Authenticated connections are closed only if no other connection is idle."""
+    """The oldest idle connection without authentication is closed first.
+
+    Authenticated connections are closed only if no other connection is idle.
+    """
     table: ConnectionTable[SampleConnection] = ConnectionTable(10)
     known = entered(table, "known", known=True)
     first, second = entered(table, "first"), entered(table, "second")
@@ -44,7 +47,7 @@ def test_the_oldest_idle_unauthenticated_connection_is_closed() -> None:
 
 
 def test_a_working_request_is_never_closed() -> None:
-    """A connection that waits for the service is not closed."""
+    """A connection is not closed while the service works on its request."""
     table: ConnectionTable[SampleConnection] = ConnectionTable(10)
     working = entered(table, "working", waits=False)
     table.make_room()
@@ -53,7 +56,7 @@ def test_a_working_request_is_never_closed() -> None:
 
 
 def test_an_answered_request_restarts_the_idle_time() -> None:
-    """The connection is then the newest of the idle ones."""
+    """After an answered request its connection is the newest idle one."""
     table: ConnectionTable[SampleConnection] = ConnectionTable(10)
     first, second = entered(table, "first"), entered(table, "second")
     table.note(first, waits=False, known=False)
@@ -63,8 +66,10 @@ def test_an_answered_request_restarts_the_idle_time() -> None:
 
 
 def test_an_address_has_few_unauthenticated_connections() -> None:
-    """A connection over the limit closes the oldest idle one of its address. Other addresses and authenticated
-    connections are not affected."""
+    """A connection beyond the limit closes the oldest idle connection of its address.
+
+    Other addresses and authenticated connections are not affected.
+    """
     table: ConnectionTable[SampleConnection] = ConnectionTable(2)
     other = entered(table, "other", "192.0.2.2")
     known = entered(table, "known", known=True)
@@ -73,7 +78,7 @@ def test_an_address_has_few_unauthenticated_connections() -> None:
 
 
 def test_a_new_connection_is_closed_if_no_other_of_its_address_is_idle() -> None:
-    """A request that the service works on is not interrupted."""
+    """A request that the service is working on is not interrupted."""
     table: ConnectionTable[SampleConnection] = ConnectionTable(2)
     working = [entered(table, str(number), waits=False) for number in range(2)]
     newcomer = SampleConnection("newcomer")
@@ -91,7 +96,7 @@ def test_a_new_connection_is_closed_if_no_other_of_its_address_is_idle() -> None
     ],
 )
 def test_a_64_bit_prefix_counts_as_one_address(hosts: tuple[str, str], closes: bool) -> None:
-    """An IPv6 host may use a whole /64. An IPv4-mapped address counts as its IPv4 address."""
+    """An IPv6 host may use a complete /64. An IPv4-mapped address counts as its IPv4 address."""
     table: ConnectionTable[SampleConnection] = ConnectionTable(1)
     first = entered(table, "first", hosts[0])
     entered(table, "second", hosts[1])

@@ -1,4 +1,4 @@
-"""The limit of large answers in memory."""
+"""Tests of the limit for large answers in memory."""
 
 import trio
 import trio.testing
@@ -9,7 +9,7 @@ from sallyport.web.content import LARGE, MOST, Answers
 
 
 class Client:
-    """A client that reads the body of its answer once `reads` is set."""
+    """A client that reads the body of its answer only after `reads` is set."""
 
     def __init__(self) -> None:
         self.reads = trio.Event()
@@ -32,7 +32,10 @@ class Client:
 
 
 async def test_a_tenant_has_a_limit_of_unread_large_answers() -> None:
-    """Over the limit, the tenant's next large answer is 429. Small answers, and those of other tenants, are sent."""
+    """Beyond the limit, the next large answer of the tenant has the status 429.
+
+    Small answers are sent, and so are the answers of other tenants.
+    """
     answers, slow = Answers(), [Client() for _ in range(2)]
     async with trio.open_nursery() as nursery:
         for client in slow:
@@ -51,7 +54,7 @@ async def test_a_tenant_has_a_limit_of_unread_large_answers() -> None:
 
 
 async def test_a_cancelled_answer_is_no_longer_counted() -> None:
-    """The client disconnected before it had read the answer."""
+    """If the client disconnects before it has read the answer, the memory is released."""
     answers = Answers()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(Client().take, answers, 1, MOST)

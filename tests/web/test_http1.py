@@ -1,4 +1,4 @@
-"""The sans-io parser of requests and the framing of answers."""
+"""Tests of the sans-io parser of requests, and of the framing of answers."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ def head(method: str = "GET", version: bytes = b"1.1", *, keeps_alive: bool = Tr
 
 
 def test_a_head_is_returned_once_it_is_complete() -> None:
-    """Octets that are fed one at a time give no head before the last one."""
+    """If octets are fed one at a time, the head is complete only after the last one."""
     made = Parser(LIMIT)
     for octet in GET[:-1]:
         made.feed(bytes((octet,)))
@@ -57,7 +57,7 @@ def test_a_head_is_returned_once_it_is_complete() -> None:
     ],
 )
 def test_an_ambiguous_head_is_refused(octets: bytes, status: int) -> None:
-    """Each defect has its status; a bare line feed is refused before the head is complete."""
+    """Each defect has its own status. A bare line feed is refused before the head is complete."""
     with pytest.raises(Malformed) as refused:
         parser(octets).head()
     assert refused.value.status == status
@@ -65,7 +65,7 @@ def test_an_ambiguous_head_is_refused(octets: bytes, status: int) -> None:
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"], ids=["good", "bare line feed"])
 def test_a_head_in_pieces_is_parsed_like_a_whole_one(end: bytes) -> None:
-    """The parser does not search octets twice, and misses nothing at the borders of the pieces."""
+    """The parser does not search octets twice, and misses nothing where two pieces meet."""
     octets = b"GET / HTTP/1.1\r\nHost: x" + end + b"A: b\r\n\r\n"
     results = set()
     for at in range(len(octets)):
@@ -92,7 +92,7 @@ def test_a_body_of_known_length_ends_where_the_next_request_begins() -> None:
 
 
 def test_chunks_are_joined_and_end_the_connection() -> None:
-    """A chunked request is the last one of its connection: octets after it are never parsed as a request."""
+    """A chunked request is the last one of its connection. Octets after it are never parsed as a request."""
     made = parser(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;ext\r\nc\r\n")
     found = made.head()
     assert found is not None
@@ -113,7 +113,7 @@ def test_many_chunks_are_taken_in_several_calls() -> None:
 
 @pytest.mark.parametrize("chunk", [b"zz\r\n", b"-1\r\n", b"1\r\nxyz", b"1;" + b"a" * 2 * LIMIT])
 def test_malformed_chunks_are_refused(chunk: bytes) -> None:
-    """A chunk without a size, with a wrong end or with a too long extension is Malformed."""
+    """A chunk without a size, with a wrong end or with an extension that is too long is Malformed."""
     made = parser(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
     made.head()
     made.feed(chunk)
@@ -132,7 +132,10 @@ def test_malformed_chunks_are_refused(chunk: bytes) -> None:
     ],
 )
 def test_only_http_1_1_connections_are_kept_alive(octets: bytes, keeps: bool) -> None:
-    """An HTTP/1.1 connection is kept unless the request has `Connection: close`; an HTTP/1.0 connection is closed."""
+    """An HTTP/1.1 connection stays open unless the request has `Connection: close`.
+
+    An HTTP/1.0 connection is closed.
+    """
     found = parser(octets).head()
     assert found is not None
     assert found.keeps_alive is keeps
@@ -140,7 +143,7 @@ def test_only_http_1_1_connections_are_kept_alive(octets: bytes, keeps: bool) ->
 
 @given(st.binary(max_size=2 * LIMIT), st.integers(1, 100))
 def test_any_octets_are_parsed_or_malformed(octets: bytes, step: int) -> None:
-    """No octets from the network raise anything but Malformed."""
+    """Octets from the network raise only Malformed."""
     made = Parser(LIMIT)
     try:
         for at in range(0, len(octets), step):
@@ -163,7 +166,7 @@ def test_an_answer_of_known_length_keeps_the_connection() -> None:
 
 
 def test_an_answer_of_unknown_length_is_chunked() -> None:
-    """Each piece is a chunk, and the last one ends the body; an empty piece sends nothing."""
+    """Each piece is sent as a chunk, and the last chunk ends the body. An empty piece sends nothing."""
     answer = Answer(head())
     assert b"transfer-encoding: chunked" in answer.begin(200, [])
     pieces = [answer.piece(b"ab", more=True), answer.piece(b"", more=True), answer.piece(b"c", more=False)]
@@ -171,7 +174,7 @@ def test_an_answer_of_unknown_length_is_chunked() -> None:
 
 
 def test_an_answer_of_unknown_length_ends_an_http_1_0_connection() -> None:
-    """HTTP/1.0 has no chunks, so that the end of the connection ends the body."""
+    """HTTP/1.0 has no chunks, so that the body ends when the connection is closed."""
     answer = Answer(head(version=b"1.0", keeps_alive=False))
     assert b"connection: close" in answer.begin(200, [])
     assert answer.piece(b"ab", more=False) == b"ab"
@@ -179,7 +182,7 @@ def test_an_answer_of_unknown_length_ends_an_http_1_0_connection() -> None:
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
 def test_an_answer_to_head_or_with_204_or_304_has_no_body(method: str, status: int) -> None:
-    """Octets that the application sends are discarded."""
+    """If an answer must not have a body, the octets that the application sends are discarded."""
     answer = Answer(head(method))
     answer.begin(status, [(b"content-length", b"2")])
     assert answer.piece(b"ab", more=False) == b""

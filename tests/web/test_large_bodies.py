@@ -1,4 +1,4 @@
-"""Large bodies of several tenants."""
+"""Tests of large bodies from several tenants."""
 
 import time
 from contextlib import ExitStack
@@ -21,7 +21,7 @@ PATH = "/api/v1/sample/large"
 
 
 class TwoTenants(SampleTokens):
-    """Tokens of two tenants: an operator's is of another tenant than an admin's."""
+    """Tokens of two tenants: the operator's token belongs to another tenant than the admin's."""
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
         caller = await super().authenticate(token, source)
@@ -29,7 +29,7 @@ class TwoTenants(SampleTokens):
 
 
 async def test_large_bodies_are_parsed_one_at_a_time_and_by_tenant_in_turn() -> None:
-    """A tenant with many large bodies delays only its own; small bodies do not wait."""
+    """A tenant that sends many large bodies delays only itself. Small bodies do not wait."""
     parsed, begun, resume = list[str](), trio.Event(), Event()
 
     def parse(value: str) -> str:
@@ -95,8 +95,10 @@ async def test_the_next_large_body_waits_as_long_as_the_last_one_took() -> None:
 
 
 async def test_a_tenant_has_a_limited_number_of_large_bodies_in_memory() -> None:
-    """A large body over the limit is refused before it is read. Small bodies, and large ones of other tenants, are
-    accepted."""
+    """A large body beyond the limit is refused before it is read.
+
+    Small bodies are accepted, and so are large bodies of other tenants.
+    """
     gate = Gate(TwoTenants(), SampleOwners())
     operations = Operations("Large", gate)
 

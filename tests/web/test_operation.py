@@ -1,4 +1,4 @@
-"""The checks of every operation and their order, the limits of bodies, paths and answers."""
+"""Tests of the checks of every operation and their order, and of the limits for bodies, paths and answers."""
 
 import json
 import time
@@ -37,7 +37,7 @@ JSON = {"content-type": "application/json"}
 
 
 async def test_an_answer_has_exactly_the_fields_of_its_model() -> None:
-    """Field names are unchanged, and the handler gets the parsed body and the caller."""
+    """Field names are unchanged. The handler gets the parsed body and the caller."""
     sample = make_sample()
     async with client_of(sample.app) as client:
         listed = await client.post(LIST, json={**SCOPE, "search": "sw", "unknown": 1})
@@ -66,8 +66,10 @@ async def test_an_answer_has_exactly_the_fields_of_its_model() -> None:
     ],
 )
 async def test_checks_have_a_fixed_order(role: str, body: str, status: int, error: str | None) -> None:
-    """The order is token, body, scope, domain, role. The first failure is reported, and the handler runs only if all
-    pass."""
+    """The checks run in this order: token, body, scope, domain, role.
+
+    The first failure is reported, and the handler runs only if all checks pass.
+    """
     sample = make_sample()
     async with client_of(sample.app, role) as client:
         answer = await client.post(LIST, content=body, headers=JSON)
@@ -81,7 +83,7 @@ LOCAL = Caller(0, 1, 1, tenant_id=7, role=Role.ADMIN, name="root", is_installati
 
 
 async def test_an_operation_runs_for_a_caller_without_a_token() -> None:
-    """`run` returns the octets of the answer for the given caller; the actor in the audit trail is the local user."""
+    """`run` returns the octets of the answer for the given caller. The actor in the audit trail is the local user."""
     worked: list[str] = []
     (listed, *_) = sample_operations(worked, Gate(SampleTokens(), SampleOwners())).all
     assert listed.run is not None
@@ -104,7 +106,7 @@ async def test_an_operation_runs_for_a_caller_without_a_token() -> None:
     ],
 )
 async def test_a_caller_without_a_token_passes_the_same_checks(path: str, body: object, message: str) -> None:
-    """Body, scope, domain and role are checked; a refusal has the API's message, and the handler does not run."""
+    """Body, scope, domain and role are checked. A refusal has the message of the API, and the handler does not run."""
     worked: list[str] = []
     operations = sample_operations(worked, Gate(SampleTokens(), SampleOwners()))
     run = next(each.run for each in operations.all if path in each.paths)
@@ -116,7 +118,7 @@ async def test_a_caller_without_a_token_passes_the_same_checks(path: str, body: 
 
 
 async def test_the_token_is_checked_before_the_body_is_read() -> None:
-    """Nothing of an endless body is read without a valid token."""
+    """Without a valid token, no octet of an endless body is read."""
     asked = await exchange(make_sample().app, LIST, JSON | {"x-authorization": "sp_nobody"}, b"x" * 65536)
     assert (asked.status, asked.pulled) == (401, 0)
 
@@ -139,7 +141,10 @@ async def test_the_token_is_checked_before_the_body_is_read() -> None:
     ],
 )
 async def test_a_key_in_the_body_replaces_the_token(token: str, content: str, status: int, expected: str) -> None:
-    """The key counts with or without a token. Without both, the answer has nothing of the body."""
+    """A key in the body is used whether or not there is a token.
+
+    If both are missing, the answer contains nothing of the body.
+    """
     sample = make_sample()
     async with client_of(sample.app, "") as client:
         headers = JSON | ({"x-authorization": token} if token else {})
@@ -149,7 +154,7 @@ async def test_a_key_in_the_body_replaces_the_token(token: str, content: str, st
 
 
 async def test_authentication_gets_the_address_of_the_connection() -> None:
-    """The address is passed for a token and for a key in the body."""
+    """The address is passed on both for a token and for a key in the body."""
     sample = make_sample()
     async with client_of(sample.app) as client:
         await client.post(KEYED, json={"key": "sp_enrolment"})
@@ -157,8 +162,10 @@ async def test_authentication_gets_the_address_of_the_connection() -> None:
 
 
 async def test_a_body_over_the_limit_is_413() -> None:
-    """An endless body is read up to 1 MiB, and one with a larger Content-Length not at all; a body of 1 MiB is
-    accepted."""
+    """An endless body is read up to 1 MiB.
+
+    A body with a larger Content-Length is not read at all. A body of 1 MiB is accepted.
+    """
     app, headers = make_sample().app, JSON | {"x-authorization": "sp_admin"}
     chunked = await exchange(app, LIST, headers, b" " * 65536)
     declared = await exchange(app, LIST, headers | {"content-length": str(BODY_LIMIT + 1)}, b" " * 65536)
@@ -182,7 +189,7 @@ async def test_a_body_of_many_containers_is_413(part: bytes) -> None:
 
 
 async def test_an_incomplete_body_is_400() -> None:
-    """A client that disconnects causes no unexpected error."""
+    """If a client disconnects, the status is 400 and there is no unexpected error."""
     asked = await exchange(make_sample().app, LIST, JSON | {"x-authorization": "sp_admin"}, None)
     assert (asked.status, asked.body["error"]) == (400, "incomplete body")
 
@@ -206,7 +213,7 @@ async def test_a_body_must_be_json(kind: str, status: int) -> None:
 
 
 async def test_a_compressed_body_is_refused() -> None:
-    """A body with a content encoding is 415, since its real length is unknown."""
+    """A body with a content encoding has the status 415, because its real length is unknown."""
     async with client_of(make_sample().app) as client:
         answer = await client.post(LIST, content=b"\x1f\x8b", headers=JSON | {"content-encoding": "gzip"})
     assert answer.status_code == 415
@@ -237,7 +244,7 @@ async def test_a_compressed_body_is_refused() -> None:
     ],
 )
 async def test_an_invalid_body_is_400_and_names_the_field(body: bytes, message: str) -> None:
-    """The status is never 422, and the answer does not repeat a value."""
+    """The status is never 422, and the answer does not contain a submitted value."""
     sample = make_sample()
     async with client_of(sample.app) as client:
         answer = await client.post(RENAME, content=body, headers=JSON)
@@ -250,7 +257,7 @@ async def test_an_invalid_body_is_400_and_names_the_field(body: bytes, message: 
 
 
 async def test_duplicate_keys_and_nested_unknown_fields_are_accepted() -> None:
-    """The last of two equal keys counts."""
+    """If a key occurs twice, the last value is used."""
     sample = make_sample()
     async with client_of(sample.app) as client:
         twice = await client.post(RENAME, content=b'{"domainId":4,"domainId":3,"name":"n"}', headers=JSON)
@@ -260,7 +267,7 @@ async def test_duplicate_keys_and_nested_unknown_fields_are_accepted() -> None:
 
 
 async def test_all_errors_of_a_body_are_listed() -> None:
-    """`errors` has the path and the accepted values of every wrong field."""
+    """`errors` contains every wrong field with its path and the accepted values."""
     async with client_of(make_sample().app) as client:
         listed = await client.post(RENAME, json={"name": "", "instanceIds": ["x"]})
         radius = await client.post(LIST, json={**SCOPE, "pageId": 0, "pageSize": 0})
@@ -278,7 +285,7 @@ async def test_all_errors_of_a_body_are_listed() -> None:
 
 @pytest.mark.parametrize("path", [RENAME, "/api/v1/sample/Rename2"])
 async def test_every_path_of_an_operation_is_case_sensitive(path: str) -> None:
-    """A path in another case, or with a trailing slash, is 404."""
+    """A path with other upper or lower case has the status 404, and so has a path with a trailing slash."""
     async with client_of(make_sample().app) as client:
         right = await client.post(path, json={"domainId": 3, "name": "n"})
         wrong = await client.post(path.replace("sample", "SAMPLE"), json={"domainId": 3, "name": "n"})
@@ -287,7 +294,7 @@ async def test_every_path_of_an_operation_is_case_sensitive(path: str) -> None:
 
 
 async def test_an_array_body_accepts_a_single_object() -> None:
-    """`list[Model]` also accepts one object; the error of an entry has its position."""
+    """`list[Model]` also accepts a single object. The error of an entry contains its position."""
     async with client_of(make_sample().app) as client:
 
         async def remove(body: object) -> httpx.Response:
@@ -318,14 +325,15 @@ async def test_an_array_body_accepts_a_single_object() -> None:
     ],
 )
 async def test_a_bearer_token_is_accepted_under_api_v1_only(path: str, headers: dict[str, str], status: int) -> None:
-    """X-Authorization is accepted on every path, and takes precedence over Authorization."""
+    """X-Authorization is accepted on every path. It takes precedence over Authorization."""
     async with client_of(make_sample().app, "") as client:
         answer = await client.post(path, json={**SCOPE, "name": "n"}, headers=headers)
     assert answer.status_code == status
 
 
 def test_an_unsafe_declaration_is_refused() -> None:
-    """A body with a domain or a scope that is not checked, and a handler without types, raise at declaration."""
+    """An error is raised at the declaration if the body has a domain or a scope that is not checked, or if the handler
+    has no types."""
     operations = Operations("Bad", Gate(SampleTokens(), SampleOwners()))
 
     class Unclaimed(Body):
@@ -353,14 +361,14 @@ def test_an_unsafe_declaration_is_refused() -> None:
 
 
 async def test_an_array_body_has_a_limited_number_of_entries() -> None:
-    """A longer array is refused as a whole, without errors of its entries."""
+    """An array that is too long is refused as a whole, without errors for its entries."""
     async with client_of(make_sample().app) as client:
         answer = await client.request("DELETE", REMOVE, json=[{"policyId": 1}] * (MOST_ENTRIES + 1))
     assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, ["body"])
 
 
 async def test_costly_small_bodies_are_parsed_one_in_each_pass() -> None:
-    """Several bodies that arrive together do not block the event loop."""
+    """Several bodies that arrive at the same time do not block the event loop."""
     counter, parsed_in = PassCounter(), list[int]()
 
     def note(value: str) -> str:

@@ -1,4 +1,4 @@
-"""Pages behind a secret link: their headers, the forms they accept, and secrets in logs."""
+"""Tests of pages behind a secret link: their headers, the forms that they accept, and that logs contain no secrets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ SECRET = "the-secret-of-a-link"
 
 @dataclass
 class Site:
-    """An app with one link; records submitted forms and measurements."""
+    """An app with one link. It records the submitted forms and the measurements."""
 
     error: Exception | None = None
     submitted: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Site:
         return Page("<Title>", f"<p>{len(secret)}</p>")
 
     async def submit(self, secret: str, fields: Mapping[str, str]) -> Page:
-        """Return the page after the form."""
+        """Return the page that is shown after the form."""
         self.submitted.append((secret, fields))
         return Page("Done", "", 200)
 
@@ -49,7 +49,7 @@ class Site:
 
 @pytest.mark.parametrize("error", [None, NotFound("gone"), StoreError("full"), RuntimeError("x")])
 async def test_every_page_has_strict_headers(error: Exception | None) -> None:
-    """The headers forbid scripts, frames, other hosts, caching, referrers and indexing, also for errors."""
+    """The headers forbid scripts, frames, other hosts, caching, referrers and indexing, also for error pages."""
     async with Site(error).client() as client:
         answer = await client.get(f"/link/{SECRET}")
     policy = answer.headers["content-security-policy"]
@@ -68,7 +68,7 @@ async def test_every_page_has_strict_headers(error: Exception | None) -> None:
     ("error", "status"), [(NotFound("gone"), 404), (StoreError("full"), 503), (RuntimeError(SECRET[:3]), 500)]
 )
 async def test_the_secret_stays_out_of_log_and_metrics(error: Exception, status: int) -> None:
-    """Log and metrics have the route template instead of the path; an error is shown on the page."""
+    """The log and the metrics have the route template instead of the path. An error is shown on the page."""
     site = Site(error)
     with capture_logs() as logged:
         async with site.client() as client:
@@ -84,7 +84,10 @@ async def test_the_secret_stays_out_of_log_and_metrics(error: Exception, status:
 
 
 async def test_a_form_is_submitted() -> None:
-    """The fields are decoded, and the last of several values counts; HEAD and GET do not submit."""
+    """The fields are decoded.
+
+    If a field has several values, the last one is used. HEAD and GET do not submit the form.
+    """
     site = Site()
     async with site.client() as client:
         await client.head(f"/link/{SECRET}?code=1")
@@ -112,7 +115,7 @@ async def test_a_form_is_submitted() -> None:
     ],
 )
 async def test_an_invalid_form_is_refused(content: bytes, headers: dict[str, str], status: int) -> None:
-    """Another content type, a large body, too many fields and octets outside ASCII are refused."""
+    """A form is refused if it has another content type, a large body, too many fields, or octets outside ASCII."""
     site = Site()
     async with site.client() as client:
         answer = await client.post(f"/link/{SECRET}", content=content, headers=headers)

@@ -1,4 +1,4 @@
-"""The limits, defaults and offsets of pages."""
+"""Tests of the limits, defaults and offsets of pages."""
 
 import pytest
 from pydantic import ValidationError
@@ -15,20 +15,20 @@ def message_of(model: type[Paged | ShortPaged | PagedByNumber], **values: object
 
 @pytest.mark.parametrize("model", [Paged, ShortPaged, PagedByNumber])
 def test_defaults_are_the_first_ten(model: type[Paged | ShortPaged | PagedByNumber]) -> None:
-    """Absent and null fields mean page 1 with 10 entries."""
+    """If the fields are absent or null, the page is page 1 with 10 entries."""
     nulls = dict.fromkeys(model.model_fields)
     assert model().page() == model.model_validate(nulls).page() == Page(0, 10)
 
 
 def test_pages_are_counted_from_one() -> None:
-    """Page 3 of 20 entries starts at 40; numbers may be strings."""
+    """Page 3 with 20 entries starts at offset 40. The numbers may be strings."""
     assert Paged.model_validate({"pageId": "3", "pageSize": "20"}).page() == Page(40, 20)
     assert PagedByNumber.model_validate({"pageNumber": 3, "pageSize": 20}).page() == Page(40, 20)
 
 
 @pytest.mark.parametrize("number", [0, -1, "x", "", 1.5, True, LAST + 1, 2**200, [1]])
 def test_an_invalid_page_number_is_named(number: object) -> None:
-    """The message has the field's name."""
+    """The error message contains the name of the field."""
     assert message_of(ShortPaged, pageId=number) == "invalid pageId"
     assert message_of(Paged, pageId=number) == "invalid pageId"
     assert message_of(PagedByNumber, pageNumber=number) == "invalid pageNumber"
@@ -43,5 +43,5 @@ def test_the_page_size_has_a_maximum() -> None:
 
 
 def test_the_last_page_fits_into_the_store() -> None:
-    """No accepted page has an offset above 63 bits."""
+    """The offset of an accepted page always fits into 63 bits."""
     assert Paged(pageId=LAST, pageSize=LONG).page().offset < 2**63

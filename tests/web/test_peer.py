@@ -1,4 +1,4 @@
-"""Waiting requests release their connection slots and take them again."""
+"""Tests that waiting requests release their connection slots and take them again."""
 
 from contextlib import nullcontext
 
@@ -13,7 +13,7 @@ WAIT = GOOD.replace(b"/healthz", b"/wait")
 
 
 class Waiting:
-    """An app with a path /wait that answers once `release` is set, parked unless `parks` is false."""
+    """An app with a path /wait that answers when `release` is set. The request is parked unless `parks` is false."""
 
     def __init__(self) -> None:
         self.release = trio.Event()
@@ -43,7 +43,7 @@ async def open_waiting(running: Served, app: Waiting, count: int) -> list[trio.a
 
 
 async def test_parked_requests_do_not_block_others() -> None:
-    """With two slots and ten parked requests, another request is answered; the ten are answered later."""
+    """With two slots and ten parked requests, another request is answered. The ten requests are answered later."""
     app = Waiting()
     async with serving(app, limits=Limits(connections=2)) as running:
         streams = await open_waiting(running, app, 10)
@@ -55,7 +55,7 @@ async def test_parked_requests_do_not_block_others() -> None:
 
 
 async def test_slots_are_taken_again_after_parking() -> None:
-    """After more parked requests than slots have ended, the limit of connections is the same as before."""
+    """When more parked requests than slots have ended, the limit of connections is the same as before."""
     app = Waiting()
     async with serving(app, limits=Limits(connections=2, idle_s=60)) as running:
         streams = await open_waiting(running, app, 10)

@@ -1,4 +1,4 @@
-"""The bodies of errors, in the form of their path."""
+"""Tests of the bodies of errors, whose form depends on the path."""
 
 import pytest
 import structlog
@@ -15,7 +15,7 @@ from tests.web.sample import FAIL, client_of, make_sample
     ],
 )
 async def test_an_exception_of_a_service_has_its_status_and_message(how: str, status: int, message: str) -> None:
-    """Paths under /ad and /network_device have one form of error body, all others another."""
+    """Paths below /ad and /network_device have one form of error body. All other paths have another form."""
     with structlog.testing.capture_logs():
         async with client_of(make_sample().app) as client:
             radius = await client.post("/ad/Fail", json={"how": how})
@@ -25,7 +25,7 @@ async def test_an_exception_of_a_service_has_its_status_and_message(how: str, st
 
 
 async def test_an_unexpected_exception_has_an_id_that_is_in_the_log() -> None:
-    """The answer has status 500 and the ID only; the log has the ID and the traceback."""
+    """The answer has only the status 500 and the ID. The log has the ID and the traceback."""
     with structlog.testing.capture_logs() as logs:
         async with client_of(make_sample().app) as client:
             answer = await client.post(FAIL, json={"how": "boom"})
@@ -50,14 +50,14 @@ async def test_an_unexpected_exception_has_an_id_that_is_in_the_log() -> None:
 async def test_unknown_paths_and_methods_have_error_bodies(
     method: str, path: str, status: int, body: dict[str, object]
 ) -> None:
-    """404 and 405 have the same form as other errors."""
+    """The errors 404 and 405 have the same form as other errors."""
     async with client_of(make_sample().app, "") as client:
         answer = await client.request(method, path)
     assert (answer.status_code, answer.json()) == (status, body)
 
 
 async def test_405_lists_the_allowed_methods() -> None:
-    """The header Allow has the methods of every operation on that path."""
+    """The header Allow has the methods of all operations on that path."""
     async with client_of(make_sample().app, "") as client:
         answer = await client.get("/api/v1/sample/rename")
     assert answer.headers["allow"] == "POST, PUT"

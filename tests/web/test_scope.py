@@ -1,4 +1,4 @@
-"""Roles, scopes and the types of body fields."""
+"""Tests of roles, scopes and the types of body fields."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -45,20 +45,20 @@ def caller(role: Role = Role.ADMIN) -> Caller:
 
 
 def test_roles_contain_each_other() -> None:
-    """An admin has the rights of an operator, and an operator those of a reader."""
+    """An admin has all rights of an operator, and an operator has all rights of a reader."""
     assert ADMINS < OPERATORS < READERS
     assert not READERS & {Role.AGENT, Role.WALLET}
 
 
 @pytest.mark.parametrize("token", [None, "", "sp_nobody"])
 async def test_a_caller_needs_a_valid_token(token: str | None) -> None:
-    """None and empty text are a missing token; any unknown text is an invalid one."""
+    """None and an empty text count as a missing token. Any unknown text is an invalid token."""
     with pytest.raises(Unauthenticated, match="invalid token" if token else "missing token"):
         await gate().caller(token)
 
 
 def test_every_body_of_an_array_is_checked() -> None:
-    """One domain of another tenant is enough to refuse the request."""
+    """If one domain belongs to another tenant, the whole request is refused."""
     own = InDomain(orgId=1, tenantId=1, domainId=3)
     foreign = InDomain(orgId=1, tenantId=1, domainId=4)
     gate().admit(caller(), [own, own, Body()], ADMINS)
@@ -67,7 +67,7 @@ def test_every_body_of_an_array_is_checked() -> None:
 
 
 class Lenient(Body):
-    """A body with optional fields; `none` accepts null."""
+    """A body with optional fields. The field `none` accepts null."""
 
     text: Text = "x"
     many: Many[Whole] = Field(default_factory=list, validation_alias=AliasChoices("many", "all"))
@@ -75,7 +75,7 @@ class Lenient(Body):
 
 
 def test_null_is_the_default_of_an_optional_field() -> None:
-    """Each name of the field accepts null. A required field does not."""
+    """An optional field accepts null under each of its names. A required field does not accept null."""
     assert Lenient.model_validate({"text": None, "all": None, "none": None}) == Lenient()
     assert Lenient.model_validate({"many": None, "all": [1]}).many == [1]
     assert Lenient.model_validate({"none": None}).model_fields_set == {"none"}
@@ -90,7 +90,7 @@ class Spelled(Body):
 
 
 def test_two_names_of_a_field_must_have_the_same_value() -> None:
-    """Equal values may be a number and text."""
+    """If a field is given under both names, the values must be equal. A number and a text can be equal."""
     assert Spelled.model_validate({"domainId": 3, "adId": "3"}).number == 3
     with pytest.raises(ValidationError, match="domainId and adId differ"):
         Spelled.model_validate({"domainId": 3, "adId": 4})
@@ -98,7 +98,7 @@ def test_two_names_of_a_field_must_have_the_same_value() -> None:
 
 @pytest.mark.parametrize("value", [True, 1, "true", "TRUE", "Yes", "1", " yes "])
 def test_true_yes_and_1_are_true(value: object) -> None:
-    """Case and spaces around the word are ignored."""
+    """Case and surrounding spaces are ignored."""
     assert TypeAdapter(Flag).validate_python(value) is True
 
 
@@ -116,19 +116,19 @@ def test_other_values_are_not_booleans(value: object) -> None:
 
 @pytest.mark.parametrize("value", ["a\0b", "a\nb", "a\x7f", "a\x9b", "x" * 256])
 def test_control_characters_and_long_texts_are_refused(value: str) -> None:
-    """NUL, line ends, DEL and C1 are refused, and so is text over 255 characters."""
+    """NUL, line ends, DEL and C1 are refused, and so is a text of more than 255 characters."""
     with pytest.raises(ValidationError):
         TypeAdapter(Text).validate_python(value)
 
 
 def test_text_is_not_altered() -> None:
-    """Spaces at the ends and any script are kept."""
+    """Leading and trailing spaces are kept, and any script is accepted."""
     assert TypeAdapter(Text).validate_python("  Zürich 上海 🚪 ") == "  Zürich 上海 🚪 "
     assert len(TypeAdapter(LongText).validate_python("x" * 4096)) == 4096
 
 
 def test_identifiers_fit_into_the_store() -> None:
-    """An identifier is a signed 64-bit number; the number of a scope has no limit."""
+    """An identifier is a signed 64-bit number. The number of a scope has no limit."""
     assert TypeAdapter(Id).validate_python(str(2**63 - 1)) == 2**63 - 1
     assert TypeAdapter(Whole).validate_python(2**80) == 2**80
 
@@ -149,8 +149,10 @@ def test_a_single_value_is_an_array_of_one() -> None:
 
 
 def test_a_tenant_runs_a_limited_number_of_requests() -> None:
-    """A request over the limit is refused until another one ends. Requests of other tenants and of agents do not
-    count."""
+    """A request beyond the limit is refused until another request has ended.
+
+    Requests of other tenants and of agents do not count.
+    """
     one = gate()
     with ExitStack() as running:
         for _ in range(MOST_RUNNING):
@@ -164,7 +166,7 @@ def test_a_tenant_runs_a_limited_number_of_requests() -> None:
 
 
 class Few(Body):
-    """A body with an array that has its own limit."""
+    """A body with an array whose field has its own limit."""
 
     some: Many[Id] = Field(min_length=1, max_length=3)
     any: Many[Id] = Field(default_factory=list)
@@ -172,7 +174,7 @@ class Few(Body):
 
 @pytest.mark.parametrize(("field", "most"), [("some", 3), ("any", 10_000)])
 def test_an_array_has_a_limit(field: str, most: int) -> None:
-    """The limit is the field's own, else 10,000 entries."""
+    """The limit is that of the field, or 10,000 entries if the field has none."""
     body: dict[str, object] = {"some": [1], field: [1] * most}
     assert len(getattr(Few.model_validate(body), field)) == most
     with pytest.raises(ValidationError, match="at most"):

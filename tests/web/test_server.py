@@ -1,4 +1,4 @@
-"""The HTTP server: addresses, TLS, limits, and its stop."""
+"""Tests of the HTTP server: addresses, TLS, limits and its stop."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ async def test_a_request_is_answered_without_a_banner(served: Served) -> None:
 
 
 async def test_a_refusal_reaches_a_client_that_is_still_sending(served: Served) -> None:
-    """401 and 413 arrive although most of the body was not read."""
+    """401 and 413 responses arrive although most of the body was not read."""
     async with served.client() as client:
         for token, status in (("sp_nobody", 401), ("sp_admin", 413)):
             headers = {"x-authorization": token, "content-type": "application/json"}
@@ -58,7 +58,7 @@ async def test_a_connection_serves_several_requests(served: Served) -> None:
 
 
 async def test_an_idle_connection_is_closed(served: Served) -> None:
-    """A connection is kept for idle_s after an answer."""
+    """A connection stays open for idle_s after an answer."""
     stream = await served.connect()
     await stream.send_all(GOOD)
     await read_answer(stream)
@@ -67,8 +67,10 @@ async def test_an_idle_connection_is_closed(served: Served) -> None:
 
 
 async def test_a_closing_connection_is_read_for_a_moment(served: Served) -> None:
-    """After its last answer, the server reads on for a moment, so that no reset discards octets that the client has not
-    read."""
+    """After its last answer the server reads on for a moment.
+
+    Otherwise a reset could discard octets that the client has not read yet.
+    """
     stream = await served.connect()
     await stream.send_all(GOOD.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
     assert (await read_all(stream)).endswith(b"}")
@@ -80,7 +82,7 @@ async def test_a_closing_connection_is_read_for_a_moment(served: Served) -> None
 
 @pytest.mark.parametrize("served", ["tls"], indirect=True)
 async def test_only_http_1_1_is_negotiated(served: Served) -> None:
-    """ALPN never selects h2, and the protocol is at least TLS 1.2."""
+    """ALPN never selects h2, and the protocol version is at least TLS 1.2."""
     stream = await served.connect(alpn="h2")
     assert isinstance(stream, trio.SSLStream)
     assert stream.selected_alpn_protocol() is None
@@ -89,7 +91,7 @@ async def test_only_http_1_1_is_negotiated(served: Served) -> None:
 
 
 async def test_several_addresses_stop_together() -> None:
-    """Each listener has its own app; the bound addresses have their order and the real ports."""
+    """Each listener has its own app. The bound addresses are listed in order, with the real ports."""
     stop, bound = trio.Event(), []
     async with trio.open_nursery() as nursery:
         apps = [make_sample().app, make_sample().app]
@@ -109,7 +111,7 @@ async def test_several_addresses_stop_together() -> None:
 
 
 async def test_an_address_in_use_is_reported() -> None:
-    """A failed bind is a StartError with the address, and leaves no socket open."""
+    """If an address cannot be bound, StartError with the address is raised, and no socket stays open."""
     async with serving(make_sample().app) as running:
         with pytest.raises(StartError, match=f"http_bind: cannot listen on {running.address}"):
             await serve_http([Listener(make_sample().app, running.address)], trio.Event())
@@ -121,7 +123,7 @@ async def test_an_address_in_use_is_reported() -> None:
     ids=["no file", "no certificate", "no key"],
 )
 async def test_an_unusable_certificate_is_refused(tmp_path: Path, certificate: Tls, changes: dict[str, str]) -> None:
-    """Missing or wrong files are a ConfigError before the server listens."""
+    """Missing or wrong files raise ConfigError before the server listens."""
     (tmp_path / "wrong.pem").write_text("no certificate")
     tls = replace(certificate, **{field: tmp_path / name for field, name in changes.items()})
     with pytest.raises(ConfigError, match="tls_certificate"):
@@ -129,7 +131,7 @@ async def test_an_unusable_certificate_is_refused(tmp_path: Path, certificate: T
 
 
 async def test_a_failed_handshake_does_not_affect_the_server(certificate: Tls) -> None:
-    """The client ends the handshake because it does not trust the certificate."""
+    """If the client does not trust the certificate, it ends the handshake, and the server continues."""
     async with serving(make_sample().app, certificate) as running:
         plain = await running.connect_tcp()
         stream = trio.SSLStream(plain, ssl.create_default_context(), server_hostname="127.0.0.1")
@@ -152,14 +154,14 @@ class OneConnection:
         """Do nothing."""
 
     def forwarded(self, connection: Connection, head: Head) -> str | None:
-        """Return None, since there is no proxy."""
+        """Return None, because there is no proxy."""
 
     def left(self, connection: Connection) -> None:
         """Do nothing."""
 
 
 async def test_handshakes_take_turns(certificate: Tls) -> None:
-    """A handshake waits for its turn, so that many new connections delay a login by one handshake only."""
+    """A handshake waits for its turn, so that many new connections delay a login by only one handshake."""
     acceptor, client = OneConnection(), ("127.0.0.1", 1)
     listener = await trio.open_tcp_listeners(0, host="127.0.0.1")
     theirs = await trio.testing.open_stream_to_socket_listener(listener[0])
@@ -180,7 +182,7 @@ async def test_handshakes_take_turns(certificate: Tls) -> None:
 
 
 async def test_a_tls_client_may_end_without_close_notify(certificate: Tls) -> None:
-    """The server reads the end of the connection, as without TLS."""
+    """The server notices the end of a TLS connection, as it does without TLS."""
     ours, theirs = (trio.SocketStream(each) for each in trio.socket.socketpair())
     trust = ssl.create_default_context(cafile=certificate.certificate)
     server, client = (
@@ -196,7 +198,7 @@ async def test_a_tls_client_may_end_without_close_notify(certificate: Tls) -> No
 
 
 class Slow:
-    """An app that sets `began` at a request and answers once `release` is set."""
+    """An app that sets `began` when a request arrives, and answers after `release` is set."""
 
     def __init__(self) -> None:
         self.began = trio.Event()
@@ -210,7 +212,10 @@ class Slow:
 
 
 async def test_a_stopping_server_finishes_a_running_request() -> None:
-    """Idle connections are closed at once, and no new connection is accepted."""
+    """A stopping server finishes the running request.
+
+    It closes idle connections at once, and accepts no new connection.
+    """
     slow = Slow()
     async with serving(slow, limits=Limits(drain_s=5)) as running:
         idle, busy = await running.connect(), await running.connect()
@@ -227,7 +232,7 @@ async def test_a_stopping_server_finishes_a_running_request() -> None:
 
 
 async def test_a_request_is_cancelled_after_drain_s() -> None:
-    """`serving` fails if the server does not stop in time."""
+    """A request that runs longer than drain_s is cancelled. `serving` fails if the server does not stop in time."""
     slow = Slow()
     async with serving(slow, limits=QUICK) as running:
         busy = await running.connect()
@@ -239,7 +244,7 @@ async def test_a_request_is_cancelled_after_drain_s() -> None:
 
 
 async def test_at_the_limit_the_oldest_idle_connection_is_closed() -> None:
-    """Silent connections do not block a new one, and a running request is never cancelled for another."""
+    """Silent connections do not prevent a new one. A running request is never cancelled to make room for another."""
     slow = Slow()
     async with serving(slow, limits=Limits(connections=3)) as running:
         busy = await running.connect()
@@ -279,7 +284,7 @@ async def test_a_flood_on_one_listener_does_not_affect_another() -> None:
 
 
 async def test_a_slow_upload_that_keeps_its_rate_is_read() -> None:
-    """A body may take longer than body_s while it arrives at body_rate."""
+    """A body may take longer than body_s if it arrives at body_rate or faster."""
     async with serving(make_sample().app, limits=Limits(body_s=0.2, body_rate=1000)) as running:
         body = b'{"orgId":1,"tenantId":1,"domainId":3,"search":"' + b"x" * 1000 + b'"}'
         head = f"POST {LIST} HTTP/1.1\r\nHost: x\r\nX-Authorization: sp_admin\r\nContent-Type: application/json\r\n"
@@ -293,7 +298,7 @@ async def test_a_slow_upload_that_keeps_its_rate_is_read() -> None:
 
 
 async def test_an_answer_may_take_longer_than_a_body(mock_clock: trio.testing.MockClock) -> None:
-    """The time limits apply to the client: a request with a complete body may run longer."""
+    """The time limits apply only to the client: a request whose body is complete may run longer."""
     slow = Slow()
     async with serving(slow, limits=Limits(head_s=0.1, body_s=0.1, idle_s=0.1, drain_s=1)) as running:
         stream = await running.connect()

@@ -1,4 +1,4 @@
-"""multipart/form-data (RFC 7578): parts of a body in pieces, and malformed bodies."""
+"""Tests of multipart/form-data (RFC 7578): parts of a body that arrives in pieces, and malformed bodies."""
 
 from contextlib import suppress
 
@@ -11,7 +11,7 @@ from sallyport.web.upload import Begin, End, FormParser
 
 
 def body(*parts: tuple[str, bytes]) -> bytes:
-    """Return a form with these parts, each with the parameters of its header."""
+    """Return a form with these parts. Each part is given with the parameters of its header."""
     whole = b"".join(
         f"--x\r\nContent-Disposition: form-data; {head}\r\nContent-Type: text/plain\r\n\r\n".encode() + octets + b"\r\n"
         for head, octets in parts
@@ -20,7 +20,7 @@ def body(*parts: tuple[str, bytes]) -> bytes:
 
 
 def read(octets: bytes, *cuts: int) -> list[tuple[Begin, bytes]]:
-    """Return the parts of a body that is fed in pieces. Raise Invalid if it is malformed or incomplete."""
+    """Return the parts of a body that is fed in pieces. Raise Invalid if the body is malformed or incomplete."""
     parser, found, held = FormParser("multipart/form-data; boundary=x"), list[tuple[Begin, bytes]](), bytearray()
     ends = sorted(min(cut, len(octets)) for cut in cuts)
     begin: Begin | None = None
@@ -40,7 +40,7 @@ def read(octets: bytes, *cuts: int) -> list[tuple[Begin, bytes]]:
 
 @given(st.binary(max_size=300), st.lists(st.integers(0, 600), max_size=9))
 def test_any_file_is_read_from_any_pieces(octets: bytes, cuts: list[int]) -> None:
-    """The content is unchanged for any position of the cuts, unless it contains the boundary."""
+    """The content is unchanged wherever the body is cut, unless it contains the boundary."""
     octets = octets.replace(b"\r\n--x", b"")
     whole = body(("name=a", b"1"), ('name="file"; filename="a \\"b\\".ldif"', octets))
     assert read(whole, *cuts) == [(Begin("a", None), b"1"), (Begin("file", 'a "b".ldif'), octets)]
@@ -70,7 +70,7 @@ def test_a_content_type_without_a_valid_boundary_is_refused(kind: str) -> None:
     ids=["quoted", "plain"],
 )
 def test_a_boundary_is_found_among_other_parameters(kind: str, boundary: bytes) -> None:
-    """The boundary may be quoted, and the case of the parameter's name is ignored."""
+    """The boundary may be quoted. The name of the parameter is case-insensitive."""
     parser = FormParser(kind)
     parser.feed(b"--" + boundary + b"--\r\n")
     assert parser.complete
@@ -91,6 +91,6 @@ def test_a_boundary_is_found_among_other_parameters(kind: str, boundary: bytes) 
     ],
 )
 def test_a_form_beyond_the_limits_is_refused(form: bytes) -> None:
-    """The number of parts, and the number and length of their headers, are limited."""
+    """The number of parts is limited, and so are the number and the length of their headers."""
     with pytest.raises(Invalid):
         FormParser("multipart/form-data; boundary=x").feed(form)

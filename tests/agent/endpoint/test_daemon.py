@@ -55,7 +55,7 @@ class World:
 
 
 class Recording(Service):
-    """A service that records the polls. A poll for which there is no news lasts as long as it may."""
+    """A service that records the polls. If there is no new state, a poll lasts for its maximum time."""
 
     def __init__(self) -> None:
         super().__init__()

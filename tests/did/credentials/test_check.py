@@ -12,7 +12,7 @@ DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
 
 
 def nested(levels: int) -> dict[str, JSON]:
-    """Return a schema with that many levels."""
+    """Return a schema that is nested this many levels deep."""
     found: dict[str, JSON] = {"type": "string"}
     for _ in range(levels):
         found = {"properties": {"a": found}}
@@ -20,7 +20,7 @@ def nested(levels: int) -> dict[str, JSON]:
 
 
 def negated(levels: int, inner: dict[str, JSON]) -> dict[str, JSON]:
-    """Return a schema inside that many levels of `not`."""
+    """Return a schema that is inside this many levels of `not`."""
     for _ in range(levels):
         inner = {"not": inner}
     return inner
@@ -28,7 +28,7 @@ def negated(levels: int, inner: dict[str, JSON]) -> dict[str, JSON]:
 
 @pytest.mark.parametrize("dialect", [DRAFT_07, DRAFT_07.rstrip("#"), DRAFT_2020, None])
 def test_two_drafts_are_accepted(dialect: str | None) -> None:
-    """Drafts 07 and 2020-12 are accepted; a schema without $schema is 2020-12."""
+    """JSON Schema drafts 07 and 2020-12 are accepted. A schema without $schema is read as 2020-12."""
     schema: dict[str, JSON] = {"type": "object", "required": ["a"]}
     kept = check_schema(schema if dialect is None else {**schema, "$schema": dialect})
     assert kept["$schema"] == (dialect or DRAFT_2020)
@@ -78,8 +78,9 @@ def test_two_drafts_are_accepted(dialect: str | None) -> None:
     ],
 )
 def test_an_unsupported_schema_is_refused(schema: JSON) -> None:
-    """Other drafts, malformed, large and deep schemas, external references, costly patterns and keywords of unknown
-    cost are refused."""
+    """A schema is refused if it uses another draft, is malformed, too large or too deep, or has an external reference,
+    a costly pattern, or a keyword of unknown cost.
+    """
     with pytest.raises(Invalid) as refused:
         check_schema(schema)
     assert refused.value.fields[0].field == "schema"
@@ -93,7 +94,7 @@ def test_an_unsupported_schema_is_refused(schema: JSON) -> None:
     ],
 )  # fmt: skip
 def test_common_patterns_are_accepted(pattern: str) -> None:
-    """Common patterns are accepted, also with brackets around characters that have a meaning outside of them."""
+    """Common patterns are accepted, even with characters in brackets that have a meaning outside of brackets."""
     assert compiled(pattern).expression.pattern == pattern
 
 
@@ -107,13 +108,15 @@ def test_common_patterns_are_accepted(pattern: str) -> None:
     ],
 )  # fmt: skip
 def test_a_pattern_with_exponential_cost_is_refused(pattern: str) -> None:
-    """A repeated group, a back-reference and too many repetitions or alternatives are refused."""
+    """A pattern is refused if it has a repeated group, a back-reference, or too many repetitions or alternatives."""
     with pytest.raises(ValueError, match="pattern"):
         compiled(pattern)
 
 
 def test_a_pattern_on_a_long_text_is_refused() -> None:
-    """A pattern with several repetitions is not matched against a text for which it would take too long."""
+    """A pattern with several repetitions is not matched against a text that is so long that this would take too much
+    time.
+    """
     kept = check_schema({"properties": {"a": {"pattern": "^a*a*a*$"}}})
     check_subject(kept, {"a": "a" * 50})
     with pytest.raises(Invalid):
@@ -131,7 +134,7 @@ def test_a_pattern_on_a_long_text_is_refused() -> None:
     ids=["patternProperties", "with additionalProperties", "propertyNames", "additionalProperties"],
 )
 def test_the_cost_of_property_names_is_limited(schema: dict[str, JSON]) -> None:
-    """Matching a property name has the same cost as matching a value."""
+    """Matching the name of a property has the same cost as matching a value."""
     kept = check_schema(schema)
     check_subject(kept, {})
     with pytest.raises(Invalid, match="too long"):
@@ -146,7 +149,7 @@ def test_the_total_cost_of_all_matches_is_limited() -> None:
 
 
 def test_an_exponential_number_of_references_is_stopped() -> None:
-    """A schema in which each level refers to the next one twice is refused."""
+    """If each level of a schema refers to the next one twice, the check stops with a refusal."""
     defs: dict[str, JSON] = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(30)}
     kept = check_schema({"$defs": {**defs, "d30": {}}, "$ref": "#/$defs/d0"})
     with pytest.raises(Invalid):
@@ -164,7 +167,9 @@ def test_an_exponential_number_of_references_is_stopped() -> None:
     ids=["allOf", "anyOf", "enum", "patternProperties"],
 )
 def test_many_subschemas_for_many_values_are_stopped(schema: dict[str, JSON]) -> None:
-    """The product of subschemas and values is limited, so that a check does not take seconds."""
+    """The product of the number of subschemas and the number of values is limited, so that a check cannot take
+    seconds.
+    """
     kept = check_schema(schema)
     with pytest.raises(Invalid, match="too long"):
         check_subject(kept, {f"k{n}": "x" for n in range(400)})
@@ -181,7 +186,7 @@ def test_an_endless_reference_is_stopped() -> None:
     [{"$ref": "#/$defs/no"}, {"$ref": "#/type"}, {"$ref": "#/allOf/x", "allOf": [{}]}, {"type": "no such type"}],
 )
 def test_a_broken_stored_schema_raises_invalid(broken: dict[str, JSON]) -> None:
-    """A stored schema that cannot be evaluated is reported to the caller and is no internal error."""
+    """A stored schema that cannot be evaluated raises Invalid and is not an internal error."""
     with pytest.raises(Invalid, match="no schema"):
         check_subject({"$schema": DRAFT_2020, "type": "object", **broken}, {"a": 1})
 
@@ -197,7 +202,7 @@ def test_a_broken_stored_schema_raises_invalid(broken: dict[str, JSON]) -> None:
     ],
 )
 def test_a_stored_schema_is_checked_again(before: dict[str, JSON]) -> None:
-    """A stored schema with constructs that are refused today is not evaluated."""
+    """A stored schema is not evaluated if it has constructs that are refused today."""
     with pytest.raises(Invalid) as refused:
         check_subject({"$schema": DRAFT_2020, "$id": "https://id.example.test/s", **before}, {"a": "aaaa"})
     assert refused.value.fields[0].field == "schema"
@@ -210,7 +215,7 @@ def test_unevaluated_keywords_without_references_are_accepted(keyword: str) -> N
 
 
 def test_a_recursive_schema_is_accepted() -> None:
-    """A recursive schema checks a value that ends."""
+    """A recursive schema is accepted, because each value that it checks is finite."""
     kept = check_schema({"properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}})
     check_subject(kept, {"n": 1, "next": {"n": 2, "next": {}}})
     with pytest.raises(Invalid):
@@ -233,15 +238,16 @@ def test_a_recursive_schema_is_accepted() -> None:
     ids=["large", "many", "deep", "NaN", "infinite", "rounded", "huge", "long name", "long name inside"],
 )
 def test_an_unsuitable_subject_is_refused_before_the_check(subject: dict[str, JSON]) -> None:
-    """Large and deep metadata, too many values, and numbers that a credential cannot represent exactly are refused
-    before the schema is evaluated."""
+    """A subject is refused before the schema is evaluated if its metadata is too large or too deep, has too many
+    values, or has a number that a credential cannot represent exactly.
+    """
     with pytest.raises(Invalid) as refused:
         check_subject(check_schema({}), subject)
     assert refused.value.fields[0].field == "metadata"
 
 
 def test_errors_name_the_field_without_its_value() -> None:
-    """Each error has the path of the field and the keyword that it violates."""
+    """Each error has the path of the field and the keyword that the field violates. It does not have the value."""
     kept = check_schema({"properties": {"a": {"type": "integer"}, "b": {"pattern": "^x"}}, "required": ["c"]})
     with pytest.raises(Invalid) as refused:
         check_subject(kept, {"a": "hunter2", "b": "hunter2"})

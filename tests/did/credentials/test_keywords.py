@@ -1,5 +1,6 @@
-"""Each keyword of both drafts, evaluated by the checker, which runs some keywords itself and counts the cost of
-others."""
+"""Each keyword of both drafts, evaluated by the checker. The checker evaluates some keywords itself and counts the cost
+of the others.
+"""
 
 import pytest
 
@@ -84,7 +85,7 @@ CASES = [
 
 @pytest.mark.parametrize(("draft", "schema", "valid", "invalid"), CASES)
 def test_a_keyword_is_evaluated(draft: str, schema: dict[str, JSON], valid: JSON, invalid: JSON) -> None:
-    """One value is accepted and the other is refused."""
+    """For each keyword, one value is accepted and another one is refused."""
     kept = check_schema({"$schema": draft, **schema})
     check_subject(kept, valid)
     with pytest.raises(Invalid, match="does not meet the schema"):

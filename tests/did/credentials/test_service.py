@@ -1,4 +1,4 @@
-"""Issuing, verifying and revoking credentials, and the protection of their passwords."""
+"""Credentials: how they are issued, verified and revoked, and how their passwords are protected."""
 
 import json
 from functools import partial
@@ -28,13 +28,13 @@ from tests.endpoints import trail
 
 
 async def verified(areas: Areas, text: str) -> vc.Credential:
-    """Verify a token with the resolved DID of its issuer, without its status."""
+    """Verify a token with the resolved DID of its issuer, but do not check its status."""
     token = jws.parse(text)
     return vc.verify(token, await areas.did.resolver.resolve(did_of(token.key_id)), areas.clock())
 
 
 async def check_status(areas: Areas, document: dict[str, JSON]) -> None:
-    """Check the status as a verifier does: fetch the list, verify it and read the bit. Raises CredentialError."""
+    """Check the status as a verifier does: fetch the list, verify it, and read the bit. Raises CredentialError."""
     entry = entry_of(document)
     published = await areas.did.lists.published(entry.url.rpartition("/")[2])
     check(entry, await verified(areas, published.token), str(document["issuer"]))
@@ -43,7 +43,7 @@ async def check_status(areas: Areas, document: dict[str, JSON]) -> None:
 @pytest.mark.parametrize("method", ["key", "jwk", "web"])
 @pytest.mark.parametrize("curve", ISSUERS)
 async def test_an_issued_credential_verifies_in_both_forms(areas: Areas, method: str, curve: str) -> None:
-    """The token and the document have the same contents, and both verify with the resolved DID of the issuer."""
+    """The token and the document have the same contents. Both verify with the resolved DID of the issuer."""
     some = await identity(areas, method, curve)
     issued = await some.issue(expires_at=areas.clock() + 3600 * SECOND)
     token = await areas.store.read(lambda tx: repo.token(tx, issued.id))
@@ -66,8 +66,9 @@ async def test_an_issued_credential_verifies_in_both_forms(areas: Areas, method:
 
 
 async def test_a_password_is_sealed_and_not_a_claim(areas: Areas) -> None:
-    """The holder can open the password. It is in neither form of the credential nor in the audit trail, and is deleted
-    by the revocation."""
+    """The holder can open the password. It is in neither form of the credential and not in the audit trail. A
+    revocation deletes it.
+    """
     some = await identity(areas)
     issued = await some.issue(password="hunter2")
     assert await areas.store.read(lambda tx: repo.password(tx, areas.vault, issued.id)) == "hunter2"
@@ -82,7 +83,7 @@ async def test_a_password_is_sealed_and_not_a_claim(areas: Areas) -> None:
 
 
 def test_a_password_is_removed_from_the_metadata() -> None:
-    """The claims have no password; holderDID may be the DID of the holder."""
+    """The claims do not contain the password. holderDID may be the DID of the holder."""
     assert claims_of({"epmUsername": "a", "epmPassword": "p", "holderDID": "did:a"}, "did:a") == (
         {"epmUsername": "a", "holderDID": "did:a"},
         "p",
@@ -101,21 +102,24 @@ def test_a_password_is_removed_from_the_metadata() -> None:
     ],
 )
 def test_a_reserved_name_in_the_metadata_is_refused(metadata: dict[str, JSON]) -> None:
-    """The metadata may not contain the id of the subject; user name and password must be text."""
+    """The metadata may not contain the id of the subject. The user name and the password must be text."""
     with pytest.raises(Invalid):
         claims_of(metadata, "did:a")
 
 
 @pytest.mark.parametrize("claims", [{"EPMPassword": "p"}, {"a": [{"epmPassword": "p"}]}], ids=["case", "nested"])
 async def test_a_password_elsewhere_in_the_metadata_is_refused(areas: Areas, claims: dict[str, JSON]) -> None:
-    """A password in another case or in a nested object would be signed with the credential."""
+    """A password under a name in another letter case, or in a nested object, is refused, because it would be signed
+    with the credential.
+    """
     with pytest.raises(Invalid, match="invalid metadata"):
         await (await identity(areas)).issue(claims={"epmUsername": "alice", **claims})
 
 
 async def test_metadata_must_match_the_schema(areas: Areas) -> None:
-    """Metadata that violate the schema are refused and no credential is issued. The schema applies to id and
-    epmPassword only if it declares them."""
+    """If the metadata violates the schema, it is refused and no credential is issued. The schema applies to id and
+    epmPassword only if it declares them.
+    """
     some = await identity(areas)
     with pytest.raises(Invalid) as refused:
         await some.issue(claims={"epmUsername": ""})
@@ -137,7 +141,7 @@ async def test_metadata_must_match_the_schema(areas: Areas) -> None:
 
 
 async def test_issuer_holder_and_schema_must_be_of_the_domain(areas: Areas) -> None:
-    """An expiry must be in the future."""
+    """The issuer, the holder and the schema must belong to the domain. An expiry must be in the future."""
     some = await identity(areas)
     branch = await areas.domains.add(areas.tenant, "branch")
     elsewhere = await areas.did.dids.create_issuer(areas.tenant, new_did(branch))
@@ -158,7 +162,7 @@ async def test_issuer_holder_and_schema_must_be_of_the_domain(areas: Areas) -> N
 
 
 async def test_a_revocation_sets_the_status_bit(areas: Areas) -> None:
-    """The audit trail has one entry, and a second revocation changes nothing."""
+    """A revocation sets the bit in the status list and adds one audit entry. A second revocation changes nothing."""
     some = await identity(areas)
     kept, revoked = await some.issue(), await some.issue()
     credentials = areas.did.credentials
@@ -178,7 +182,9 @@ async def test_a_revocation_sets_the_status_bit(areas: Areas) -> None:
 
 
 async def test_a_revocation_ends_sessions_if_the_domain_is_configured_so(areas: Areas) -> None:
-    """The sessions of the credential's user name are ended in a domain with disconnect_on_revoke, and in no other."""
+    """A revocation ends the sessions of the credential's user name in a domain with disconnect_on_revoke, and in no
+    other domain.
+    """
     some = await identity(areas)
     first, second = await some.issue(), await some.issue()
     await areas.did.credentials.revoke(areas.domain, first.id)
@@ -189,8 +195,9 @@ async def test_a_revocation_ends_sessions_if_the_domain_is_configured_so(areas: 
 
 
 async def test_a_revocation_ends_the_sessions_of_assigned_users(areas: Areas) -> None:
-    """Users to whom the credential is assigned lose their sessions, and those of its wallet if it has no user name;
-    other users do not."""
+    """A revocation ends the sessions of the users to whom the credential is assigned. If the credential has no user
+    name, it also ends those of the users of its wallet. Other users keep their sessions.
+    """
     world = await populated(areas)
     await world.give(world.ann, await world.issue(world.ann.did, ""))
     await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
@@ -204,8 +211,9 @@ async def test_a_revocation_ends_the_sessions_of_assigned_users(areas: Areas) ->
 
 
 async def test_deleting_a_holder_ends_the_sessions_of_its_users(areas: Areas) -> None:
-    """Users are found by user name, by credential and by wallet, but not by an ignored credential or one of another
-    holder."""
+    """The users of a deleted holder are found by user name, by credential and by wallet. They are not found by a
+    credential that is ignored or belongs to another holder.
+    """
     world = await populated(areas)
     ignored = await world.issue(world.ann.did, "carl")
     await world.give(world.ann, ignored)
@@ -223,7 +231,7 @@ async def test_deleting_a_holder_ends_the_sessions_of_its_users(areas: Areas) ->
 
 
 async def test_a_revocation_with_a_wrong_id_finds_nothing(areas: Areas) -> None:
-    """Issuer, holder and domain must be those of the credential."""
+    """The issuer, the holder and the domain in the request must be those of the credential."""
     some = await identity(areas)
     issued = await some.issue()
     revoke = areas.did.credentials.revoke
@@ -251,7 +259,7 @@ async def test_an_expired_credential_keeps_its_stored_status(areas: Areas) -> No
 
 
 async def lists_of(areas: Areas) -> dict[int, list[int]]:
-    """Return the assigned bits of each list."""
+    """Return the used indexes of each list."""
     rows = await areas.store.read(lambda tx: tx.rows("select list_id, list_index from credentials order by id"))
     found: dict[int, list[int]] = {}
     for list_id, index in rows:
@@ -260,7 +268,7 @@ async def lists_of(areas: Areas) -> dict[int, list[int]]:
 
 
 async def test_status_indexes_are_random_and_unique(areas: Areas) -> None:
-    """Indexes are unique and in random order; a list that is half full is followed by another."""
+    """Indexes are unique and in random order. When a list is half full, another one is started."""
     some = await identity(areas)
     for _ in range(12):
         await some.issue()
@@ -275,7 +283,7 @@ async def test_status_indexes_are_random_and_unique(areas: Areas) -> None:
 
 
 async def test_a_list_is_signed_again_only_when_necessary(areas: Areas) -> None:
-    """The signed list is reused until a revocation, for an hour at most, and until the issuer's key changes."""
+    """A signed list is reused until a credential is revoked or the issuer's key changes, but for an hour at most."""
     some = await identity(areas, "web")
     issued = await some.issue()
     ((name,),) = await areas.store.read(lambda tx: tx.rows("select uuid from status_lists"))
@@ -298,7 +306,7 @@ async def test_a_list_is_signed_again_only_when_necessary(areas: Areas) -> None:
 
 
 async def test_each_tenant_has_a_share_of_the_signed_lists(areas: Areas) -> None:
-    """Requests for lists of another tenant's issuer do not evict a signed list."""
+    """Requests for lists of another tenant's issuer do not evict a signed list from the cache."""
     ours = await identity(areas)
     await ours.issue()
     issuer = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Other"))
@@ -321,7 +329,7 @@ async def test_each_tenant_has_a_share_of_the_signed_lists(areas: Areas) -> None
 
 
 async def test_a_list_of_another_issuer_is_refused(areas: Areas) -> None:
-    """A verified list is valid for its own issuer and URL only."""
+    """A list is accepted only for its own issuer and its own URL."""
     some = await identity(areas)
     issued = await some.issue()
     document = await areas.store.read(lambda tx: repo.document(tx, issued.id))
@@ -343,7 +351,7 @@ async def test_a_list_of_another_issuer_is_refused(areas: Areas) -> None:
 
 
 async def test_credentials_are_listed_in_pages(areas: Areas) -> None:
-    """A page is ordered by ID and has the total; another domain has no credentials."""
+    """A page is ordered by ID and has the total. Another domain has no credentials."""
     some: Identity = await identity(areas)
     issued = [await some.issue() for _ in range(5)]
     found, total = await areas.did.credentials.page(Stretch(areas.domain, 2, 2))
@@ -353,7 +361,7 @@ async def test_credentials_are_listed_in_pages(areas: Areas) -> None:
 
 
 async def test_an_issuer_counts_its_credentials(areas: Areas) -> None:
-    """The issuer's record has their number in credentialIssued."""
+    """The record of the issuer has the number of its credentials in credentialIssued."""
     some = await identity(areas)
     await some.issue()
     await some.issue()

@@ -13,11 +13,11 @@ def encoded(bits: bytes) -> str:
 
 
 def test_an_empty_list_is_the_example_of_the_specification() -> None:
-    """An empty list equals the example of StatusList2021, which has 131,072 bits."""
+    """An empty list is equal to the example of StatusList2021, which has 131,072 bits."""
     example = "H4sIAAAAAAAAA-3BMQEAAADCoPVPbQwfoAAAAAAAAAAAAAAAAAAAAIC3AYbSVKsAQAAA"
     assert unpacked(encoded(bytes(BITS // 8))) == unpacked(example) == bytes(16_384)
 
 
 def test_the_same_list_has_the_same_text() -> None:
-    """The encoded list does not depend on the time of its compression."""
+    """The encoded list does not depend on the time at which it was compressed."""
     assert encoded(b"\x80" + bytes(BITS // 8 - 1)) == encoded(b"\x80" + bytes(BITS // 8 - 1))

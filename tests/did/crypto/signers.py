@@ -1,4 +1,4 @@
-"""Signers for tests: a fixed key of each curve, and its did:key."""
+"""Signers for tests. They have a fixed key of each curve and its did:key."""
 
 from sallyport.base.clock import SECOND
 from sallyport.base.secret import Secret
@@ -11,7 +11,7 @@ NOW = 1_767_225_600 * SECOND  # 2026-01-01
 
 
 def signer(number: int = 1, curve: Curve = ED25519) -> Signer:
-    """Return the signer of a did:key; each number gives another key."""
+    """Return the signer of a did:key. Each number gives another key."""
     key = PrivateKey(curve, Secret(bytes(31) + bytes((number,))))
     return Signer(resolve(key_did(key.public)).methods[0].id, key)
 

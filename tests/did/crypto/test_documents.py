@@ -28,7 +28,9 @@ KEY = HOLDER.key.public
 
 @pytest.mark.parametrize("name", ISSUERS)
 def test_a_did_key_is_resolved_by_itself(name: str) -> None:
-    """The method's id is the DID and the multikey; it is allowed for every purpose except key agreement."""
+    """In the document of a did:key, the id of the method is made of the DID and the multikey. The method is allowed for
+    every purpose except key agreement.
+    """
     key = ISSUERS[name].key.public
     document = resolve(key_did(key))
     method_id = f"did:key:{key.multikey}#{key.multikey}"
@@ -40,14 +42,16 @@ def test_a_did_key_is_resolved_by_itself(name: str) -> None:
 
 @pytest.mark.parametrize("name", ISSUERS)
 def test_a_did_jwk_is_resolved_by_itself(name: str) -> None:
-    """The method's id is the DID and #0."""
+    """In the document of a did:jwk, the id of the method is the DID and #0."""
     key = ISSUERS[name].key.public
     did = jwk_did(key)
     assert resolve(did).key(f"{did}#0", AUTHENTICATION) == key
 
 
 def test_the_example_of_did_jwk() -> None:
-    """The specification's example is resolved; the DID is kept as given, whatever the order of the JWK's members."""
+    """The example of the specification is resolved. The DID is kept as given, whatever the order of the members in the
+    JWK.
+    """
     did = (
         "did:jwk:eyJjcnYiOiJQLTI1NiIsImt0eSI6IkVDIiwieCI6ImFjYklRaXVNczNpOF91c3pFakoydHBUdFJNNEVVM3l6OTFQSDZDZEgyVjAi"
         "LCJ5IjoiX0tjeUxqOXZXTXB0bm1LdG00NkdxRHo4d2Y3NEk1TEtncmwyR3pIM25TRSJ9"
@@ -58,7 +62,7 @@ def test_the_example_of_did_jwk() -> None:
 
 
 def test_an_encryption_key_has_no_assertion_method() -> None:
-    """A did:jwk whose use is `enc` has no key for assertions."""
+    """A did:jwk whose `use` is `enc` has no key for assertions."""
     did = "did:jwk:" + to_base64url(json.dumps({**KEY.jwk, "use": "enc"}).encode())
     with pytest.raises(CredentialError):
         resolve(did).key(f"{did}#0", ASSERTION)
@@ -80,20 +84,20 @@ def test_an_encryption_key_has_no_assertion_method() -> None:
     ],
 )
 def test_a_malformed_did_is_refused(did: str) -> None:
-    """DID URLs and malformed texts are refused."""
+    """A text is refused if it is a DID URL or not a valid DID."""
     with pytest.raises(CredentialError):
         split(did)
 
 
 def test_an_unknown_did_method_is_refused() -> None:
-    """A DID of another method is not resolved here."""
+    """A DID with an unknown method is not resolved."""
     with pytest.raises(CredentialError) as refused:
         resolve("did:example:123")
     assert refused.value.reason == "unresolved"
 
 
 def test_a_verification_method_contains_its_did() -> None:
-    """A verification method is a DID with a fragment."""
+    """A verification method is a DID with a fragment, and `did_of` returns the DID."""
     assert did_of("did:web:a.test#1") == "did:web:a.test"
 
 
@@ -112,7 +116,7 @@ def test_a_method_without_a_did_or_a_fragment_is_refused(method_id: str) -> None
     ],
 )
 def test_a_did_web_becomes_an_address(did: str, address: str) -> None:
-    """The examples of did:web section 3.2."""
+    """The addresses of the examples in section 3.2 of did:web are right."""
     assert web_address(did) == address
 
 
@@ -130,20 +134,22 @@ def test_a_did_web_becomes_an_address(did: str, address: str) -> None:
     ],
 )
 def test_an_unsafe_did_web_is_refused(did: str) -> None:
-    """User names, slashes, dots and ports that are not numbers are refused."""
+    """A did:web with a user name, a slash, dots, or a port that is not a number is refused."""
     with pytest.raises(CredentialError):
         web_address(did)
 
 
 def test_a_did_web_of_this_service_is_its_address() -> None:
-    """A path under the address of the service, with its port, is encoded and decoded."""
+    """A path under the address of the service, including its port, is encoded as a did:web and decoded again."""
     did = web_did("https://id.example.test:8443/base", "did", "7")
     assert did == "did:web:id.example.test%3A8443:base:did:7"
     assert web_address(did) == "https://id.example.test:8443/base/did/7/did.json"
 
 
 def test_a_fetched_document_is_parsed() -> None:
-    """Keys are read in both encodings, embedded or by reference, with the purposes that the document states."""
+    """Keys of a document are read in both encodings, embedded or by reference, with the purposes that the document
+    states.
+    """
     did = "did:web:a.test"
     jwk = {"id": "#1", "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": KEY.jwk}
     inline = {"id": f"{did}#2", "type": "Multikey", "publicKeyMultibase": ISSUERS["P-256"].key.public.multikey}
@@ -162,7 +168,7 @@ def test_a_fetched_document_is_parsed() -> None:
 
 
 def test_a_published_document_is_parsed() -> None:
-    """`parse` reads published documents, including a method without a purpose."""
+    """`parse` reads published documents, even if a method has no purpose."""
     did = "did:web:a.test"
     methods = [Method(f"{did}#new", KEY), Method(f"{did}#old", ISSUERS["P-256"].key.public, frozenset({ASSERTION}))]
     document = of_methods(did, methods)
@@ -184,13 +190,13 @@ def test_a_published_document_is_parsed() -> None:
     ],
 )
 def test_an_unsuitable_document_is_refused(content: object) -> None:
-    """Documents of another DID, with methods of another DID, and malformed ones are refused."""
+    """A document is refused if it is of another DID, has a method of another DID, or is malformed."""
     with pytest.raises(CredentialError):
         parse("did:web:a.test", json.dumps(content).encode())
 
 
 def test_a_method_of_another_controller_is_ignored() -> None:
-    """A key that another DID controls does not speak for this one."""
+    """A key that another DID controls is not a key of this DID."""
     method = {"id": "#1", "controller": "did:web:b.test", "publicKeyJwk": KEY.jwk}
     content = {"id": "did:web:a.test", "verificationMethod": [method], "authentication": ["#1"]}
     with pytest.raises(CredentialError):

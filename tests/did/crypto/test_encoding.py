@@ -21,21 +21,23 @@ def test_octets_survive_encoding(octets: bytes) -> None:
     [("", b""), ("1", b"\0"), ("2NEpo7TZRRrLZSi2U", b"Hello World!"), ("11233QC4", bytes.fromhex("0000287fb4cd"))],
 )
 def test_base58_vectors(text: str, octets: bytes) -> None:
-    """The vectors of draft-msporny-base58-03 section 5 are encoded and decoded."""
+    """The vectors of draft-msporny-base58-03 section 5 are encoded and decoded correctly."""
     assert encoding.from_base58(text) == octets
     assert encoding.to_base58(octets) == text
 
 
 @pytest.mark.parametrize("text", ["YQ==", "YR", "Y+==", "Y Q", "Y", "\u00e9"])
 def test_only_the_canonical_encoding_is_accepted(text: str) -> None:
-    """Padding, trailing bits and letters outside the alphabet are refused."""
+    """A base64url text with padding, with trailing bits or with a character outside of the alphabet is refused."""
     with pytest.raises(CredentialError):
         encoding.from_base64url(text)
 
 
 @pytest.mark.parametrize("text", ["0", "l", " ", "1" * 513])
 def test_malformed_or_long_base58_is_refused(text: str) -> None:
-    """Letters outside the alphabet and texts that would take long to decode are refused."""
+    """A base58 text is refused if it has a character outside of the alphabet or is so long that decoding would be
+    slow.
+    """
     with pytest.raises(CredentialError):
         encoding.from_base58(text)
 
@@ -45,13 +47,13 @@ def test_malformed_or_long_base58_is_refused(text: str) -> None:
     ['{"a":1,"a":1}', "NaN", "1e999", '{"a":Infinity}', '"\\ud800"', "[" * 100_000, "", "{", "\ufeff{}", "9" * 5000],
 )
 def test_ambiguous_json_is_refused(text: str) -> None:
-    """Duplicate names, NaN and infinity, lone surrogates and deep arrays are refused."""
+    """JSON is refused if it has duplicate names, NaN, infinity, lone surrogates or deeply nested arrays."""
     with pytest.raises(CredentialError):
         encoding.read_json(text)
 
 
 def test_other_json_is_parsed() -> None:
-    """An object can be required."""
+    """Other JSON values are parsed. The caller can require an object."""
     assert encoding.read_json('{"a":[1,2.5,null,true,"\\ud83d\\ude00"]}') == {"a": [1, 2.5, None, True, "\U0001f600"]}
     with pytest.raises(CredentialError):
         encoding.read_object("[]")
@@ -87,12 +89,14 @@ def test_other_json_is_parsed() -> None:
     ],
 )
 def test_numbers_are_in_canonical_form(double: str, text: str) -> None:
-    """Each double of RFC 8785 appendix B has its text."""
+    """Each double of RFC 8785 appendix B is written as its text there."""
     assert encoding.canonical(struct.unpack(">d", bytes.fromhex(double))[0]).decode() == text
 
 
 def test_names_are_sorted_by_utf_16() -> None:
-    """In the example of RFC 8785 section 3.2.3, a surrogate pair sorts before U+FB33."""
+    """Names are sorted by their UTF-16 code units: in the example of RFC 8785 section 3.2.3, a surrogate pair comes
+    before U+FB33.
+    """
     value = encoding.read_json(
         r'{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One",'
         r'"\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}'
@@ -103,7 +107,7 @@ def test_names_are_sorted_by_utf_16() -> None:
 
 
 def test_the_example_of_the_rfc() -> None:
-    """The example of RFC 8785 section 3.2.2 has the given octets."""
+    """The canonical form of the example in RFC 8785 section 3.2.2 has the octets that the RFC gives."""
     value = encoding.read_json(
         r'{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],'
         r'"string":"\u20ac$\u000F\u000aA\u0027\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}'
@@ -119,6 +123,6 @@ def test_the_example_of_the_rfc() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800", {"\udc00": 1}, 10**400])
 def test_a_value_without_canonical_form_is_refused(value: float) -> None:
-    """A value that JSON cannot represent is refused."""
+    """A value that has no canonical form, because JSON cannot represent it, is refused."""
     with pytest.raises(CredentialError):
         encoding.canonical(value)

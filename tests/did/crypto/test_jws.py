@@ -25,13 +25,13 @@ def part(value: object) -> str:
 
 
 def token(header: dict[str, object], payload: object, signature: bytes = bytes(64)) -> str:
-    """Return a token of any header, payload and signature."""
+    """Return a token of the given header, payload and signature."""
     return f"{part(header)}.{part(payload)}.{to_base64url(signature)}"
 
 
 @pytest.mark.parametrize("name", ISSUERS)
 def test_a_signed_token_is_verified(name: str) -> None:
-    """A token names its algorithm and key, and verifies with that key only."""
+    """A signed token names its algorithm and its key, and it verifies only with that key."""
     issuer = ISSUERS[name]
     read = jws.parse(jws.sign({"a": 1}, issuer))
     read.verify(issuer.key.public)
@@ -53,8 +53,9 @@ def test_another_library_reads_our_tokens() -> None:
 
 
 def test_the_example_of_rfc_8037() -> None:
-    """The token of appendix A.4 verifies with the key of A.2. Its payload is not JSON, so only the signature is
-    checked."""
+    """The token of RFC 8037 appendix A.4 verifies with the key of A.2. Its payload is not JSON, so only the signature
+    is checked.
+    """
     key = from_jwk({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"})
     signed = b"eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc"
     signature = "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
@@ -64,7 +65,9 @@ def test_the_example_of_rfc_8037() -> None:
 @pytest.mark.parametrize("algorithm", ["none", "None", "", "HS256", "RS256", "ES384"])
 @pytest.mark.parametrize("is_keyed", [False, True], ids=["unsigned", "keyed"])
 def test_no_algorithm_and_keyed_hashes(algorithm: str, is_keyed: bool) -> None:
-    """`none`, and HS256 keyed with the public key, are refused before a signature is verified."""
+    """The algorithm `none` is refused, and so is HS256 with the public key as its key. Both are refused before a
+    signature is verified.
+    """
     signed = f"{part({'alg': algorithm, 'kid': HOLDER.method_id})}.{part({'a': 1})}"
     signature = hmac.digest(KEY.octets, signed.encode(), hashlib.sha256) if is_keyed else b""
     with pytest.raises(CredentialError):
@@ -72,21 +75,23 @@ def test_no_algorithm_and_keyed_hashes(algorithm: str, is_keyed: bool) -> None:
 
 
 def signed_as(algorithm: str) -> jws.Token:
-    """Return a token with HOLDER's signature and another algorithm in its header."""
+    """Return a token that has HOLDER's signature and another algorithm in its header."""
     signed = f"{part({'alg': algorithm, 'kid': HOLDER.method_id})}.{part({})}"
     return jws.parse(f"{signed}.{to_base64url(HOLDER.key.sign(signed.encode()))}")
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "ES256K"])
 def test_the_algorithm_of_another_curve_is_refused(algorithm: str) -> None:
-    """The header must name the algorithm of the key's curve, even if the signature verifies."""
+    """The header must name the algorithm of the key's curve. Otherwise the token is refused, even if the signature
+    verifies.
+    """
     with pytest.raises(CredentialError):
         signed_as(algorithm).verify(KEY)
 
 
 @pytest.mark.parametrize("algorithm", ["EdDSA", "Ed25519"])
 def test_both_names_of_eddsa_are_accepted(algorithm: str) -> None:
-    """RFC 9864 renames EdDSA to Ed25519."""
+    """EdDSA and Ed25519, its new name in RFC 9864, are both accepted."""
     signed_as(algorithm).verify(KEY)
 
 
@@ -103,7 +108,7 @@ def test_both_names_of_eddsa_are_accepted(algorithm: str) -> None:
     ],
 )
 def test_an_unsuitable_header_is_refused(header: dict[str, object]) -> None:
-    """A header without algorithm or key, with a critical extension or of another type is refused."""
+    """A header is refused if it has no algorithm, no key, a critical extension or another type."""
     with pytest.raises(CredentialError):
         jws.parse(token(header, {}))
 
@@ -125,14 +130,15 @@ GOOD = {"alg": "EdDSA", "kid": "k"}
     ],
 )
 def test_a_malformed_token_is_refused(text: str) -> None:
-    """A wrong number of parts, padding, duplicate names, a part that is not an object and a text that is too long are
-    refused."""
+    """A token is refused if it has a wrong number of parts, padding, duplicate names, a part that is not an object, or
+    too much text.
+    """
     with pytest.raises(CredentialError):
         jws.parse(text)
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """No text raises anything but CredentialError."""
+    """Any text is read, or it raises CredentialError and nothing else."""
     with pytest.raises(CredentialError):
         jws.parse(text)

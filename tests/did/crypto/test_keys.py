@@ -58,7 +58,9 @@ VECTORS = [
 
 @pytest.mark.parametrize(("curve", "seed", "multikey"), VECTORS)
 def test_official_vectors_are_encoded_and_decoded(curve: Curve, seed: str, multikey: str) -> None:
-    """The private key of a vector has its multikey, which is decoded to the same public key."""
+    """The multikey of each vector's private key is the one that the vector gives, and decoding it returns the same
+    public key.
+    """
     public = PrivateKey(curve, Secret(bytes.fromhex(seed))).public
     assert public.multikey == multikey
     assert from_multikey(multikey) == public == from_jwk(public.jwk)
@@ -66,7 +68,7 @@ def test_official_vectors_are_encoded_and_decoded(curve: Curve, seed: str, multi
 
 @pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
 def test_a_signature_verifies_for_its_key_and_octets_only(curve: Curve) -> None:
-    """A signature has 64 octets."""
+    """A signature has 64 octets. It verifies only for its own key and its own octets."""
     key, other = PrivateKey.new(curve), PrivateKey.new(curve)
     signature = key.sign(b"octets")
     assert len(signature) == 64
@@ -82,13 +84,17 @@ def test_a_signature_verifies_for_its_key_and_octets_only(curve: Curve) -> None:
     ids=["empty", "short", "long", "zeros", "ones"],
 )
 def test_a_malformed_signature_does_not_verify(curve: Curve, change: Callable[[bytes], bytes]) -> None:
-    """A wrong length, zeros and numbers outside the group do not verify and raise no error."""
+    """A signature that has a wrong length, zeros, or numbers outside of the group does not verify and raises no
+    error.
+    """
     key = PrivateKey.new(curve)
     assert not key.public.verify(change(key.sign(b"octets")), b"octets")
 
 
 def test_a_signature_of_secp256k1_has_the_lower_s() -> None:
-    """Some verifiers refuse a signature with the higher s."""
+    """A signature of secp256k1 has the lower of the two possible values of s, because some verifiers refuse the higher
+    one.
+    """
     key = PrivateKey.new(SECP256K1)
     found = [int.from_bytes(key.sign(bytes((each,)))[32:], "big") for each in range(16)]
     assert max(found) <= SECP256K1.order // 2
@@ -117,7 +123,7 @@ def test_joserfc_reads_an_exported_jwk(curve: Curve, reader: type[OKPKey | ECKey
     ],
 )
 def test_a_malformed_multikey_is_refused(octets: bytes) -> None:
-    """Wrong lengths, unknown prefixes and points off the curve are refused."""
+    """A multikey is refused if it has a wrong length, an unknown prefix, or a point that is not on the curve."""
     with pytest.raises(CredentialError):
         from_multikey("z" + to_base58(octets))
 
@@ -145,8 +151,9 @@ OTHER = PrivateKey(P256, Secret(bytes(31) + b"\x08")).public.jwk
     ],
 )
 def test_an_unsuitable_jwk_is_refused(jwk: JSON) -> None:
-    """Private members, another curve and a point off the curve are refused with a message that does not contain the
-    value."""
+    """A JWK with private members, of another curve, or with a point that is not on the curve is refused. The message
+    does not contain the value.
+    """
     with pytest.raises(CredentialError) as refused:
         from_jwk(jwk)
     assert "AAAA" not in str(refused.value)
@@ -155,7 +162,7 @@ def test_an_unsuitable_jwk_is_refused(jwk: JSON) -> None:
 @pytest.mark.parametrize("curve", [P256, SECP256K1], ids=["P-256", "secp256k1"])
 @pytest.mark.parametrize("above", [None, 0, 1], ids=["zero", "the order", "above the order"])
 def test_scalars_outside_the_group_are_refused(curve: Curve, above: int | None) -> None:
-    """Zero, the order and larger numbers are not private keys."""
+    """Zero, and numbers that are not below the order of the group, are not private keys."""
     scalar = 0 if above is None else curve.order + above
     with pytest.raises(CredentialError):
         PrivateKey(curve, Secret(scalar.to_bytes(32, "big")))

@@ -35,8 +35,9 @@ ECDSA_DID = "did:key:zDnaepBuvsQ8cpsWrVKw8fbpGpvPeNSjVPTWoq6cRqaYzBKVP"
 
 
 def test_the_vector_of_eddsa_jcs_2022() -> None:
-    """The example of EdDSA Cryptosuites 1.0, B.3 is created octet for octet with its private key and verified with its
-    public key."""
+    """The example of EdDSA Cryptosuites 1.0, B.3 is reproduced octet for octet with its private key. It verifies with
+    its public key.
+    """
     private = from_base58("3u2en7t5LR2WtQH5PfFqMqwVHBeXouLzo6haApm8XHqvjxq")
     assert private[:2] == b"\x80\x26"
     signed = proofs.sign(
@@ -56,8 +57,9 @@ def test_the_vector_of_eddsa_jcs_2022() -> None:
 
 def test_ed25519_signature_2020_is_refused() -> None:
     """The signature in the example of EdDSA Cryptosuites 1.0, B.2 verifies over the published hashes, but the suite is
-    refused. It signs the JSON-LD form of a document, which leaves out members that no context defines, such as the
-    claims of credentials: a proof would stay valid if they changed."""
+    refused. It signs the JSON-LD form of a document. This form leaves out members that no context defines, such as the
+    claims of credentials, so a proof would stay valid if these were changed.
+    """
     value = "z57Mm1vboMtZiCyJ4aReZsv8co4Re64Y8GEjL1ZARzMbXZgkARFLqFs1P345NpPGG2hgCrS4nNdvJhpwnrNyG3kEF"
     key = from_multikey(EDDSA_DID.removeprefix("did:key:"))
     assert key.verify(from_base58(value[1:]), bytes.fromhex(EDDSA_2020_HASHES))
@@ -82,7 +84,7 @@ def _context(document: dict[str, JSON]) -> list[JSON]:
 
 
 def test_the_vector_of_ecdsa_jcs_2019() -> None:
-    """The example of the specification with P-256 is verified."""
+    """The example of the specification with P-256 verifies."""
     proof: dict[str, JSON] = {
         "type": "DataIntegrityProof",
         "cryptosuite": "ecdsa-jcs-2019",
@@ -95,8 +97,9 @@ def test_the_vector_of_ecdsa_jcs_2019() -> None:
 
 
 def proved(by: Signer = HOLDER, **changes: JSON) -> dict[str, JSON]:
-    """Return a credential with its holder's proof for verifier.test and challenge c-1, with members of the proof
-    changed after it was signed."""
+    """Return a credential with its holder's proof for verifier.test and challenge c-1. The given members of the proof
+    are changed after it was signed.
+    """
     secured = proofs.sign(
         credential(ISSUERS["Ed25519"]), by, purpose=AUTHENTICATION, at=NOW, challenge="c-1", domain="verifier.test"
     )
@@ -106,13 +109,13 @@ def proved(by: Signer = HOLDER, **changes: JSON) -> dict[str, JSON]:
 
 
 def check(secured: dict[str, JSON], *, challenge: str = "c-1", domain: str = "verifier.test", now: int = NOW) -> None:
-    """Verify a proof of the holder."""
+    """Verify a proof that the holder has made."""
     proofs.verify(secured, resolve(did(HOLDER)), purpose=AUTHENTICATION, now=now, challenge=challenge, domain=domain)
 
 
 @pytest.mark.parametrize("name", ["Ed25519", "P-256"])
 def test_a_valid_proof_is_accepted(name: str) -> None:
-    """A proof of each suite verifies, also with members of the suite's own."""
+    """A valid proof of each suite is accepted, even if it has additional members of the suite."""
     document = credential(ISSUERS[name])
     secured = proofs.sign(document, ISSUERS[name], purpose=ASSERTION, at=NOW, extra={"jws": "a.b.c"})
     assert proofs.verify(secured, resolve(did(ISSUERS[name])), purpose=ASSERTION, now=NOW) == document
@@ -125,7 +128,7 @@ def test_a_valid_proof_is_accepted(name: str) -> None:
 
 
 def test_secp256k1_has_no_suite() -> None:
-    """Creating a proof with a secp256k1 key is refused."""
+    """No suite supports secp256k1, so creating a proof with such a key is refused."""
     with pytest.raises(CredentialError):
         proofs.sign({}, ISSUERS["secp256k1"], purpose=ASSERTION, at=NOW)
 
@@ -144,7 +147,7 @@ SUBJECT = {"id": did(HOLDER), "epmUsername": "alice"}
     ],
 )
 def test_a_changed_member_invalidates_the_proof(changes: dict[str, JSON]) -> None:
-    """A member that is added or changed at any depth invalidates the proof."""
+    """If a member at any depth is added or changed, the proof is invalid."""
     secured = proved()
     check(secured)
     assert secured["credentialSubject"] == SUBJECT
@@ -184,7 +187,7 @@ def test_a_removed_member_invalidates_the_proof() -> None:
     ],
 )
 def test_an_unsuitable_proof_is_refused(changes: dict[str, JSON], reason: str) -> None:
-    """Each member of a proof is checked and refused for its own reason."""
+    """For each member of a proof, a wrong value is refused with a reason of its own."""
     with pytest.raises(CredentialError) as error:
         check(proved(**changes))
     assert error.value.reason == reason
@@ -196,20 +199,22 @@ def test_an_unsuitable_proof_is_refused(changes: dict[str, JSON], reason: str) -
     ids=["another challenge", "no challenge", "another domain", "no domain"],
 )
 def test_a_replayed_proof_is_refused(request_: dict[str, str]) -> None:
-    """A proof is valid for one challenge and one domain."""
+    """A proof is valid only for its own challenge and its own domain."""
     with pytest.raises(CredentialError):
         check(proved(), **request_)  # type: ignore[arg-type]
 
 
 def test_a_proof_of_another_holder_is_refused() -> None:
-    """The key in the proof must be one of the holder's."""
+    """The key that the proof names must be a key of the holder."""
     with pytest.raises(CredentialError) as error:
         check(proved(signer(9)))
     assert error.value.reason == "issuer"
 
 
 def test_a_proof_of_the_issuer_is_not_accepted_from_the_holder() -> None:
-    """An assertion proves that a credential was issued, not who presents it."""
+    """A proof for assertion shows that the issuer issued the credential. It is not accepted as a proof of the holder
+    who presents it.
+    """
     secured = proofs.sign(credential(ISSUERS["Ed25519"]), ISSUERS["Ed25519"], purpose=ASSERTION, at=NOW)
     with pytest.raises(CredentialError):
         check(secured)
@@ -222,13 +227,13 @@ PROOF = proved()["proof"]
     "proof", [None, [], [PROOF], [PROOF, PROOF], "text"], ids=["none", "empty", "a list of one", "two", "text"]
 )
 def test_a_document_must_have_one_proof(proof: JSON) -> None:
-    """The proof is an object; a missing one and a list are refused."""
+    """The proof of a document must be one object. A missing proof and a list of proofs are refused."""
     with pytest.raises(CredentialError):
         check({**proved(), "proof": proof})
 
 
 def test_a_clock_skew_of_a_minute_is_accepted() -> None:
-    """The clock of a wallet may be a minute ahead of the service's."""
+    """A proof from a wallet whose clock is up to a minute ahead of the service's clock is accepted."""
     check(proved(), now=NOW - LEEWAY)
     with pytest.raises(CredentialError):
         check(proved(), now=NOW - LEEWAY - SECOND)

@@ -1,4 +1,4 @@
-"""Credentials and presentations as JWTs: valid ones, and each reason for a refusal."""
+"""Credentials and presentations as JWTs: valid ones, and each reason to refuse one."""
 
 import pytest
 
@@ -16,27 +16,29 @@ DAY = 86_400 * SECOND
 
 
 def verified(text: str, issuer: Document | None = None, now: int = NOW) -> vc.Credential:
-    """Verify a credential's token, by default with the DID document of its issuer."""
+    """Verify the token of a credential. By default the DID document is that of its issuer."""
     token = jws.parse(text)
     return vc.verify(token, issuer or resolve(did_of(token.key_id)), now)
 
 
 def refused(text: str, issuer: Document | None = None, now: int = NOW) -> str:
-    """Return the reason for which a credential's token is refused."""
+    """Return the reason for which the token of a credential is refused."""
     with pytest.raises(CredentialError) as error:
         verified(text, issuer, now)
     return error.value.reason
 
 
 def claimed(**changes: JSON) -> str:
-    """Return a credential's token whose claims are changed, or left out if None, before it is signed."""
+    """Return the token of a credential. The given claims are changed before it is signed; a claim whose value is None
+    is left out.
+    """
     payload = {**jws.parse(vc.sign(credential(ISSUER), ISSUER)).payload, **changes}
     return jws.sign({name: value for name, value in payload.items() if value is not None}, ISSUER)
 
 
 @pytest.mark.parametrize("name", ISSUERS)
 def test_an_issued_credential_is_verified(name: str) -> None:
-    """A credential of each curve verifies, and the result has the claims of the token."""
+    """A credential of each curve verifies, and the result has the claims of its token."""
     document = credential(ISSUERS[name])
     text = vc.sign(document, ISSUERS[name])
     held = verified(text)
@@ -48,12 +50,14 @@ def test_an_issued_credential_is_verified(name: str) -> None:
 
 
 def test_an_issuer_may_be_an_object() -> None:
-    """An `issuer` that is an object is identified by its id."""
+    """If `issuer` is an object, its id identifies the issuer."""
     assert verified(claimed(vc=credential(ISSUER, issuer={"id": did(ISSUER), "name": "x"}))).issuer == did(ISSUER)
 
 
 def test_claims_may_be_missing_in_the_document() -> None:
-    """Some libraries, such as did-jwt-vc, remove from the document what the registered claims contain."""
+    """The document may lack what the registered claims contain, because some libraries, such as did-jwt-vc, remove
+    it.
+    """
     document = credential(ISSUER)
     for member in ("issuer", "issuanceDate", "expirationDate", "id"):
         del document[member]
@@ -62,7 +66,7 @@ def test_claims_may_be_missing_in_the_document() -> None:
 
 
 def test_a_credential_is_valid_between_its_times() -> None:
-    """A credential is not valid before it begins, and expired after its last second."""
+    """A credential is not valid before its start, and it has expired after its last second."""
     text = vc.sign(credential(ISSUER), ISSUER)
     assert refused(text, now=NOW - SECOND) == "not_yet_valid"
     assert refused(text, now=1_798_761_600 * SECOND) == "expired"
@@ -70,7 +74,7 @@ def test_a_credential_is_valid_between_its_times() -> None:
 
 
 def test_a_wrong_signature_is_refused() -> None:
-    """A changed payload and a key that is not the issuer's do not verify."""
+    """A token with a changed payload, or with a signature of another key than the issuer's, does not verify."""
     header, _, signature = vc.sign(credential(ISSUER), ISSUER).split(".")
     other = vc.sign(credential(ISSUER, id="urn:uuid:7f1bb1f1-9f5a-4c3e-8d6a-1f2f5a2a9c11"), ISSUER).split(".")[1]
     assert refused(f"{header}.{other}.{signature}") == "signature"
@@ -79,7 +83,7 @@ def test_a_wrong_signature_is_refused() -> None:
 
 
 def test_a_key_of_another_did_is_refused() -> None:
-    """The signer must be the issuer that the credential names."""
+    """The token must be signed by the issuer that the credential names."""
     assert refused(vc.sign(credential(ISSUER), HOLDER)) == "issuer"
     assert refused(vc.sign(credential(ISSUER), HOLDER), resolve(did(ISSUER))) == "issuer"
 
@@ -121,8 +125,9 @@ def test_a_key_without_assertion_method_is_refused() -> None:
 def presented(
     by: Signer = HOLDER, *, audience: str = VERIFIER, nonce: str = "n-1", now: int = NOW, **changes: JSON
 ) -> list[str]:
-    """Return the tokens in a presentation for VERIFIER with nonce n-1. Its claims are changed and signed again before
-    it is verified."""
+    """Return the tokens in a presentation for VERIFIER with nonce n-1. The given claims are changed before the
+    presentation is signed and verified.
+    """
     held = vc.sign(credential(ISSUER), ISSUER)
     text = vc.present([held], by, audience=audience, nonce=nonce, id="urn:uuid:p", now=NOW)
     payload = {**jws.parse(text).payload, **changes}
@@ -131,7 +136,7 @@ def presented(
 
 
 def test_a_valid_presentation_is_accepted() -> None:
-    """The result has the tokens of its credentials; the audience may be a list."""
+    """The result has the tokens of the presented credentials. The audience may be a list."""
     (token,) = presented()
     assert verified(token).subject == did(HOLDER)
     assert presented(aud=["did:web:other.test", VERIFIER]) == [token]
@@ -158,21 +163,25 @@ def test_a_valid_presentation_is_accepted() -> None:
     ],
 )
 def test_an_unsuitable_presentation_is_refused(changes: dict[str, JSON], reason: str) -> None:
-    """Another audience, nonce, time or holder, and no credentials, are each refused for their own reason."""
+    """A presentation with another audience, nonce, time or holder, or without credentials, is refused. Each case has a
+    reason of its own.
+    """
     with pytest.raises(CredentialError) as error:
         presented(**changes)  # type: ignore[arg-type]
     assert error.value.reason == reason
 
 
 def test_a_credential_is_not_accepted_as_a_presentation() -> None:
-    """The issuer's token does not prove who holds the credential."""
+    """The token of a credential is not accepted as a presentation, because it does not prove who holds the
+    credential.
+    """
     token = jws.parse(vc.sign(credential(ISSUER), ISSUER))
     with pytest.raises(CredentialError):
         vc.verify_presentation(token, resolve(did(ISSUER)), audience=VERIFIER, nonce="n-1", now=NOW)
 
 
 def test_a_clock_skew_of_a_minute_is_accepted() -> None:
-    """The clock of a wallet may be a minute ahead of the service's."""
+    """A presentation from a wallet whose clock is up to a minute ahead of the service's clock is accepted."""
     assert presented(now=NOW - vc.LEEWAY)
 
 

@@ -1,4 +1,6 @@
-"""Resolution of foreign did:web documents: fetched over HTTPS from configured hosts, validated and cached."""
+"""Resolution of did:web documents on other hosts. They are fetched over HTTPS from configured hosts, checked and
+cached.
+"""
 
 import json
 import ssl
@@ -36,7 +38,7 @@ class Time:
 
 
 class Host:
-    """A foreign web server with did:web documents, and a resolver of this service that uses it."""
+    """A web server of another organization with did:web documents, and a resolver of this service that uses it."""
 
     def __init__(self, server: WebServer, resolver: Resolver, time: Time) -> None:
         self.server = server
@@ -46,11 +48,11 @@ class Host:
         self.asked: list[Call] = []
 
     def did(self, *path: str) -> str:
-        """Return the DID of a path."""
+        """Return the DID that has this path."""
         return web_did(f"https://localhost:{self.server.port}", *path)
 
     def publish(self, did: str, at: str, **changes: JSON) -> None:
-        """Publish the document of a DID at a path, with the holder's key."""
+        """Publish the document of a DID at a path. The document has the holder's key."""
         document = of_methods(did, [Method(f"{did}#1", HOLDER.key.public)]).content
         self.documents[at] = Reply(200, {**document, **changes})
 
@@ -70,7 +72,7 @@ class Host:
 async def hosting(
     areas: Areas, directory: Path, *, named: bool = True, egress: Sequence[Network] = LOOPBACK
 ) -> AsyncIterator[Host]:
-    """Serve a host on loopback. named: whether the setting did_web_hosts has it."""
+    """Serve a host on loopback. named: whether the setting did_web_hosts contains the host."""
     context, chain = self_signed(directory, "localhost")
     hosts: list[Host] = []
 
@@ -86,8 +88,9 @@ async def hosting(
 
 
 async def test_a_document_is_fetched(areas: Areas, tmp_path: Path) -> None:
-    """The document is fetched from the host's well-known path or another path, as a DID document; the request has no
-    data of this service."""
+    """The document is fetched from the well-known path of the host or from another path and is read as a DID document.
+    The request has no data of this service.
+    """
     async with hosting(areas, tmp_path) as host:
         for did, place in ((host.did(), "/.well-known/did.json"), (host.did("user", "ann"), "/user/ann/did.json")):
             host.publish(did, place)
@@ -100,7 +103,7 @@ async def test_a_document_is_fetched(areas: Areas, tmp_path: Path) -> None:
 
 
 async def test_a_document_is_cached(areas: Areas, tmp_path: Path) -> None:
-    """One request serves many look-ups; after some minutes the document is fetched again."""
+    """One request serves many look-ups. After some minutes the document is fetched again."""
     async with hosting(areas, tmp_path) as host:
         did = host.did("ann")
         host.publish(did, "/ann/did.json")
@@ -115,7 +118,7 @@ async def test_a_document_is_cached(areas: Areas, tmp_path: Path) -> None:
 
 
 async def test_a_failure_is_not_cached(areas: Areas, tmp_path: Path) -> None:
-    """A document that is published a moment later is found."""
+    """A failure is not cached: a document that is published a moment later is found."""
     async with hosting(areas, tmp_path) as host:
         did = host.did("ann")
         assert await host.refused(did) == "unresolved"
@@ -124,7 +127,7 @@ async def test_a_failure_is_not_cached(areas: Areas, tmp_path: Path) -> None:
 
 
 async def test_the_cache_is_bounded(areas: Areas, tmp_path: Path) -> None:
-    """When the cache is full, the oldest documents are evicted and fetched again."""
+    """When the cache is full, the oldest documents are evicted. The next look-up fetches them again."""
     async with hosting(areas, tmp_path) as host:
         dids = [host.did(f"u{number}") for number in range(KEPT + 1)]
         for number, did in enumerate(dids):
@@ -138,7 +141,7 @@ async def test_the_cache_is_bounded(areas: Areas, tmp_path: Path) -> None:
 
 
 async def test_a_document_of_another_did_is_refused(areas: Areas, tmp_path: Path) -> None:
-    """Another id, a method of another DID, and text that is not a document are refused."""
+    """A document is refused if it has another id, has a method of another DID, or is not a DID document."""
     async with hosting(areas, tmp_path) as host:
         did, other = host.did("ann"), host.did("bob")
         host.publish(other, "/ann/did.json")
@@ -159,7 +162,7 @@ async def test_a_document_of_another_did_is_refused(areas: Areas, tmp_path: Path
 
 
 async def test_a_document_that_is_too_large_is_refused(areas: Areas, tmp_path: Path) -> None:
-    """Reading stops at the limit, also if the host never ends the document."""
+    """Reading stops at the limit, even if the host never ends the document."""
     async with hosting(areas, tmp_path) as host:
         did = host.did("ann")
         host.publish(did, "/ann/did.json", service=["x" * LARGEST])
@@ -172,7 +175,7 @@ async def test_a_document_that_is_too_large_is_refused(areas: Areas, tmp_path: P
 
 @pytest.mark.parametrize("behaviour", [Behaviour.BROKEN_OFF, Behaviour.NO_PROTOCOL, Behaviour.REDIRECT, Behaviour.FAIL])
 async def test_a_misbehaving_host_is_refused(areas: Areas, tmp_path: Path, behaviour: Behaviour) -> None:
-    """A response that is not a document is refused, and redirects are not followed."""
+    """A response that is not a document is refused. Redirects are not followed."""
     async with hosting(areas, tmp_path) as host:
         did = host.did("ann")
         host.publish(did, "/ann/did.json")
@@ -183,7 +186,8 @@ async def test_a_misbehaving_host_is_refused(areas: Areas, tmp_path: Path, behav
 
 async def test_no_connection_to_a_host_that_is_not_allowed(areas: Areas, tmp_path: Path) -> None:
     """The service does not connect to a host that is not configured, to another port of a configured host, or to an
-    address that egress forbids."""
+    address that egress forbids.
+    """
     async with hosting(areas, tmp_path, named=False) as host:
         assert await host.refused(host.did("ann")) == "unresolved"
         assert host.server.connections == 0

@@ -1,4 +1,4 @@
-"""Creating, finding, rotating and deleting DIDs, and the use of their keys."""
+"""DIDs: how they are created, found, rotated and deleted, and how their keys are used."""
 
 import json
 import threading
@@ -31,7 +31,7 @@ from tests.endpoints import trail
 @pytest.mark.parametrize("method", ["key", "jwk", "web"])
 @pytest.mark.parametrize("curve", ISSUERS)
 async def test_an_issuer_signs_with_the_key_of_its_document(areas: Areas, method: str, curve: str) -> None:
-    """The sealed key of each method and curve is the one in the resolved document, for assertions."""
+    """For each method and curve, the sealed key is the key for assertions in the resolved document."""
     issuer = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, method, curve))
     assert issuer.did.startswith(f"did:{method}:")
     document = await areas.did.resolver.resolve(issuer.did)
@@ -49,7 +49,7 @@ async def test_an_issuer_signs_with_the_key_of_its_document(areas: Areas, method
 
 
 async def test_a_stored_key_is_sealed(areas: Areas) -> None:
-    """The key opens with the master key only, and the audit trail has no part of it."""
+    """The stored key can only be opened with the master key. The audit trail contains no part of it."""
     issuer = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain))
     key = await areas.store.read(lambda tx: repo.active_key(tx, issuer.id))
     assert key is not None and key.sealed is not None
@@ -63,7 +63,9 @@ async def test_a_stored_key_is_sealed(areas: Areas) -> None:
 
 
 async def test_a_holder_with_a_key_in_the_wallet(areas: Areas) -> None:
-    """The DID is that of the public key and no key is stored; the same key twice in a domain is a conflict."""
+    """The DID of such a holder is made from the public key that is given, and no private key is stored. A second holder
+    with the same key in a domain is a conflict.
+    """
     some = await identity(areas)
     assert some.holder.did == HOLDER.method_id.partition("#")[0]
     assert some.holder.issuer_name == "The issuer"
@@ -78,7 +80,7 @@ async def test_a_holder_with_a_key_in_the_wallet(areas: Areas) -> None:
 
 
 async def test_a_holder_with_a_stored_key(areas: Areas) -> None:
-    """The key is sealed to the wallet and then with the master key; without a wallet the holder is refused."""
+    """The key is sealed to the wallet and then with the master key. A holder without a wallet is refused."""
     dids, new = areas.did.dids, NewWallet(areas.domain, "ann", "ann@corp.example", "")
     wallet = await areas.did.wallets.register(areas.tenant, new)
     holder = await dids.create_holder(areas.tenant, new_did(areas.domain), wallet.wallet_id, "")
@@ -96,7 +98,7 @@ async def test_a_holder_with_a_stored_key(areas: Areas) -> None:
 
 
 async def test_an_issuer_is_found_by_id_or_did(areas: Areas) -> None:
-    """An issuer is found in its own domain only; 0 and an empty text mean no issuer."""
+    """An issuer is found only in its own domain. The id 0 and an empty DID mean that no issuer is given."""
     some = await identity(areas)
     branch = await areas.domains.add(areas.tenant, "branch")
     for issuer, number in ((str(some.issuer.id), 8), (some.issuer.did, 9)):
@@ -112,8 +114,9 @@ async def test_an_issuer_is_found_by_id_or_did(areas: Areas) -> None:
 
 
 async def test_dids_are_listed_and_searched(areas: Areas) -> None:
-    """Lists have a domain's DIDs or an issuer with its holders; a search of the tenant finds them by name, by kind or
-    by the whole DID."""
+    """A list has the DIDs of a domain, or an issuer with its holders. A search of the tenant finds a DID by name, by
+    kind or by the whole DID.
+    """
     some = await identity(areas)
     other = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Another issuer"))
     dids, everything = areas.did.dids, Stretch(areas.domain, 0, 10)
@@ -139,8 +142,9 @@ async def test_dids_are_listed_and_searched(areas: Areas) -> None:
 
 
 async def test_deletion_is_all_or_nothing(areas: Areas) -> None:
-    """One unknown DID refuses the deletion of all. A deleted holder's DID can be added again; a deleted issuer signs no
-    more, and its document remains."""
+    """If one of several DIDs is unknown, none is deleted. The DID of a deleted holder can be added again. A deleted
+    issuer can no longer sign, but its document stays public.
+    """
     some = await identity(areas, "web")
     issued = await some.issue()
     dids = areas.did.dids
@@ -161,7 +165,7 @@ async def test_deletion_is_all_or_nothing(areas: Areas) -> None:
 
 
 async def test_rotation_keeps_the_old_key_for_verification(areas: Areas) -> None:
-    """The document has both keys: the old one is for assertions only, and the new one signs."""
+    """After a rotation the document has both keys. The old key is only for assertions, and the new key signs."""
     some = await identity(areas, "web", "P-256")
     (old,) = (await areas.did.resolver.resolve(some.issuer.did)).methods
     method_id = await areas.did.dids.rotate(areas.domain, some.issuer.did)
@@ -176,7 +180,7 @@ async def test_rotation_keeps_the_old_key_for_verification(areas: Areas) -> None
 
 
 async def test_a_did_of_a_single_key_cannot_be_rotated(areas: Areas) -> None:
-    """did:key and did:jwk cannot be rotated, nor can a DID of another domain."""
+    """A did:key or did:jwk cannot be rotated. A DID of another domain cannot be rotated either."""
     some = await identity(areas)
     with pytest.raises(Invalid):
         await areas.did.dids.rotate(areas.domain, some.issuer.did)
@@ -185,7 +189,7 @@ async def test_a_did_of_a_single_key_cannot_be_rotated(areas: Areas) -> None:
 
 
 async def test_a_document_has_at_most_64_keys(areas: Areas) -> None:
-    """All keys stay in the public document, so a rotation beyond that is refused."""
+    """All keys stay in the public document, so a rotation that would exceed 64 keys is refused."""
     some = await identity(areas, "web")
     for _ in range(MAX_METHODS - 1):
         await areas.did.dids.rotate(areas.domain, some.issuer.did)
@@ -195,8 +199,9 @@ async def test_a_document_has_at_most_64_keys(areas: Areas) -> None:
 
 
 async def test_public_documents_do_not_delay_logins(areas: Areas) -> None:
-    """Published documents are read by the workers for searches; while these are busy, the request waits and logins
-    proceed."""
+    """Published documents are read by the workers for searches. If these are busy, the request waits and logins
+    continue.
+    """
     some = await identity(areas, "web")
     await some.issue()
     status_list = str((await areas.store.read(lambda tx: tx.value(str, "select uuid from status_lists"))) or "")
@@ -221,7 +226,7 @@ async def test_public_documents_do_not_delay_logins(areas: Areas) -> None:
 
 
 async def test_a_did_web_is_found_by_its_last_part(areas: Areas) -> None:
-    """The published document is the resolved one."""
+    """The published document of a did:web is the same as the resolved one."""
     some = await identity(areas, "web")
     assert some.issuer.did.startswith("did:web:id.example.test:did:")
     import json
@@ -236,7 +241,9 @@ async def test_a_did_web_is_found_by_its_last_part(areas: Areas) -> None:
     "did", ["did:web:169.254.169.254", "did:web:localhost%3A8080:x", "did:web:id.example.test:did:0", "did:ion:x"]
 )
 async def test_an_unknown_did_web_is_not_resolved(areas: Areas, did: str) -> None:
-    """A did:web of a host that is not configured and an unknown one of this service are not resolved."""
+    """A did:web of a host that is not configured is not resolved. An unknown did:web of this service is not resolved
+    either.
+    """
     with pytest.raises(CredentialError) as refused:
         await areas.did.resolver.resolve(did)
     assert refused.value.reason == "unresolved"

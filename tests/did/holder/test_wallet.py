@@ -1,4 +1,4 @@
-"""The wallet's file: its permissions and its protection against loss."""
+"""The file of a wallet: its permissions, and how it is protected against loss."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from sallyport.did.holder.wallet import WalletFile, new_key, read, write
 
 
 def new_wallet(of: str = "Ed25519", **changes: str) -> WalletFile:
-    """Return a wallet with a new key of that curve, with the given fields changed."""
+    """Return a wallet with a new key of this curve. The given fields are changed."""
     did, key = new_key(of)
     fields = {"service": "https://s.example", "email": "a@b.example", "wallet_key": "wk_", "token": "sp_", "did": did}
     return WalletFile.model_validate({**fields, "wallet_id": 7, "curve": of, "key": key, **changes})
@@ -19,7 +19,7 @@ def new_wallet(of: str = "Ed25519", **changes: str) -> WalletFile:
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_a_saved_wallet_is_read(tmp_path: Path, curve: str) -> None:
-    """The file has mode 0600, and the key signs for its DID."""
+    """The saved file has mode 0600. The key that is read from it signs for the DID."""
     path, wallet = tmp_path / "wallet", new_wallet(curve)
     write(path, wallet)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -32,7 +32,7 @@ def test_a_saved_wallet_is_read(tmp_path: Path, curve: str) -> None:
 
 
 def test_an_existing_file_is_not_replaced(tmp_path: Path) -> None:
-    """A second init does not overwrite the key."""
+    """A second init does not overwrite the file with the key."""
     path = tmp_path / "wallet"
     write(path, new_wallet())
     before = path.read_bytes()
@@ -42,8 +42,9 @@ def test_an_existing_file_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_an_unusable_file_is_refused(tmp_path: Path) -> None:
-    """A file that is missing, readable by other users or not a wallet is refused; the message does not contain its
-    contents."""
+    """A file is refused if it is missing, readable by other users, or not a wallet. The message does not contain the
+    contents of the file.
+    """
     path = tmp_path / "wallet"
     with pytest.raises(StartError, match="wallet init"):
         read(path)

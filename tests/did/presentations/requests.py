@@ -1,4 +1,4 @@
-"""Presentation requests, and presentations for them."""
+"""Presentation requests, and presentations that answer them."""
 
 from contextlib import suppress
 from uuid import uuid4
@@ -16,7 +16,7 @@ from tests.did.holders import Person, World
 
 
 async def requested(world: World, person: Person | None = None, username: str = "") -> Request:
-    """Add a request to a person, ann by default, for an instance, and return it as the wallet polls it."""
+    """Add a request for an instance to a person, ann by default. Return the request as the wallet polls it."""
     person = person or world.ann
     with suppress(Conflict):
         await world.areas.instances.add(world.areas.domain, NewInstance("server"))
@@ -31,7 +31,7 @@ async def requested(world: World, person: Person | None = None, username: str = 
 def shown(
     world: World, request: Request, *jwts: str, by: Signer | None = None, audience: str = "", nonce: str = ""
 ) -> str:
-    """Return ann's presentation for a request."""
+    """Return ann's presentation that answers a request."""
     return vc.present(
         jwts or (world.ann.jwt,),
         by or world.ann.signer,
@@ -45,13 +45,13 @@ def shown(
 async def submit(
     world: World, request: Request, presentation: str | dict[str, JSON], person: Person | None = None
 ) -> None:
-    """Submit a presentation to ann's request."""
+    """Submit a presentation that answers ann's request."""
     person = person or world.ann
     await world.did.presentations.submit(person.caller, person.wallet_id, person.did, request.id, presentation)
 
 
 async def refused(world: World, request: Request, presentation: str | dict[str, JSON]) -> str:
-    """Return the reason for which a presentation is refused; the request stays open, and the refusal is counted."""
+    """Return the reason for which a presentation is refused. Assert that the refusal is counted."""
     with pytest.raises(CredentialError) as error:
         await submit(world, request, presentation)
     reason = error.value.reason

@@ -1,4 +1,4 @@
-"""Forged presentations: each is refused for its own reason, and the request stays open."""
+"""Forged presentations. Each one is refused with a reason of its own, and the request stays open."""
 
 from collections.abc import Awaitable, Callable
 from uuid import uuid4
@@ -22,27 +22,27 @@ Attack = Callable[[World, Request], Awaitable[str]]
 
 
 def resigned(world: World, by: Signer, /, header: dict[str, JSON] | None = None, **changes: JSON) -> str:
-    """Return ann's credential with other claims, signed with a given key."""
+    """Return ann's credential with other claims, signed with the given key."""
     payload = {**jws.parse(world.ann.jwt).payload, **changes}
     return jws.sign(payload, by)
 
 
 async def unsigned(world: World, request: Request) -> str:
-    """Return a presentation with alg none."""
+    """Return a presentation whose algorithm is none."""
     _, payload, _ = shown(world, request).split(".")
     header = to_base64url(f'{{"alg":"none","kid":"{world.ann.signer.method_id}","typ":"JWT"}}'.encode())
     return f"{header}.{payload}."
 
 
 async def unsigned_credential(world: World, request: Request) -> str:
-    """Return a presentation of a credential with alg none."""
+    """Return a presentation of a credential whose algorithm is none."""
     _, payload, _ = world.ann.jwt.split(".")
     header = to_base64url(f'{{"alg":"none","kid":"{jws.parse(world.ann.jwt).key_id}","typ":"JWT"}}'.encode())
     return shown(world, request, f"{header}.{payload}.")
 
 
 async def keyed_hash(world: World, request: Request) -> str:
-    """Return a presentation with HS256 under the holder's public key."""
+    """Return a presentation that is signed with HS256 and the holder's public key."""
     import hmac
 
     _, payload, _ = shown(world, request).split(".")
@@ -52,32 +52,32 @@ async def keyed_hash(world: World, request: Request) -> str:
 
 
 async def key_of_another(world: World, request: Request) -> str:
-    """Return a presentation with the kid of another DID, signed with its key."""
+    """Return a presentation that has the kid of another DID and is signed with that DID's key."""
     return shown(world, request, by=MALLORY)
 
 
 async def issuer_of_another(world: World, request: Request) -> str:
-    """Return a presentation of a credential that Mallory signed with her own key in the issuer's name."""
+    """Return a presentation of a credential that Mallory signed with her own key in the name of the issuer."""
     return shown(world, request, resigned(world, MALLORY))
 
 
 async def self_issued(world: World, request: Request) -> str:
-    """Return a presentation of a credential that the holder issued to herself."""
+    """Return a presentation of a credential that the holder has issued to herself."""
     return shown(world, request, vc.sign(credential(world.ann.signer, world.ann.did), world.ann.signer))
 
 
 async def foreign_key_id(world: World, request: Request) -> str:
-    """Return a presentation of a credential with the issuer's kid and Mallory's signature."""
+    """Return a presentation of a credential that has the kid of the issuer and Mallory's signature."""
     return shown(world, request, resigned(world, Signer(jws.parse(world.ann.jwt).key_id, MALLORY.key)))
 
 
 async def another_nonce(world: World, request: Request) -> str:
-    """Return a presentation with the nonce of an earlier request."""
+    """Return a presentation that has the nonce of an earlier request."""
     return shown(world, request, nonce=(await requested(world)).nonce)
 
 
 async def another_audience(world: World, request: Request) -> str:
-    """Return a presentation that was made for another verifier, which passes it on."""
+    """Return a presentation that was made for another verifier. That verifier passes it on."""
     return shown(world, request, audience="did:web:elsewhere.example")
 
 
@@ -88,27 +88,27 @@ async def credential_of_another(world: World, request: Request) -> str:
 
 
 async def two_credentials(world: World, request: Request) -> str:
-    """Return a presentation of ann's and bob's credentials, of which a careless verifier checks only one."""
+    """Return a presentation of ann's and bob's credentials. A careless verifier would check only one of them."""
     bob = await world.person("bob@corp.example", signer(3), "bob")
     return shown(world, request, world.ann.jwt, bob.jwt)
 
 
 async def revoked(world: World, request: Request) -> str:
-    """Return a presentation of a credential that was just revoked, without the withdrawal of its requests."""
+    """Return a presentation of a credential that was just revoked, while its requests are still open."""
     sql = "update credentials set status = 'Revoked' where id = :id"
     await world.areas.store.write(lambda tx: tx.execute(sql, id=world.ann.credential))
     return shown(world, request)
 
 
 async def ignored(world: World, request: Request) -> str:
-    """Return a presentation of a credential that its wallet ignores."""
+    """Return a presentation of a credential that its wallet has ignored."""
     ann = world.ann
     await world.did.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
     return shown(world, request)
 
 
 async def expired(world: World, request: Request) -> str:
-    """Return a presentation of a credential that is valid for a minute, one minute later."""
+    """Return a presentation of a credential that is valid for a minute. The presentation is sent one minute later."""
     short = await world.issue(world.ann.did, "ann", lasts_s=60)
     world.areas.clock.pass_by(60)
     return shown(world, request, await world.token(short))
@@ -120,20 +120,20 @@ async def not_yet_valid(world: World, request: Request) -> str:
 
 
 async def of_another_issuer(world: World, request: Request) -> str:
-    """Return a presentation of a valid credential of another issuer of the same domain."""
+    """Return a presentation of a valid credential that another issuer of the same domain has issued."""
     other = await world.new_issuer("somebody else")
     return shown(world, request, await world.token(await world.issue(world.ann.did, "ann", issuer=other)))
 
 
 async def tampered(world: World, request: Request) -> str:
-    """Return a presentation whose credential has a changed octet in its signature."""
+    """Return a presentation of a credential whose signature has a changed octet."""
     head, payload, signature = world.ann.jwt.split(".")
     other = ("A" if signature[0] != "A" else "B") + signature[1:]
     return shown(world, request, f"{head}.{payload}.{other}")
 
 
 async def stale(world: World, request: Request) -> str:
-    """Return a presentation of an hour ago."""
+    """Return a presentation that was made an hour ago."""
     presentation = shown(world, request)
     world.areas.clock.pass_by(599)
     return presentation
@@ -169,7 +169,7 @@ async def nonsense(world: World, request: Request) -> str:
     ],
 )
 async def test_an_attack_is_refused(world: World, attack: Attack, reason: str) -> None:
-    """Each attack is refused for its own reason, with a message that repeats no part of the presentation."""
+    """Each attack is refused for a reason of its own. The message repeats no part of the presentation."""
     request = await requested(world)
     presentation = await attack(world, request)
     with pytest.raises(CredentialError) as error:
@@ -179,8 +179,9 @@ async def test_an_attack_is_refused(world: World, attack: Attack, reason: str) -
 
 
 async def test_contradictory_claims_are_refused(world: World) -> None:
-    """A credential signed by the issuer is refused if `vc` contradicts the registered claims, or if this service did
-    not issue it."""
+    """A credential that the issuer has signed is still refused if `vc` contradicts the registered claims, or if this
+    service did not issue it.
+    """
     from sallyport.did.dids import repo as dids
     from sallyport.store.model import Tx
 
@@ -212,8 +213,9 @@ async def test_contradictory_claims_are_refused(world: World) -> None:
 
 
 async def test_a_wallet_answers_only_its_own_requests(world: World) -> None:
-    """Requests of another wallet or another holder, and unknown ones, are not found; the token of another wallet is
-    refused."""
+    """A request of another wallet or another holder, or an unknown one, is not found. The token of another wallet is
+    refused.
+    """
     bob = await world.person("bob@corp.example", signer(3), "bob")
     request = await requested(world)
     presentation = shown(world, request)

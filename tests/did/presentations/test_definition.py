@@ -1,4 +1,4 @@
-"""Presentation definitions: those that the service makes, and limits on foreign ones."""
+"""Presentation definitions that the service makes, and the limits for definitions of others."""
 
 import json
 from typing import Any
@@ -19,8 +19,9 @@ def definition(**fields: Any) -> dict[str, Any]:
 
 
 def test_a_definition_has_the_documented_form() -> None:
-    """A descriptor has id, name, purpose, the format jwt_vc with its algorithms, and fields with paths in both forms; a
-    field has a filter only if a value is required."""
+    """A descriptor has an id, a name, a purpose, the format jwt_vc with its algorithms, and fields with paths for both
+    forms. A field has a filter only if a value is required.
+    """
     made = for_credential("Credential", "Login", {"$.issuer": ISSUER, "$.credentialSubject.epmUsername": None})
     content = json.loads(made.text)
     (descriptor,) = content["input_descriptors"]
@@ -54,7 +55,7 @@ def test_a_definition_has_the_documented_form() -> None:
     ],
 )
 def test_a_simple_path_is_accepted(path: str) -> None:
-    """Names, indexes, wildcards and one descent are accepted."""
+    """A path of names, indexes, wildcards and one descent is accepted."""
     assert read(json.dumps(definition(path=[path]))).input_descriptors[0].constraints.fields[0].path == [path]
 
 
@@ -77,8 +78,9 @@ def test_a_simple_path_is_accepted(path: str) -> None:
     ],
 )
 def test_an_expensive_path_is_refused(path: str) -> None:
-    """Lists of selectors, several descents, filters, slices, and long or malformed paths are refused before they are
-    evaluated; the message does not contain the path."""
+    """A path is refused before it is evaluated if it has a list of selectors, several descents, a filter or a slice, or
+    if it is too long or malformed. The message does not contain the path.
+    """
     with pytest.raises(ValueError):
         compiled(path)
     with pytest.raises(Invalid) as error:
@@ -97,7 +99,7 @@ def test_an_expensive_path_is_refused(path: str) -> None:
     ],
 )
 def test_a_filter_only_compares(wanted: dict[str, Any]) -> None:
-    """Regular expressions, references, combinations and malformed filters are refused."""
+    """A filter may only compare. Regular expressions, references, combinations and malformed filters are refused."""
     with pytest.raises(Invalid):
         read(json.dumps(definition(filter=wanted)))
 
@@ -110,14 +112,14 @@ def limited() -> dict[str, Any]:
 
 
 def descriptors_twice() -> dict[str, Any]:
-    """Return a definition with two descriptors of one ID."""
+    """Return a definition that has two descriptors with the same ID."""
     made = definition()
     made["input_descriptors"] *= 2
     return made
 
 
 def fields_twice() -> dict[str, Any]:
-    """Return a definition with two fields of one ID."""
+    """Return a definition that has two fields with the same ID."""
     made = definition()
     made["input_descriptors"][0]["constraints"]["fields"] *= 2
     return made
@@ -138,6 +140,8 @@ def fields_twice() -> dict[str, Any]:
     ],
 )
 def test_an_unsupported_definition_is_refused(wrong: object) -> None:
-    """Limited disclosure, duplicate IDs, a missing descriptor and too many paths are refused."""
+    """A definition is refused if it requires limited disclosure, has duplicate IDs, lacks a descriptor, or has too many
+    paths.
+    """
     with pytest.raises(Invalid):
         read(json.dumps(wrong))

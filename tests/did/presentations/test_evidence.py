@@ -1,4 +1,4 @@
-"""The credential that a presentation proves, in each form of presentations, and invalid presentations."""
+"""The credential that a presentation proves, for each form of presentation, and presentations that are invalid."""
 
 from collections.abc import Callable
 
@@ -43,7 +43,7 @@ def proven(
     challenge: str = NONCE,
     domain: str = VERIFIER,
 ) -> dict[str, JSON]:
-    """Return a document with a proof."""
+    """Return the document with a proof added."""
     return proofs.sign(document, by, purpose=purpose, at=NOW, challenge=challenge, domain=domain)
 
 
@@ -53,7 +53,7 @@ def held(credential: JSON, **more: JSON) -> dict[str, JSON]:
 
 
 def tokened(jws: str, **more: JSON) -> dict[str, JSON]:
-    """Return the credential's document with a proof that has the fields of the HTTP interface."""
+    """Return the document of the credential with a proof that has the fields of the HTTP interface."""
     proof: dict[str, JSON] = {
         "type": "JsonWebSignature2020",
         "created": iso_seconds(NOW),
@@ -72,7 +72,7 @@ def refused(presentation: Presentation, at: int = NOW) -> str:
 
 
 def beside_the_issuers(document: dict[str, JSON]) -> dict[str, JSON]:
-    """Return a document with the proofs of the holder and of the issuer."""
+    """Return a document that has the proof of the holder and the proof of the issuer."""
     issuers = proofs.sign(DOCUMENT, ISSUER, purpose=ASSERTION, at=NOW)
     return {**document, "proof": [issuers["proof"], document["proof"]]}
 
@@ -95,7 +95,7 @@ def beside_the_issuers(document: dict[str, JSON]) -> dict[str, JSON]:
     ids=["token", "JwtProof2020", "jws", "document", "two proofs", "presentation", "its list", "its document"],
 )
 def test_each_form_of_presentation_is_read(presentation: Presentation, shown: ShownCredential) -> None:
-    """The result has the credential and its ID."""
+    """The result has the credential and the ID of the credential."""
     found = read(presentation, ASKED, NOW)
     assert found == shown
     assert found.credential_id == DOCUMENT["id"]
@@ -143,12 +143,15 @@ def test_each_form_of_presentation_is_read(presentation: Presentation, shown: Sh
     ],
 )
 def test_an_invalid_presentation_is_refused(make: Callable[[], Presentation], reason: str) -> None:
-    """Another key, nonce, verifier or time, a proof of the issuer only, and changed claims are refused."""
+    """A presentation is refused if it has another key, nonce, verifier or time, if it has only the proof of the issuer,
+    or if its claims were changed.
+    """
     assert refused(make()) == reason
 
 
 def test_a_key_that_is_not_the_holders_is_refused() -> None:
-    """A token is refused if it names the holder's key but is signed with another, or if its algorithm uses no public
-    key."""
+    """A token is refused if it names the holder's key but is signed with another one. It is also refused if its
+    algorithm uses no public key.
+    """
     forged = jws.sign(jws.parse(token()).payload, Signer(HOLDER.method_id, MALLORY.key))
     assert refused(forged) == "signature"

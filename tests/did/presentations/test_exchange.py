@@ -1,4 +1,4 @@
-"""Presentation Exchange 2.1.1: credentials that satisfy a definition, and JSONPath (RFC 9535)."""
+"""Presentation Exchange 2.1.1: which credentials satisfy a definition, and JSONPath (RFC 9535)."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ PAYLOAD: dict[str, JsonValue] = {"iss": "did:example:issuer", "vc": DOCUMENT}
 
 
 def definition(*fields: dict[str, Any], **descriptor: Any) -> Definition:
-    """Return a definition of one descriptor with these fields."""
+    """Return a definition that has one descriptor with these fields."""
     made = {"id": "i", "constraints": {"fields": list(fields)}, **descriptor}
     return read(json.dumps({"id": "d", "input_descriptors": [made]}))
 
@@ -26,19 +26,21 @@ def definition(*fields: dict[str, Any], **descriptor: Any) -> Definition:
 @pytest.mark.parametrize("form", [DOCUMENT, PAYLOAD], ids=["document", "payload"])
 @pytest.mark.parametrize(("username", "met"), [("ann", True), (None, True), ("bob", False)])
 def test_our_definition_matches_both_forms(form: dict[str, JsonValue], username: str | None, met: bool) -> None:
-    """The requested values are found in a document and in the payload of its token."""
+    """The requested values are found both in a document and in the payload of its token."""
     ours = for_credential("n", "p", {"$.issuer": "did:example:issuer", "$.credentialSubject.epmUsername": username})
     assert satisfies(ours, form, "EdDSA") is met
 
 
 def test_a_document_path_does_not_match_a_token() -> None:
-    """In the payload of a token the credential is under vc, so a definition has paths for both forms."""
+    """In the payload of a token the credential is under `vc`. So a path for documents does not match a token, and a
+    definition has paths for both forms.
+    """
     short = definition({"path": ["$.credentialSubject.epmUsername"]})
     assert satisfies(short, DOCUMENT, "EdDSA") and not satisfies(short, PAYLOAD, "EdDSA")
 
 
 def test_paths_are_tried_in_order() -> None:
-    """The first value of each path is tested; if the filter refuses it, the next path is tried."""
+    """The first value of each path is tested. If the filter refuses it, the next path is tried."""
     const = {"const": "Access"}
     assert not satisfies(definition({"path": ["$.type[*]"], "filter": const}), DOCUMENT, "EdDSA")
     assert satisfies(definition({"path": ["$.type[*]", "$.type[1]"], "filter": const}), DOCUMENT, "EdDSA")
@@ -56,8 +58,9 @@ def test_paths_are_tried_in_order() -> None:
     ],
 )
 def test_a_required_field_must_match(field: dict[str, Any], met: bool) -> None:
-    """A credential without a value for a field does not match unless the field is optional; a filter tests the
-    value."""
+    """A credential that has no value for a field does not match, unless the field is optional. If the field has a
+    filter, the value must satisfy it.
+    """
     assert satisfies(definition(field), DOCUMENT, "EdDSA") is met
 
 
@@ -77,12 +80,12 @@ def test_all_fields_must_match_one_credential() -> None:
     ],
 )
 def test_the_algorithm_must_be_a_requested_one(formats: dict[str, Any], alg: str, met: bool) -> None:
-    """EdDSA and Ed25519 are the same algorithm; another algorithm or format does not match."""
+    """EdDSA and Ed25519 name the same algorithm. A credential with another algorithm or format does not match."""
     assert satisfies(definition({"path": ["$.issuer"]}, format=formats), DOCUMENT, alg) is met
 
 
 def test_a_descent_into_a_deep_document_finds_nothing() -> None:
-    """A document deeper than the library's limit does not match and raises no error."""
+    """A document that is deeper than the library's limit does not match, and no error is raised."""
     deep: JsonValue = "end"
     for _ in range(400):
         deep = {"a": deep}
@@ -142,16 +145,18 @@ NULLS: JsonValue = {"a": None, "b": [None], "c": [{}], "null": 1}
         ("$.b[0]", NULLS, [None]),
         ("$.b[*]", NULLS, [None]),
         ("$.null", NULLS, [1]),
-        ("$.o[0]", CHILDREN, []),  # an index selects from an array only, a name from an object only (section 2.3)
+        ("$.o[0]", CHILDREN, []),  # an index selects only from an array, and a name only from an object (section 2.3)
         ("$.a['0']", CHILDREN, []),
         ("$['\\u263a']", {"\u263a": 1}, [1]),  # escapes (section 2.3.1.2)
         ("$['\\uD834\\uDD1E']", {"\U0001d11e": 1}, [1]),
         ("$.\u263a", {"\u263a": 1}, [1]),
-        ("$ ['o'] .j", {"o": {"j": 1}}, [1]),  # a blank before a segment (section 2.1.1)
+        ("$ ['o'] .j", {"o": {"j": 1}}, [1]),  # a space before a segment is allowed (section 2.1.1)
     ],
 )
 def test_a_path_selects_the_nodes_of_the_rfc(path: str, document: JsonValue, values: list[JsonValue]) -> None:
-    """The order of the nodes is not tested, since the RFC does not define the order of an object's members."""
+    """A path selects the nodes that the RFC gives. Their order is not tested, because the RFC does not define the order
+    of an object's members.
+    """
     assert isinstance(document, list | dict)
     nodes = [match.obj for match in compiled(path).finditer(document)]
     assert sorted(map(repr, nodes)) == sorted(map(repr, values))
@@ -160,9 +165,9 @@ def test_a_path_selects_the_nodes_of_the_rfc(path: str, document: JsonValue, val
 @pytest.mark.parametrize(
     "path",
     [
-        " $",  # section 2.1.1: no blanks around
+        " $",  # section 2.1.1: no spaces around a query
         "$ ",
-        "$ . a",  # nor within a segment
+        "$ . a",  # no spaces within a segment
         "$.",
         "$..",
         "$.1a",
@@ -172,7 +177,7 @@ def test_a_path_selects_the_nodes_of_the_rfc(path: str, document: JsonValue, val
         "$['a",
         "$[\"a']",
         "$['\\a']",
-        "$['\\uD834']",  # half a surrogate pair
+        "$['\\uD834']",  # one half of a surrogate pair
         "$['\n']",
         "$[01]",  # section 2.3.3.1
         "$[-0]",
@@ -206,12 +211,14 @@ CREDENTIAL: dict[str, Any] = {"issuer": "did:key:z6Mk", "vc": {"type": ["One", "
     ],
 )
 def test_the_first_value_of_a_path(path: str, value: list[object]) -> None:
-    """The first of several values is returned. null is a value, and a path without a match has none."""
+    """If a path matches several values, the first one is returned. null counts as a value. A path without a match has
+    no value.
+    """
     assert found(path, CREDENTIAL) == value
 
 
 def test_a_path_into_a_deep_document_has_no_value() -> None:
-    """The depth limit of the library raises no error."""
+    """If a document is deeper than the library's limit, the path has no value, and no error is raised."""
     deep: dict[str, Any] = {}
     for _ in range(200):
         deep = {"a": deep}

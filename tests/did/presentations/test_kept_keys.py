@@ -1,4 +1,6 @@
-"""Holders whose key the service stores: it is sealed with the walletKey and signs only with it."""
+"""Holders whose key the service stores. The key is sealed with the walletKey, and the service signs only if it gets the
+walletKey.
+"""
 
 import pytest
 
@@ -26,7 +28,7 @@ async def request_to(world: World, holder: str) -> int:
 
 
 async def test_the_service_signs_with_the_wallet_key(world: World) -> None:
-    """createPresentation returns a presentation of the right credential, which submitPresentation accepts."""
+    """createPresentation returns a presentation of the right credential, and submitPresentation accepts it."""
     ann, presentations, holder = world.ann, world.did.presentations, await kept_holder(world)
     request_id = await request_to(world, holder)
     with pytest.raises(NotFound):  # ann's other credential belongs to another holder
@@ -40,8 +42,9 @@ async def test_the_service_signs_with_the_wallet_key(world: World) -> None:
 
 
 async def test_the_service_does_not_sign_without_the_wallet_key(world: World) -> None:
-    """The service refuses to sign without the walletKey, for a holder that keeps its own key, and with the key of
-    another wallet."""
+    """The service refuses to sign without the walletKey or with the walletKey of another wallet. It also refuses for a
+    holder that keeps its own key.
+    """
     ann, presentations, holder = world.ann, world.did.presentations, await kept_holder(world)
     request_id = await request_to(world, holder)
     with pytest.raises(Unauthenticated):
@@ -63,7 +66,7 @@ async def request_to_own(world: World) -> int:
 
 
 async def test_the_service_does_not_sign_for_a_deleted_holder(world: World) -> None:
-    """The key is deleted with the holder."""
+    """The key is deleted with the holder, so the service can no longer sign for it."""
     from sallyport.did.dids.did import Kind
 
     ann, presentations, holder = world.ann, world.did.presentations, await kept_holder(world)

@@ -18,7 +18,7 @@ from tests.did.holders import World
 
 
 async def opened(world: World, user: str = "ann", challenge: str = "c1", schema: int = 0) -> int | None:
-    """Open the request of a login and return its ID."""
+    """Open the presentation request of a login, and return its ID."""
     return await world.did.prompts.open(
         world.areas.domain,
         user,
@@ -51,7 +51,7 @@ async def approve(world: World) -> None:
 
 
 async def test_a_presentation_wakes_the_waiting_login(world: World) -> None:
-    """The login is woken at once; a later call gets the same answer."""
+    """A presentation wakes the waiting login at once. A later call gets the same answer."""
     request_id = await opened(world)
     assert request_id is not None
     answers = list[bool | None]()
@@ -68,7 +68,7 @@ async def test_a_presentation_wakes_the_waiting_login(world: World) -> None:
 
 
 async def test_a_wait_may_end_before_the_answer(world: World, autojump_clock: trio.testing.MockClock) -> None:
-    """After the waiting time the request is still open; after its expiry it is refused."""
+    """If the wait ends before the answer, the request is still open. After it has expired, it is refused."""
     request_id = await opened(world)
     assert request_id is not None
     assert await world.did.prompts.answer(request_id, within_s=5) is None
@@ -78,7 +78,9 @@ async def test_a_wait_may_end_before_the_answer(world: World, autojump_clock: tr
 
 @pytest.mark.parametrize("end", ["decline", "revoke", "withdraw"])
 async def test_a_request_that_ends_without_approval(world: World, end: str) -> None:
-    """A declined request, one whose credential is revoked and one of a login that is over are refused."""
+    """The login is refused if its request is declined, if the credential of the request is revoked, or if the login is
+    over.
+    """
     request_id, ann = await opened(world), world.ann
     assert request_id is not None
     if end == "decline":
@@ -92,8 +94,9 @@ async def test_a_request_that_ends_without_approval(world: World, end: str) -> N
 
 
 async def test_each_challenge_has_one_request(world: World) -> None:
-    """Repeating a login opens no second request. Another login has its own request, and an approval answers one of
-    them."""
+    """When a login is repeated, no second request is opened. Another login has a request of its own, and an approval
+    answers only one of them.
+    """
     first = await opened(world)
     assert await opened(world) == first
     second = await opened(world, challenge="c2")
@@ -105,8 +108,9 @@ async def test_each_challenge_has_one_request(world: World) -> None:
 
 
 async def test_a_user_with_a_usable_credential_is_enrolled(world: World) -> None:
-    """The credential's user name matches in any case. A credential that is ignored, expired, of another issuer or
-    schema, or in no wallet does not count."""
+    """A user is enrolled by a credential whose user name matches in any letter case. The credential does not count if
+    it is ignored, expired, in no wallet, or of another issuer or schema.
+    """
     prompts, areas = world.did.prompts, world.areas
 
     async def enrolled(user: str, issuer: str = "", schema: int = 0, domain: int = 0) -> bool:
@@ -133,8 +137,9 @@ async def test_names_beyond_ascii_match_in_any_case(world: World) -> None:
 
 
 async def test_an_assigned_credential_or_wallet_enrols_a_user(world: World) -> None:
-    """A user is enrolled by an assigned credential and by an assigned wallet that has a credential without a user name.
-    Deleting the user deletes the assignments."""
+    """A user is enrolled by an assigned credential. An assigned wallet enrols its user if it has a credential without a
+    user name. When the user is deleted, its assignments are deleted.
+    """
     areas, users = world.areas, world.did.users
     bob = await world.person("bob@corp.example", signer(3))
     await world.give(bob, await world.issue(bob.did, ""))
@@ -158,15 +163,16 @@ async def test_an_assigned_credential_or_wallet_enrols_a_user(world: World) -> N
 
 
 async def _user_with_did(world: World, name: str, did: str) -> None:
-    """Add an endpoint user whose `did` is that DID."""
+    """Add an endpoint user whose `did` is this DID."""
     areas = world.areas
     await areas.add_user(areas.domain, name, b"a password of a user")
     await areas.accounts.update(areas.domain, name, UserChange(did=did))
 
 
 async def test_the_did_of_a_user_enrols_it(world: World) -> None:
-    """A credential without an epmUsername belongs to the user whose `did` is its holder's DID; its revocation ends the
-    user's sessions."""
+    """A credential without an epmUsername belongs to the user whose `did` is the DID of the credential's holder. When
+    the credential is revoked, the user's sessions are ended.
+    """
     areas, bob = world.areas, await world.person("bob@corp.example", signer(3))
     await world.give(bob, await world.issue(bob.did, ""))
     prompts = world.did.prompts
@@ -181,14 +187,17 @@ async def test_the_did_of_a_user_enrols_it(world: World) -> None:
 
 
 async def test_the_did_of_a_user_does_not_match_a_foreign_credential(world: World) -> None:
-    """A credential with the epmUsername of another user does not belong to the user, whatever the user's `did` is."""
+    """A credential that has the epmUsername of another user does not belong to the user, even if the user's `did`
+    matches.
+    """
     await _user_with_did(world, "robert", world.ann.did)
     assert not await world.did.prompts.enrolled(world.areas.domain, "robert", world.issuer, 0)
 
 
 async def test_only_the_assigned_credential_approves_the_login(world: World) -> None:
-    """A credential without a user name approves the login of the user that it is assigned to; another credential of the
-    same wallet does not."""
+    """A credential without a user name approves only logins of the user to whom it is assigned. Another credential of
+    the same wallet does not approve them.
+    """
     areas, ann, own = world.areas, world.ann, world.ann.jwt
     await world.give(ann, await world.issue(ann.did, ""))
     robert = await areas.add_user(areas.domain, "robert", b"password of his")
@@ -205,7 +214,9 @@ async def test_only_the_assigned_credential_approves_the_login(world: World) -> 
 
 
 async def test_the_schema_is_in_the_definition(world: World) -> None:
-    """If a schema is required, the definition has its address, so that the holder sees which credential to present."""
+    """If a schema is required, the definition has the address of the schema, so that the holder sees which credential
+    to present.
+    """
     await opened(world)
     assert "$.credentialSchema.id" not in (await polled(world)).definition
     other = await opened(world, challenge="c2", schema=world.schema)
@@ -223,7 +234,9 @@ async def test_the_schema_is_in_the_definition(world: World) -> None:
 
 
 async def test_deleting_a_holder_ends_its_requests(world: World) -> None:
-    """The waiting login is refused, no further request is made, and another DID of the user can take over."""
+    """When a holder is deleted, the waiting login is refused, and no further request is made. Another DID of the user
+    can be used instead.
+    """
     areas, ann = world.areas, world.ann
     waited = await opened(world)
     assert waited is not None

@@ -1,4 +1,4 @@
-"""Presentation requests: each is answered once, by its holder, with the requested credential."""
+"""Presentation requests. Each one is answered once, by its holder, with the requested credential."""
 
 import json
 from functools import partial
@@ -31,7 +31,7 @@ MALLORY = signer(9)
 
 
 async def test_a_request_is_answered_once(world: World) -> None:
-    """A valid presentation is accepted; after that, the request is over for any presentation."""
+    """A valid presentation is accepted. After that, every presentation for the request is refused."""
     request = await requested(world)
     presentation = shown(world, request)
     await submit(world, request, presentation)
@@ -45,7 +45,9 @@ async def test_a_request_is_answered_once(world: World) -> None:
 
 
 async def test_a_document_with_a_proof_is_accepted(world: World) -> None:
-    """The presentation is the credential as issued, with the holder's proof for the nonce and the verifier."""
+    """A presentation may be the credential as it was issued, together with the holder's proof for the nonce and the
+    verifier.
+    """
     request = await requested(world)
     document = jws.parse(world.ann.jwt).payload["vc"]
     assert isinstance(document, dict)
@@ -78,7 +80,9 @@ async def test_a_holder_of_each_curve_is_accepted(world: World, curve: str) -> N
 
 
 async def test_the_oldest_request_is_polled_first(world: World) -> None:
-    """A poll has the number of open requests, without answered and expired ones."""
+    """A poll returns the oldest open request and the number of open requests. Answered and expired ones are not
+    counted.
+    """
     ann, presentations = world.ann, world.did.presentations
     first, second = await requested(world), await requested(world)
     found, pending = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
@@ -94,7 +98,9 @@ async def test_the_oldest_request_is_polled_first(world: World) -> None:
 
 
 async def test_a_wallet_declines_a_request(world: World) -> None:
-    """The wallet's own token or the walletKey is needed, not only an admin; the request is then over."""
+    """To decline a request, the wallet's own token or the walletKey is needed. An admin without the walletKey cannot
+    decline it. A declined request is closed.
+    """
     ann, presentations = world.ann, world.did.presentations
     first, second = await requested(world), await requested(world)
     with pytest.raises(Forbidden):
@@ -115,7 +121,9 @@ async def test_a_wallet_declines_a_request(world: World) -> None:
 
 
 async def test_wrong_presentations_are_rate_limited(world: World) -> None:
-    """The eleventh wrong presentation of a token has to wait; the request stays open for a valid one."""
+    """After ten wrong presentations with a token, the next one has to wait. The request stays open for a valid
+    presentation.
+    """
     request = await requested(world)
     for _ in range(10):
         await refused(world, request, "nonsense")
@@ -126,7 +134,7 @@ async def test_wrong_presentations_are_rate_limited(world: World) -> None:
 
 
 async def test_wrong_presentations_lock_one_wallet(world: World) -> None:
-    """Ten wrong presentations of one wallet do not lock the other wallets of the token."""
+    """Ten wrong presentations of one wallet do not lock the other wallets that use the token."""
     bob = await world.person("bob@corp.example", signer(3), "bob")
     request = await requested(world)
     submit_as_admin = partial(world.did.presentations.submit, world.admin)
@@ -140,7 +148,7 @@ async def test_wrong_presentations_lock_one_wallet(world: World) -> None:
 
 
 async def test_an_unanswered_request_expires(world: World) -> None:
-    """The status of a request is Expired from the time at which it can no longer be answered."""
+    """The status of a request becomes Expired at the time from which it can no longer be answered."""
     request = await requested(world)
     world.areas.clock.pass_by(3600)
     standing = await world.did.presentations.status(world.areas.tenant, request.id)
@@ -148,7 +156,9 @@ async def test_an_unanswered_request_expires(world: World) -> None:
 
 
 async def test_deleting_an_issuer_withdraws_only_open_requests(world: World) -> None:
-    """Expired requests stay expired, so that a deletion does not read all requests of a month."""
+    """When an issuer is deleted, expired requests stay expired, so that the deletion does not have to read all requests
+    of a month.
+    """
     old = await requested(world)
     world.areas.clock.pass_by(3600)
     new = await requested(world)
@@ -158,7 +168,7 @@ async def test_deleting_an_issuer_withdraws_only_open_requests(world: World) -> 
 
 
 async def test_many_open_requests_are_withdrawn_in_slices(world: World) -> None:
-    """Each transaction withdraws SLICE of them; the issuer is deleted when no request is open."""
+    """Each transaction withdraws SLICE open requests. The issuer is deleted when no request is open."""
     areas = world.areas
     await requested(world)
     columns = (
@@ -182,7 +192,9 @@ async def test_many_open_requests_are_withdrawn_in_slices(world: World) -> None:
 
 
 async def test_a_revocation_closes_open_requests(world: World) -> None:
-    """Open requests of the holder are over at once; requests of another holder stay open."""
+    """When a credential is revoked, the open requests of its holder are closed at once. Requests of another holder stay
+    open.
+    """
     bob = await world.person("bob@corp.example", signer(3), "bob")
     request, bobs = await requested(world), await requested(world, bob)
     await world.revoke(world.ann)
@@ -192,8 +204,9 @@ async def test_a_revocation_closes_open_requests(world: World) -> None:
 
 
 async def test_deleting_a_holder_closes_its_requests(world: World) -> None:
-    """The holder's open requests are over at once, new ones are refused, and no wallet gets its credentials or its
-    password; requests of another holder stay open."""
+    """When a holder is deleted, its open requests are closed at once, and new ones are refused. No wallet gets its
+    credentials or their passwords. Requests of another holder stay open.
+    """
     areas, ann = world.areas, world.ann
     bob = await world.person("bob@corp.example", signer(3), "bob")
     later = await world.issue(ann.did, "ann")
@@ -213,7 +226,9 @@ async def test_deleting_a_holder_closes_its_requests(world: World) -> None:
 
 
 async def test_deleting_an_issuer_closes_its_requests(world: World) -> None:
-    """The issuer's open requests are over at once, and it makes no others; those of another issuer stay open."""
+    """When an issuer is deleted, its open requests are closed at once, and it makes no new ones. Requests of another
+    issuer stay open.
+    """
     areas = world.areas
     other = await world.new_issuer("other")
     request = await requested(world)
@@ -230,7 +245,7 @@ async def test_deleting_an_issuer_closes_its_requests(world: World) -> None:
 
 
 async def test_a_failed_deletion_closes_no_requests(world: World) -> None:
-    """If one of two DIDs is unknown, the other one and its requests stay."""
+    """If one of two DIDs is unknown, the deletion fails, and the other DID and its requests stay."""
     request = await requested(world)
     with pytest.raises(NotFound):
         await world.dids.delete(world.areas.domain, [(Kind.USER, world.ann.did), (Kind.USER, did(MALLORY))])
@@ -238,7 +253,7 @@ async def test_a_failed_deletion_closes_no_requests(world: World) -> None:
 
 
 async def test_open_requests_of_a_backup_are_over_after_a_restore(world: World) -> None:
-    """Requests that are open in a backup may have been answered since."""
+    """After a restore, requests that are open in the backup are closed, because they may have been answered since."""
     request = await requested(world)
     await world.areas.store.write(world.did.requests.void)
     with pytest.raises(Conflict):
@@ -250,19 +265,19 @@ async def test_open_requests_of_a_backup_are_over_after_a_restore(world: World) 
 
 
 async def issued(world: World, endpoint: str, *, holder: str = "", of_group: bool = False) -> list[int]:
-    """Return the wallets that issuePR asks."""
+    """Return the wallets to which issuePR sends a request."""
     wanted = AccessRequest(world.issuer, holder or world.ann.did * (not of_group), "", endpoint, of_group=of_group)
     return [each.holder.wallet_id for each in await world.did.verifier.issue(world.areas.tenant, wanted)]
 
 
 async def test_the_credential_must_have_the_user_name(world: World) -> None:
-    """A credential with another user name is refused."""
+    """If a request requires a user name, a credential with another user name is refused."""
     request = await requested(world, username="bob")
     assert await refused(world, request, shown(world, request)) == "definition"
 
 
 async def test_the_endpoint_is_an_instance_or_a_group(world: World) -> None:
-    """An endpoint is found by name in any case or by ID in its own tenant only."""
+    """An endpoint is found by its name in any letter case or by its ID, and only in its own tenant."""
     areas = world.areas
     instance = await areas.instances.add(areas.domain, NewInstance("Server"))
     group = await areas.groups.add(areas.domain, NewGroup("Admins"))
@@ -284,8 +299,9 @@ async def test_the_endpoint_is_an_instance_or_a_group(world: World) -> None:
 
 
 async def test_the_methods_and_policy_of_an_endpoint_apply(world: World) -> None:
-    """An endpoint that authenticates without DIDs and a group without access are refused; a credential policy limits
-    the lifetime of a request."""
+    """An endpoint is refused if it authenticates without DIDs or is a group without access. A credential policy limits
+    the lifetime of a request.
+    """
     areas = world.areas
     await areas.instances.add(areas.domain, NewInstance("ssh only", auth_type="SSH,Password"))
     await areas.instances.add(areas.domain, NewInstance("both", auth_type="SSH,DID"))
@@ -301,8 +317,9 @@ async def test_the_methods_and_policy_of_an_endpoint_apply(world: World) -> None
 
 
 async def test_the_methods_of_a_users_groups_apply(world: World) -> None:
-    """For a user who has an instance through groups, the methods of those groups apply; for an assigned or unknown
-    user, those of the instance."""
+    """If a user has an instance through groups, the methods of those groups apply. For a user that is assigned
+    directly, or is unknown, the methods of the instance apply.
+    """
     areas = world.areas
     await world.give(world.ann, await world.issue(world.ann.did, "ann"))
     instance = await areas.instances.add(areas.domain, NewInstance("server"))
@@ -325,7 +342,7 @@ async def test_the_methods_of_a_users_groups_apply(world: World) -> None:
 
 
 async def test_each_holder_of_a_group_is_asked_once(world: World) -> None:
-    """Each member with a credential is asked once; a group without holders is refused."""
+    """Each member of a group that holds a credential gets one request. A group without holders is refused."""
     areas, bob = world.areas, await world.person("bob@corp.example", signer(3), "bob")
     group = await areas.groups.add(areas.domain, NewGroup("admins"))
     with pytest.raises(NotFound):

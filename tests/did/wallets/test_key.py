@@ -11,13 +11,15 @@ SEALED = seal_to(public_of(KEY), b"a signing key", IDENTITY)
 
 
 def test_a_key_is_recognized_by_its_hash() -> None:
-    """The hash matches no other key and contains no part of the key."""
+    """A key is recognized by its hash. The hash matches no other key and contains no part of the key."""
     assert is_key(KEY, key_hash(KEY)) and not is_key(new_wallet_key(), key_hash(KEY))
     assert KEY[3:] not in key_hash(KEY) and len(key_hash(KEY)) == 64
 
 
 def test_sealed_octets_open_with_the_wallet_key() -> None:
-    """Octets sealed to the public half open with the walletKey; sealing them twice gives different results."""
+    """Octets that are sealed to the public half open with the walletKey. Sealing the same octets twice gives different
+    results.
+    """
     sealed = [seal_to(public_of(KEY), b"a signing key", IDENTITY) for _ in range(2)]
     assert [open_with(KEY, each, IDENTITY) for each in sealed] == [b"a signing key"] * 2
     assert sealed[0] != sealed[1] and b"a signing key" not in sealed[0]
@@ -25,7 +27,7 @@ def test_sealed_octets_open_with_the_wallet_key() -> None:
 
 @pytest.mark.parametrize("at", [0, 32, 44, -1], ids=["public key", "nonce", "ciphertext", "tag"])
 def test_altered_octets_do_not_open(at: int) -> None:
-    """A change in any part of the sealed octets is detected."""
+    """If any part of the sealed octets was changed, they do not open."""
     altered = bytearray(SEALED)
     altered[at] ^= 1
     with pytest.raises(SecretError):

@@ -1,4 +1,4 @@
-"""Wallets: registration, assignment of credentials, delivery and locks."""
+"""Wallets: how they are registered, get credentials, deliver them, and are locked."""
 
 import pytest
 
@@ -15,15 +15,16 @@ from tests.did.holders import World
 
 
 async def delivered(world: World, wallet_key: str = "") -> list[tuple[int, str]]:
-    """Return the credentials that ann's wallet gets, with their status."""
+    """Return the credentials that are delivered to ann's wallet, with their status."""
     ann = world.ann
     _, found, _ = await world.did.wallets.deliver(ann.caller, ann.email, wallet_key or ann.wallet_key)
     return [(each.credential.id, each.credential.status) for each in found]
 
 
 async def test_a_wallet_is_registered_once_for_an_address(world: World) -> None:
-    """The new token has the role wallet. The same address in another case is refused, and no part of the key is
-    stored."""
+    """The new token has the role wallet. A second wallet for the same address is refused, in any letter case. No part
+    of the key is stored.
+    """
     assert world.ann.caller.role is Role.WALLET
     with pytest.raises(Conflict):
         await world.did.wallets.register(world.areas.tenant, NewWallet(world.areas.domain, "x", "ANN@corp.example", ""))
@@ -33,7 +34,9 @@ async def test_a_wallet_is_registered_once_for_an_address(world: World) -> None:
 
 
 async def test_the_token_of_a_removed_domain_is_refused(world: World) -> None:
-    """The token is refused before the wallet's row is deleted; that of another domain is valid."""
+    """The token of a wallet in a removed domain is refused even before the row of the wallet is deleted. The token of a
+    wallet in another domain stays valid.
+    """
     areas = world.areas
     branch = await areas.domains.add(areas.tenant, "branch")
     wallets = world.did.wallets
@@ -48,7 +51,9 @@ async def test_the_token_of_a_removed_domain_is_refused(world: World) -> None:
 
 
 async def test_wallets_are_listed_and_searched(world: World) -> None:
-    """Wallets are in order of ID, with the number of their credentials; a search finds a part of a name or address."""
+    """Wallets are ordered by ID and have the number of their credentials. A search finds a part of a name or
+    address.
+    """
     bob = await world.person("bob@corp.example", signer(3))
     wallets = world.did.wallets
     page = Stretch(world.areas.domain, 0, 10)
@@ -62,8 +67,9 @@ async def test_wallets_are_listed_and_searched(world: World) -> None:
 
 
 async def test_assigning_again_changes_nothing(world: World) -> None:
-    """An accepted credential stays accepted. If one pair has a credential of another wallet or holder, none is
-    assigned."""
+    """An accepted credential stays accepted if it is assigned again. If one credential belongs to another wallet or
+    holder, none is assigned.
+    """
     ann, wallets = world.ann, world.did.wallets
     bob = await world.person("bob@corp.example", signer(3))
     assert await wallets.assign(world.areas.tenant, [(ann.wallet_id, ann.credential)]) == 0
@@ -93,7 +99,9 @@ async def test_a_revoked_or_expired_credential_is_not_assigned(world: World) -> 
 
 
 async def test_an_ignored_credential_is_not_delivered(world: World) -> None:
-    """An ignored credential is delivered again once it is accepted; a revoked one is not."""
+    """An ignored credential is not delivered, but it is delivered again after it is accepted. A revoked credential is
+    not delivered.
+    """
     ann, wallets = world.ann, world.did.wallets
     for _ in range(2):
         await wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
@@ -107,8 +115,7 @@ async def test_an_ignored_credential_is_not_delivered(world: World) -> None:
 
 
 async def test_a_wallet_acts_for_itself_only(world: World) -> None:
-    """The token of another wallet is refused even with the right key, and a credential of another wallet is not
-    found."""
+    """The token of another wallet is refused, even with the right key. A credential of another wallet is not found."""
     ann, wallets = world.ann, world.did.wallets
     bob = await world.person("bob@corp.example", signer(3), "bob")
     with pytest.raises(Forbidden):
@@ -130,7 +137,9 @@ async def lock(world: World, email: str) -> None:
 
 @pytest.mark.parametrize("email", ["ann@corp.example", "nobody@corp.example"], ids=["a wallet's", "unknown"])
 async def test_ten_wrong_keys_lock_an_address(world: World, email: str) -> None:
-    """The next key has to wait, whether or not the address has a wallet, in any case and with surrounding spaces."""
+    """After ten wrong keys for an address, the next key has to wait. This is the same whether or not the address has a
+    wallet, in any letter case, and with spaces around the address.
+    """
     await lock(world, email)
     for spelled in (email, f" {email.upper()}"):
         with pytest.raises(TooMany):
@@ -138,7 +147,7 @@ async def test_ten_wrong_keys_lock_an_address(world: World, email: str) -> None:
 
 
 async def test_a_locked_wallet_refuses_the_right_key(world: World) -> None:
-    """The right walletKey is refused for a minute too, since its acceptance would reveal it."""
+    """For a minute the right walletKey is refused too, because its acceptance would reveal it."""
     ann, wallets = world.ann, world.did.wallets
     await lock(world, ann.email)
     with pytest.raises(TooMany):
@@ -148,7 +157,7 @@ async def test_a_locked_wallet_refuses_the_right_key(world: World) -> None:
 
 
 async def test_wrong_keys_lock_one_wallet_for_one_token(world: World) -> None:
-    """The token may still act for another wallet, and another token for the locked wallet."""
+    """The token can still act for another wallet, and another token can act for the locked wallet."""
     bob = await world.person("bob@corp.example", signer(3))
     await lock(world, world.ann.email)
     found, *_ = await world.did.wallets.deliver(world.admin, bob.email, bob.wallet_key)
@@ -179,8 +188,9 @@ def test_wallets_users_and_credentials_are_paired(
     credentials: list[int],
     paired_up: list[tuple[int, int]] | type[Exception],
 ) -> None:
-    """Arrays are paired one to one, or all credentials go to one wallet. A wallet of another user is not found; other
-    lengths are refused."""
+    """Arrays are paired element by element, or one wallet gets all credentials. Other lengths are refused. A wallet of
+    another user is not found.
+    """
     if isinstance(paired_up, list):
         assert paired(wallets, users, credentials) == paired_up
     else:
@@ -189,8 +199,7 @@ def test_wallets_users_and_credentials_are_paired(
 
 
 async def test_a_page_of_credentials_is_bounded(world: World) -> None:
-    """A page ends before its tokens exceed 2 MiB; the total counts all credentials, and further pages have the
-    others."""
+    """A page ends before its tokens exceed 2 MiB. The total counts all credentials, and further pages have the rest."""
     ann, wallets = world.ann, world.did.wallets
     claims: dict[str, JSON] = {"epmUsername": "ann", **{f"claim{number}": "x" * 255 for number in range(115)}}
     large = [(await world.identity.issue(holder_did=ann.did, claims=claims)).id for _ in range(60)]

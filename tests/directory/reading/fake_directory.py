@@ -1,4 +1,4 @@
-"""A minimal LDAP server on loopback whose replies a test sets (RFC 4511).
+"""A minimal LDAP server on loopback (RFC 4511). A test sets its replies.
 
     async with directory(Person("ann", "hello")) as server:
         server.url, server.binds
@@ -21,7 +21,7 @@ _ANSWERS = {_BIND: 0x61, _SEARCH: 0x65, _EXTENDED: 0x78}
 
 
 class Manner(Enum):
-    """How the server treats a connection."""
+    """The behaviour of the server on a connection."""
 
     ANSWERS = "answers"
     SILENT = "takes what comes and says nothing"
@@ -32,7 +32,9 @@ class Manner(Enum):
 
 @dataclass
 class Person:
-    """An entry. refusal: the code and text of the reply to every bind. attributes: those other than sAMAccountName."""
+    """An entry. refusal: the code and the text of the reply to every bind. attributes: the attributes other than
+    sAMAccountName.
+    """
 
     name: str
     password: str = "hello"
@@ -46,8 +48,9 @@ class Person:
 
 @dataclass
 class FakeDirectory:
-    """The server. binds: the DN of each bind, in order. search_refusal: the code and text of the reply to every
-    search."""
+    """The server. binds: the DN of each bind, in order. search_refusal: the code and the text of the reply to every
+    search.
+    """
 
     people: list[Person]
     port: int = 0
@@ -131,7 +134,7 @@ async def directory(*people: Person) -> AsyncIterator[FakeDirectory]:
 
 
 def _value(octets: bytes) -> tuple[int, bytes, bytes]:
-    """Return the tag, the content and the rest of the first value; raise IndexError if it is incomplete."""
+    """Return the tag, the content and the rest of the first value. Raises IndexError if it is incomplete."""
     size, at = octets[1], 2
     if size & 0x80:
         at += size & 0x7F
@@ -142,7 +145,9 @@ def _value(octets: bytes) -> tuple[int, bytes, bytes]:
 
 
 def _pull(pending: bytearray) -> bytes:
-    """Remove the first complete message from `pending` and return its content; empty if it is incomplete."""
+    """Remove the first complete message from `pending` and return its content. Return empty octets if the message is
+    incomplete.
+    """
     try:
         _, content, rest = _value(bytes(pending))
     except IndexError:
@@ -172,12 +177,12 @@ def _message(number: bytes, operation: bytes) -> bytes:
 
 
 def control(name: bytes, *value: bytes) -> bytes:
-    """Return the controls of a message: one, with or without a value (RFC 4511 section 4.1.11)."""
+    """Return the controls of a message. There is one control, with or without a value (RFC 4511 section 4.1.11)."""
     return push(0xA0, push(0x30, push(0x04, name) + b"".join(push(0x04, each) for each in value)))
 
 
 def result_message(operation: int, controls: bytes = b"") -> bytes:
-    """Return the message of a success. operation: the tag of the answer."""
+    """Return a message that reports success. operation: the tag of the answer."""
     body = push(0x0A, b"\0") + push(0x04) + push(0x04)
     return _message(b"\x02", push(operation, body) + controls)
 
@@ -187,7 +192,7 @@ def _result(operation: int, code: int, text: str) -> bytes:
 
 
 def entry_message(person: Person) -> bytes:
-    """Return the message of a person's entry."""
+    """Return the message with the entry of a person."""
     return _message(b"\x02", _entry(person))
 
 

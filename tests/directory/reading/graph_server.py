@@ -1,4 +1,4 @@
-"""A simulated Microsoft Graph with its token endpoint: delta queries in pages, with delta tokens that expire.
+"""A simulated Microsoft Graph with its token endpoint. Delta queries are answered in pages, and delta tokens expire.
 
 The formats are those that Microsoft publishes: https://learn.microsoft.com/graph/delta-query-overview
 """
@@ -13,8 +13,9 @@ Object = dict[str, object]
 
 @dataclass
 class GraphServer:
-    """A tenant. page: the number of objects on a page. busy: the number of requests that are still answered by 429.
-    leads_to: the origin of its links, if it differs from the server's."""
+    """A tenant. page: the number of objects on a page. busy: the number of further requests that are answered with 429.
+    leads_to: the origin of the links in its answers, if it is not the server's own.
+    """
 
     page: int = 2
     users: dict[str, Object] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Simulated Users and Groups APIs of Okta: pages by the Link header, filters by lastUpdated.
+"""The simulated Users and Groups APIs of Okta. Pages are linked by the Link header, and filters use lastUpdated.
 
 The formats are those that Okta publishes: https://developer.okta.com/docs/api/
 """

@@ -22,14 +22,14 @@ Kind = TypeVar("Kind", Person, Group, Unit, Unchanged, Gone, Problem)
 
 @dataclass
 class Reading:
-    """The entries and the cursor of a reading."""
+    """The entries and the cursor that a reading has returned."""
 
     entries: list[Entry] = field(default_factory=list)
     complete: bool = False
     cursor: str = ""
 
     def all(self, kind: type[Kind]) -> list[Kind]:
-        """Return the entries of a kind."""
+        """Return the entries of one kind."""
         return [entry for entry in self.entries if isinstance(entry, kind)]
 
     @property
@@ -44,7 +44,7 @@ class Reading:
 
 
 async def read(source: LdapSource, cursor: str = "", *, full: bool = True, look_up: LookUp = look_up) -> Reading:
-    """Read a directory to its end, with no limit on egress. look_up: the DNS lookup."""
+    """Read a directory to its end, without a limit on egress. look_up: the function that resolves names by DNS."""
     with trio.fail_after(120):
         return await collect(LdapReader(Egress(ANYWHERE, look_up), now_us, trust()).read(source, cursor, full=full))
 

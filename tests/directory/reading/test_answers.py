@@ -18,7 +18,7 @@ ANN = Person("ann", attributes={"mail": ["ann@x", "a@x"], "empty": []})
 
 
 def bound() -> Answers:
-    """Return the answers of a connection whose bind has succeeded."""
+    """Return the parser for the answers on a connection whose bind has succeeded."""
     answers = Answers(LIMITS)
     answers.feed(BOUND)
     answers.request(REQUEST)
@@ -27,7 +27,9 @@ def bound() -> Answers:
 
 @given(st.lists(st.integers(0, 1_000), max_size=8))
 def test_messages_are_split_from_any_chunks(cuts: list[int]) -> None:
-    """However the octets are split into chunks, complete messages are passed on and complete entries are kept."""
+    """However the octets are split into chunks, all complete messages are passed on and all complete entries are
+    kept.
+    """
     octets = entry_message(ANN) * 3 + DONE
     places = [0, *sorted(cut % len(octets) for cut in cuts), len(octets)]
     answers = bound()
@@ -47,7 +49,7 @@ def test_messages_are_split_from_any_chunks(cuts: list[int]) -> None:
     ],
 )
 def test_an_entry_that_exceeds_a_limit_is_refused(person: Person, limit: str) -> None:
-    """An entry with too many attributes, values or octets is refused, and the exceeded limit is recorded."""
+    """An entry with too many attributes, values or octets is refused. The limit that it exceeds is recorded."""
     answers = bound()
     with pytest.raises(TooLarge, match=limit):
         answers.feed(entry_message(person))
@@ -55,13 +57,13 @@ def test_an_entry_that_exceeds_a_limit_is_refused(person: Person, limit: str) ->
 
 
 def test_an_excessive_length_is_refused_at_once() -> None:
-    """A message is refused by its declared length, before its octets have arrived."""
+    """A message that declares an excessive length is refused before its octets have arrived."""
     with pytest.raises(TooLarge):
         bound().feed(b"\x30\x84\x03\x93\x87\x00")
 
 
 def test_the_octets_of_an_answer_are_counted_for_each_request() -> None:
-    """The limit on octets applies to the sum of all messages that answer one request."""
+    """The limit on octets applies to the sum of all messages that answer the same request."""
     answers, octets = bound(), entry_message(Person("a", attributes={"x": ["v" * 2_500]}))
     answers.feed(octets)
     answers.request(REQUEST)
@@ -94,19 +96,21 @@ def test_octets_that_are_not_ldap_are_refused(octets: bytes) -> None:
     ],
 )
 def test_a_malformed_message_is_refused(octets: bytes) -> None:
-    """libldap or its Python bindings crash on some of these messages and misread others."""
+    """A malformed message is refused. libldap or its Python bindings crash on some of these messages and misread
+    others.
+    """
     with pytest.raises(ValueError, match="LDAP message"):
         bound().feed(octets)
 
 
 def test_an_entry_before_the_bind_response_is_refused() -> None:
-    """The first message must be the bind response."""
+    """The first message must be the response to the bind."""
     with pytest.raises(ValueError, match="unexpected LDAP message"):
         Answers(LIMITS).feed(entry_message(ANN))
 
 
 def test_unused_controls_are_dropped() -> None:
-    """The paging cookie of a search and the password policy of a bind are passed on; all other controls are dropped."""
+    """The paging cookie of a search and the password policy of a bind are passed on. All other controls are dropped."""
     policy = push(0x30, push(0x81, b"\1"))
     other = control(b"1.2.840.113556.1.4.474")
     answers = Answers(LIMITS)
@@ -117,20 +121,23 @@ def test_unused_controls_are_dropped() -> None:
 
 
 def test_references_and_notices_are_dropped() -> None:
-    """Referrals are never followed, and unsolicited notifications need no answer."""
+    """Referrals are dropped, because they are never followed. Unsolicited notifications are dropped, because they need
+    no answer.
+    """
     assert bound().feed(result_message(0x73) + result_message(0x78) + result_message(0x79) + DONE) == DONE
 
 
 def test_the_number_of_values_in_an_answer_is_limited() -> None:
-    """The number of values in all entries of an answer is limited, since each value takes more memory than its
-    octets."""
+    """The number of values in all entries of an answer is limited, because each value takes more memory than its
+    octets.
+    """
     octets = entry_message(Person("a", attributes={"x": ["v"] * 10}))
     with pytest.raises(TooLarge, match="30 values"):
         bound().feed(octets * 3)
 
 
 def test_entries_of_an_earlier_answer_are_dropped() -> None:
-    """Messages with the ID of an earlier request are dropped once the next request is sent."""
+    """When the next request has been sent, messages with the ID of an earlier request are dropped."""
     answers = bound()
     answers.feed(entry_message(ANN))
     answers.request(REQUEST.replace(b"\x02\x01\x02", b"\x02\x01\x03"))
@@ -139,7 +146,7 @@ def test_entries_of_an_earlier_answer_are_dropped() -> None:
 
 
 def test_values_of_a_repeated_attribute_are_merged() -> None:
-    """All values of a repeated attribute are kept, under its name in lower case."""
+    """If an attribute is repeated, all its values are kept under its name in lower case."""
     answers = bound()
     answers.feed(entry_message(Person("a", attributes={"Mail": ["x"], "mail": ["y"]})))
     (entry,) = answers.entries
@@ -147,7 +154,9 @@ def test_values_of_a_repeated_attribute_are_merged() -> None:
 
 
 def test_octets_that_complete_a_long_message_are_not_short() -> None:
-    """Pending octets of an incomplete message count, since they are parsed when the last of them arrives."""
+    """The octets that complete a long message count with the octets before them, because the whole message is parsed
+    when the last octet arrives.
+    """
     answers = Answers(READING)
     answers.feed(BOUND)
     octets = entry_message(Person("a", attributes={"x": ["v" * SHORT]}))
@@ -158,6 +167,8 @@ def test_octets_that_complete_a_long_message_are_not_short() -> None:
 
 
 def test_the_number_of_messages_in_an_answer_is_limited() -> None:
-    """Many small messages take more memory than their octets."""
+    """The number of messages in an answer is limited, because many small messages take more memory than their
+    octets.
+    """
     with pytest.raises(TooLarge, match="9 messages"):
         bound().feed(DONE * 10)

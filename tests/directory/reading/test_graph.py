@@ -22,7 +22,7 @@ from tests.mfa.web import serving
 
 @pytest.fixture
 async def graph() -> AsyncIterator[GraphServer]:
-    """A tenant of five users and two groups; one group is a member of the other."""
+    """A tenant with five users and two groups. One of the groups is a member of the other."""
     server = GraphServer()
     async with serving(server) as server.web:
         server.add_user("u1", "ann@corp.example", displayName="Ann Lee", surname="Lee", mail="ann@corp.example",
@@ -48,7 +48,7 @@ async def read(server: GraphServer, cursor: str = "", *, full: bool = True) -> R
 
 
 async def test_a_complete_reading(graph: GraphServer) -> None:
-    """All pages of users and groups are read, groups with their members; attributes get their LDAP names."""
+    """All pages of users and groups are read, and groups have their members. Attributes get their LDAP names."""
     reading = await read(graph)
     assert reading.complete
     assert reading.people["ann@corp.example"] == Person(
@@ -75,7 +75,7 @@ async def test_a_complete_reading(graph: GraphServer) -> None:
 
 
 async def test_a_reading_of_changes(graph: GraphServer) -> None:
-    """A reading of changes returns only new, changed and removed objects; a changed group has all its members."""
+    """A reading of changes returns only new, changed and removed objects. A changed group has all its members."""
     before = await read(graph)
     assert (await read(graph, before.cursor, full=False)).entries == []
     before = await read(graph)
@@ -103,12 +103,14 @@ async def test_an_expired_delta_link_leads_to_a_complete_reading(graph: GraphSer
     "cursor", ["", "rubbish", "[]", "[1, 2]", '["https://evil.example/", "https://evil.example/"]', "{}", "null"]
 )
 async def test_a_foreign_or_malformed_cursor_is_ignored(graph: GraphServer, cursor: str) -> None:
-    """A malformed cursor or one with another origin leads to a complete reading; no request goes to that origin."""
+    """If the cursor is malformed or has another origin, the reading is complete. No request is sent to that origin."""
     assert (await read(graph, cursor, full=False)).complete
 
 
 async def test_retry_after_is_obeyed(graph: GraphServer, autojump_clock: trio.testing.MockClock) -> None:
-    """After two responses with status 429, each request is repeated after Retry-After, and no entry is lost."""
+    """After each of two responses with status 429, the request is repeated when the time in Retry-After has passed. No
+    entry is lost.
+    """
     autojump_clock.autojump_threshold = 0.05
     graph.busy = 2
     began = trio.current_time()
@@ -117,14 +119,14 @@ async def test_retry_after_is_obeyed(graph: GraphServer, autojump_clock: trio.te
 
 
 async def test_an_expired_token_is_renewed_once(graph: GraphServer) -> None:
-    """When Graph rejects the access token, the reader requests one new token and continues."""
+    """If Graph rejects the access token, the reader requests one new token and continues."""
     graph.token_ends = True
     assert len((await read(graph)).people) == 5
     assert graph.tokens == 3
 
 
 async def test_a_group_deleted_during_the_reading_is_gone(graph: GraphServer) -> None:
-    """A group that is deleted after the delta query is Gone, and the reading continues."""
+    """A group that is deleted after the delta query is returned as Gone, and the reading continues."""
     before = await read(graph)
     graph.add_group("g3", "short-lived")
     del graph.groups["g3"]
@@ -133,7 +135,7 @@ async def test_a_group_deleted_during_the_reading_is_gone(graph: GraphServer) ->
 
 
 async def test_an_unusable_entry_is_reported(graph: GraphServer) -> None:
-    """A user or a group without a name is a Problem; the other entries are read."""
+    """A user or a group without a name is returned as a Problem. The other entries are read."""
     graph.users["u6"] = {"id": "u6"}
     graph.groups["g3"] = {"id": "g3", "displayName": " "}
     reading = await read(graph)
@@ -144,7 +146,7 @@ async def test_an_unusable_entry_is_reported(graph: GraphServer) -> None:
 async def test_a_link_to_another_origin_is_not_followed(
     graph: GraphServer, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Following it would send the access token to that origin."""
+    """A link to another origin is not followed, because this would send the access token to that origin."""
     autojump_clock.autojump_threshold = 0.05
     before = json.loads((await read(graph)).cursor)
     links = [f"{graph.url}.evil.example/v1.0/users/delta?$deltatoken=evil", before[1]]
@@ -157,7 +159,7 @@ async def test_a_link_to_another_origin_is_not_followed(
 
 
 async def test_wrong_credentials_are_reported(graph: GraphServer) -> None:
-    """The message names the settings to check and does not contain the secret."""
+    """If the credentials are wrong, the message names the settings to check. It does not contain the secret."""
     source = replace(source_of(graph), secret=Secret(b"wrong-secret"))
     with pytest.raises(ReadError, match="check tenant, clientId and clientSecret") as error:
         await collect(GraphReader(HttpFactory(egress=ANYWHERE, verify=trust())).read(source))
@@ -165,7 +167,9 @@ async def test_wrong_credentials_are_reported(graph: GraphServer) -> None:
 
 
 async def test_a_tenant_without_users_is_an_error() -> None:
-    """An application without the permission to read users must not remove all people of the directory."""
+    """A tenant without users is an error: an application that may not read users must not remove all people of the
+    directory.
+    """
     server = GraphServer()
     async with serving(server) as server.web:
         with pytest.raises(ReadError, match="shows no user"):
@@ -178,7 +182,7 @@ async def test_a_tenant_without_users_is_an_error() -> None:
 async def test_a_failing_service_ends_the_reading(
     graph: GraphServer, behaviour: Behaviour, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """A reading of a service that fails in any way raises ReadError."""
+    """If the service fails in any way, the reading raises ReadError."""
     autojump_clock.autojump_threshold = 0.05
     assert graph.web is not None
     graph.web.behave(behaviour)

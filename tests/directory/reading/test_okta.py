@@ -27,7 +27,7 @@ EARLY, LATE, LATER = "2026-01-01T08:00:00.000Z", "2026-01-02T08:00:00.000Z", "20
 
 @pytest.fixture
 async def okta() -> AsyncIterator[OktaServer]:
-    """An organization of five users and two groups, and the built-in group Everyone."""
+    """An organization with five users and two groups, and with the built-in group Everyone."""
     server = OktaServer()
     async with serving(server) as server.web:
         server.add_user("u1", "ann@corp.example", EARLY, email="ann@corp.example", firstName="Ann", costCenter="7",
@@ -55,8 +55,9 @@ async def read_from(source: OktaSource, cursor: str = "", *, full: bool = True) 
 
 
 async def test_a_complete_reading(okta: OktaServer) -> None:
-    """Users and groups of all pages are read, with members; a deactivated user is left out, and Everyone is not a
-    group."""
+    """The users and groups of all pages are read, and groups have their members. A deactivated user is left out.
+    Everyone is not returned as a group.
+    """
     reading = await read_from(source_of(okta))
     assert reading.complete
     ann = reading.people["ann@corp.example"]
@@ -78,8 +79,9 @@ async def test_a_complete_reading(okta: OktaServer) -> None:
 
 
 async def test_a_reading_of_changes(okta: OktaServer) -> None:
-    """A reading of changes asks for updates since five minutes before the last known update; a deactivated user is
-    Gone."""
+    """A reading of changes asks for updates from five minutes before the last known update. A deactivated user is
+    returned as Gone.
+    """
     okta.add_user("u6", "late@corp.example", LATE)
     before = await read_from(source_of(okta))
     okta.add_user("u2", "renamed@corp.example", LATER)
@@ -99,13 +101,13 @@ async def test_a_reading_of_changes(okta: OktaServer) -> None:
 
 @pytest.mark.parametrize("cursor", ["", "rubbish", "[]"])
 async def test_a_malformed_cursor_is_ignored(okta: OktaServer, cursor: str) -> None:
-    """A malformed cursor leads to a complete reading."""
+    """If the cursor is malformed, the reading is complete."""
     assert (await read_from(source_of(okta), cursor, full=False)).complete
 
 
 @pytest.mark.parametrize("as_jwk", [True, False])
 async def test_a_service_application_signs_for_its_token(okta: OktaServer, as_jwk: bool) -> None:
-    """The reader signs the token request with the application's key, and reads with that token."""
+    """The reader signs the request for a token with the application's key, and reads with the token."""
     key = RSAKey.generate_key(2048, parameters={"kid": "of-the-tests"})
     okta.key = RSAKey.import_key(key.as_dict(private=False))
     octets = str(key.as_dict(private=True)).replace("'", '"').encode() if as_jwk else key.as_pem(private=True)
@@ -122,7 +124,7 @@ async def test_a_service_application_signs_for_its_token(okta: OktaServer, as_jw
     ids=["text", "part of a JWK", "no JSON", "empty", "no UTF-8", "encrypted", "RSA of 6144 bits", "long JWK"],
 )  # fmt: skip
 async def test_an_unusable_private_key_is_reported(okta: OktaServer, secret: bytes) -> None:
-    """A secret that is not a usable private key ends the reading."""
+    """If the secret is not a usable private key, the reading ends with an error."""
     source = replace(source_of(okta), client_id=CLIENT_ID, secret=Secret(secret))
     with pytest.raises(ReadError, match="not a private key"):
         await read_from(source)
@@ -134,7 +136,7 @@ async def test_a_rejected_api_token_is_reported(okta: OktaServer) -> None:
 
 
 async def test_an_unusable_entry_is_reported(okta: OktaServer) -> None:
-    """A user without a login and a group without a name are Problems."""
+    """A user without a login and a group without a name are returned as Problems."""
     okta.users.append({"id": "u7", "status": "ACTIVE", "profile": {"login": "\n"}})
     okta.groups.append({"id": "g7", "type": "OKTA_GROUP", "profile": None})
     reading = await read_from(source_of(okta))
@@ -147,7 +149,7 @@ async def test_an_unusable_entry_is_reported(okta: OktaServer) -> None:
 async def test_a_failing_service_ends_the_reading(
     okta: OktaServer, behaviour: Behaviour, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """A reading of a service that fails in any way raises ReadError."""
+    """If the service fails in any way, the reading raises ReadError."""
     autojump_clock.autojump_threshold = 0.05
     assert okta.web is not None
     okta.web.behave(behaviour)

@@ -1,4 +1,4 @@
-"""Readings of simulated LDAP servers: ranged retrieval of members, and servers that misbehave."""
+"""Readings of simulated LDAP servers: members that are returned in ranges, and servers that misbehave."""
 
 import os
 import sys
@@ -41,18 +41,18 @@ trio.run(main)
 
 
 def group(asked: str, given: str, *members: str) -> Person:
-    """Return one part of the group's members, the answer to a request that contains `asked`."""
+    """Return one part of the group's members. It is the answer to a request that contains `asked`."""
     return Person(asked, dn=GROUP_DN, attributes={"objectClass": ["group"], "cn": ["big"], given: [*members]})
 
 
 def source_of(server: FakeDirectory) -> LdapSource:
-    """Return the server as the source of a reading with an anonymous bind."""
+    """Return the server as the source of a reading that binds anonymously."""
     return LdapSource((Server(server.url, start_tls=False),), "DC=example", None)
 
 
 @needs_bonsai
 async def test_members_in_ranges_are_all_read() -> None:
-    """A server that limits the values of an attribute returns the members in ranges; all of them are read, in order."""
+    """A server that limits the number of values returns the members in ranges. All of them are read, in order."""
     parts = (
         group("groupOfMembers", "member;range=0-1", "cn=a", "cn=b"),
         group("member;range=2-*", "member;range=2-3", "cn=c", "cn=d"),
@@ -65,7 +65,7 @@ async def test_members_in_ranges_are_all_read() -> None:
 
 @needs_bonsai
 async def test_entries_of_many_values_are_read_whole() -> None:
-    """A group with many members and a person with many groups are read completely."""
+    """A group that has many members and a person that is in many groups are read completely."""
     names = [f"cn={number}" for number in range(20 * MANY_VALUES)]
     person = Person("groupOfMembers", attributes={"objectClass": ["person"], "uid": ["ann"], "memberOf": names})
     async with directory(ANYBODY, group("groupOfMembers", "member", *names), person) as server:
@@ -76,7 +76,7 @@ async def test_entries_of_many_values_are_read_whole() -> None:
 
 @needs_bonsai
 async def test_a_fragmented_answer_is_read() -> None:
-    """An answer that arrives octet by octet is read."""
+    """An answer that arrives one octet at a time is read."""
     async with directory(ANYBODY, group("groupOfMembers", "member", "cn=a")) as server:
         server.manner = Manner.DRIBBLES
         (found,) = (await read(source_of(server))).all(Group)
@@ -85,7 +85,7 @@ async def test_a_fragmented_answer_is_read() -> None:
 
 @needs_bonsai
 async def test_a_missing_range_of_members_ends_the_reading() -> None:
-    """A group is never read with fewer members than it has."""
+    """If a range of members is missing, the reading ends, so that no group is read with too few members."""
     async with directory(ANYBODY, group("groupOfMembers", "member;range=0-1", "cn=a", "cn=b")) as server:
         with pytest.raises(ReadError, match="could not be read completely"):
             await read(source_of(server))
@@ -93,7 +93,7 @@ async def test_a_missing_range_of_members_ends_the_reading() -> None:
 
 @needs_bonsai
 async def test_an_unusable_entry_is_reported() -> None:
-    """An unusable entry is a Problem with its DN; the reading is complete."""
+    """An unusable entry is returned as a Problem with its DN, and the reading is complete."""
     nameless = Person("groupOfMembers", attributes={"objectClass": ["organizationalUnit"]})
     async with directory(ANYBODY, nameless) as server:
         reading = await read(source_of(server))
@@ -104,7 +104,7 @@ async def test_an_unusable_entry_is_reported() -> None:
 @needs_bonsai
 @pytest.mark.parametrize("manner", [Manner.HANGS_UP, Manner.NONSENSE])
 async def test_a_misbehaving_server_ends_the_reading(manner: Manner) -> None:
-    """A server that closes the connection or does not answer in LDAP ends the reading with ReadError."""
+    """If the server closes the connection or does not answer in LDAP, the reading ends with ReadError."""
     async with directory(ANYBODY) as server:
         server.manner = manner
         with pytest.raises(ReadError):
@@ -122,7 +122,7 @@ async def test_a_silent_server_times_out(mock_clock: trio.testing.MockClock) -> 
 
 @needs_bonsai
 async def test_leaving_a_reading_closes_its_connection(nursery: trio.Nursery) -> None:
-    """An exception in the middle of a reading leaves no task behind."""
+    """An exception during a reading closes the connection and leaves no task behind."""
     async with directory(ANYBODY) as server:
         with trio.fail_after(30), pytest.raises(ZeroDivisionError):
             async with LdapReader(Egress(ANYWHERE), now_us, trust()).read(source_of(server)) as batches:
@@ -133,7 +133,7 @@ async def test_leaving_a_reading_closes_its_connection(nursery: trio.Nursery) ->
 
 @needs_bonsai
 async def test_a_reading_may_be_cancelled() -> None:
-    """A reading can be cancelled between batches and while it waits for a silent server."""
+    """A reading can be cancelled between two batches and while it waits for a silent server."""
     async with directory(ANYBODY) as server:
         with trio.fail_after(30):
             with trio.CancelScope() as scope:
@@ -159,7 +159,7 @@ async def test_a_reading_may_be_cancelled() -> None:
     ],
 )
 def test_times_as_places(stamp: bytes, place: int) -> None:
-    """A generalized time in UTC is converted to seconds and back; any other text has the place 0."""
+    """A generalized time in UTC is converted to seconds and back. Any other text is converted to 0."""
     kind = kind_of({})
     assert kind.place_of(stamp) == place
     if place:
@@ -168,7 +168,7 @@ def test_times_as_places(stamp: bytes, place: int) -> None:
 
 
 def test_numbers_as_places() -> None:
-    """The place in Active Directory is uSNChanged, which each domain controller counts separately."""
+    """In Active Directory the place in the changes is uSNChanged, which each domain controller counts for itself."""
     kind = kind_of({"supportedcapabilities": (b"1.2.840.113556.1.4.800",), "dsservicename": (b"CN=NTDS,CN=DC1",)})
     assert kind == Kind("usn CN=NTDS,CN=DC1", "uSNChanged", counts=True)
     assert (kind.place_of(b"4711"), kind.first(4711), kind.written(4712)) == (4711, 4712, "4712")
@@ -177,7 +177,7 @@ def test_numbers_as_places() -> None:
 
 @needs_bonsai
 async def test_an_endless_answer_is_cut_off() -> None:
-    """The reader closes the connection to a server that never stops sending, before memory fills."""
+    """If a server never stops sending, the reader closes the connection before memory is full."""
     sent = 0
 
     async def flood(stream: trio.SocketStream) -> None:

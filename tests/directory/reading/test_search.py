@@ -1,4 +1,4 @@
-"""Search filters: they are checked before they are sent, combined, and values are escaped."""
+"""Search filters: how they are checked before they are sent, how they are combined, and how values are escaped."""
 
 import pytest
 from hypothesis import given
@@ -37,12 +37,12 @@ from sallyport.directory.reading.search import DEEPEST, LONGEST, both, checked, 
     ],
 )
 def test_a_filter_is_accepted_unchanged(pattern: str) -> None:
-    """A filter of RFC 4515 is accepted without change, except for white space around it."""
+    """A filter in the syntax of RFC 4515 is accepted. Only the white space around it is removed."""
     assert checked(f" {pattern} ") == pattern
 
 
 def test_parentheses_may_be_left_out() -> None:
-    """A filter of a single item may be written without parentheses."""
+    """The parentheses of a filter with a single item may be omitted."""
     assert checked("objectClass=person") == "(objectClass=person)"
 
 
@@ -62,7 +62,9 @@ def test_an_invalid_filter_is_refused(pattern: str) -> None:
 
 @given(st.text(max_size=80))
 def test_any_text_is_accepted_or_refused(pattern: str) -> None:
-    """No text raises anything but Invalid, and an accepted text remains one filter inside another."""
+    """Any text is accepted, or it raises Invalid and nothing else. An accepted text stays one filter when it is put
+    into another filter.
+    """
     try:
         once = checked(pattern)
     except Invalid:
@@ -72,7 +74,7 @@ def test_any_text_is_accepted_or_refused(pattern: str) -> None:
 
 @given(st.text(max_size=40))
 def test_an_escaped_value_stays_a_value(value: str) -> None:
-    """An escaped value never becomes filter syntax."""
+    """An escaped value is never read as filter syntax."""
     pattern = f"(cn={escaped(value)})"
     assert checked(pattern) == pattern
     assert pattern.count("(") == pattern.count(")") == 1

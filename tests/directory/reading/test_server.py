@@ -1,4 +1,4 @@
-"""Connections to LDAP servers: StartTLS with servers that misbehave, and egress rules."""
+"""Connections to LDAP servers: StartTLS with servers that misbehave, and the egress rules."""
 
 import socket
 import ssl
@@ -18,8 +18,9 @@ REFUSED = bytes.fromhex("300c02010178070a013404000400")
 
 
 async def start_tls(answer: bytes) -> tuple[str, bytes]:
-    """Return the error of a connection to a server that replies so to StartTLS, and all octets that the server
-    received."""
+    """Return the error of a connection to a server that sends this reply to StartTLS, and all octets that the server
+    received.
+    """
     heard = bytearray()
 
     async def serve(stream: trio.SocketStream) -> None:
@@ -55,7 +56,7 @@ async def start_tls(answer: bytes) -> tuple[str, bytes]:
     ],
 )
 async def test_start_tls_needs_a_complete_success_response(answer: bytes, why: str) -> None:
-    """TLS starts only after a complete success response, and nothing but the StartTLS request is sent in clear."""
+    """TLS starts only after a complete success response. Only the StartTLS request is sent in clear."""
     error, heard = await start_tls(answer)
     assert error.partition(";")[0] == why
     assert heard[:31] == b"\x30\x1d\x02\x01\x01\x77\x18\x80\x161.3.6.1.4.1.1466.20037"
@@ -63,7 +64,7 @@ async def test_start_tls_needs_a_complete_success_response(answer: bytes, why: s
 
 
 async def test_only_allowed_addresses_are_connected_to() -> None:
-    """Of the addresses of a name, only those that the egress setting allows are connected to."""
+    """If a name has several addresses, only those that the egress setting allows are used."""
     with socket.create_server(("127.0.0.1", 0)) as forbidden, socket.socket() as allowed:
         port = forbidden.getsockname()[1]
         allowed.bind(("127.0.0.2", port))

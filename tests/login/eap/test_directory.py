@@ -55,7 +55,7 @@ class ListFields(Fields):
 
 
 class Listed:
-    """A directory inside the test process. It has one user, ann, who is in the group staff."""
+    """A directory inside the test process. Its only user is ann, a member of the group staff."""
 
     name: ClassVar[str] = "ldap"
     disabled: ClassVar[set[str]] = set()

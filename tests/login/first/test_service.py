@@ -1,5 +1,4 @@
-"""Tests of the external first factor of a domain: its configuration, what is shown of it, its checks, and its
-replacement."""
+"""Tests of the external first factor of a domain: its configuration, its display, its checks, and its replacement."""
 
 import json
 

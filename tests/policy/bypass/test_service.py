@@ -1,4 +1,4 @@
-"""MAC authentication bypass: stations that are accepted by their address, and requests that never are."""
+"""Tests of MAC authentication bypass: stations that are accepted by their address, and requests that never are."""
 
 from contextlib import closing
 
@@ -25,7 +25,7 @@ LOGIN, FRAMED, CALL_CHECK, VIRTUAL, ETHERNET = 1, 2, 10, 5, 15
 
 
 def body(station: str = STATION, service: int | None = CALL_CHECK, port: int | None = ETHERNET) -> bytes:
-    """Return the attributes of a NAS other than name and password."""
+    """Return the attributes of a NAS, without name and password."""
     fields = {"CALLING_STATION_ID": station.encode()}
     if service is not None:
         fields["SERVICE_TYPE"] = service.to_bytes(4)
@@ -63,8 +63,10 @@ OTHERS = {
 
 @pytest.mark.parametrize("request_", LISTED.values(), ids=LISTED)
 async def test_a_listed_station_is_accepted(listener: FakeListener, request_: bytes) -> None:
-    """A listed station is accepted however its product writes the address. The event has method and factor, and device
-    and station are known."""
+    """A listed station is accepted in whatever form its product writes the address.
+
+    The event has the method and the factor, and the device and the station are registered.
+    """
     await listener.areas.bypass.add(listener.areas.domain, [MAC])
     login = listener.login(request_)
     decision = listener.areas.pipeline.begin(login)
@@ -76,7 +78,7 @@ async def test_a_listed_station_is_accepted(listener: FakeListener, request_: by
 
 @pytest.mark.parametrize("request_", OTHERS.values(), ids=OTHERS)
 async def test_other_requests_are_ordinary_logins(listener: FakeListener, request_: bytes) -> None:
-    """A request in which the NAS does not authenticate the station itself is an ordinary login, even if the station is
+    """If the NAS does not authenticate the station itself, the request is an ordinary login, even if the station is
     listed."""
     await listener.areas.bypass.add(listener.areas.domain, [MAC])
     login = listener.login(request_)
@@ -86,7 +88,7 @@ async def test_other_requests_are_ordinary_logins(listener: FakeListener, reques
 
 
 async def test_only_the_list_of_the_domain_counts(listener: FakeListener) -> None:
-    """A station of another domain, an unlisted and a removed one are rejected."""
+    """A station that only another domain lists is rejected, and so is a station that is unlisted or was removed."""
     areas = listener.areas
     branch = await areas.domains.add(areas.tenant, "branch")
     assert not areas.bypass.some
@@ -102,7 +104,10 @@ async def test_only_the_list_of_the_domain_counts(listener: FakeListener) -> Non
 
 
 async def test_rules_apply_without_a_second_factor(listener: FakeListener) -> None:
-    """An enforcing domain with a provider accepts the station into its VLAN; a rule that blocks rejects it."""
+    """A domain that enforces with a provider accepts the station and assigns its VLAN.
+
+    A rule that blocks rejects the station.
+    """
     areas = listener.areas
     await areas.bypass.add(areas.domain, [MAC])
     await areas.providers.set(areas.domain, "totp", {}, 60)
@@ -135,8 +140,10 @@ async def test_lock_outs_do_not_affect_the_bypass(listener: FakeListener) -> Non
 
 
 async def test_lists_are_all_or_none(areas: Areas) -> None:
-    """A repeated station counts once; adding a listed station sets its name; removing an unlisted station removes
-    none."""
+    """A repeated station counts once.
+
+    Adding a listed station sets its name. If a station is not listed, the whole removal is refused.
+    """
     domain = areas.domain
     assert await areas.bypass.add(domain, [MAC, "000000000001", MAC], "printers") == 2
     await areas.bypass.add(domain, [MAC])
@@ -154,7 +161,7 @@ async def test_lists_are_all_or_none(areas: Areas) -> None:
 
 
 async def test_a_list_is_bounded(areas: Areas) -> None:
-    """If one station exceeds the limit, the whole call is refused."""
+    """If one station of a call exceeds the limit, the whole call is refused."""
 
     def fill(tx: Tx) -> None:
         stations = [f"{number:012x}" for number in range(100_000)]
@@ -179,7 +186,8 @@ async def test_lists_are_read_again_only_after_a_change(areas: Areas) -> None:
 
 
 async def test_removing_a_station_ends_its_sessions(areas: Areas) -> None:
-    """In a domain with disconnect_on_revoke, they end under each notation of the address."""
+    """In a domain with disconnect_on_revoke, removing a station ends its sessions under each notation of its
+    address."""
     await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     await areas.bypass.add(areas.domain, [MAC])
     await areas.bypass.delete(areas.domain, [MAC])
@@ -188,7 +196,7 @@ async def test_removing_a_station_ends_its_sessions(areas: Areas) -> None:
 
 
 class CountingTx(SqliteTx):
-    """A transaction that counts what it executes."""
+    """A transaction that counts the statements that it executes."""
 
     executed = 0
 
@@ -200,7 +208,7 @@ class CountingTx(SqliteTx):
 
 @only_sqlite
 async def test_a_long_list_is_written_by_one_statement(areas: Areas) -> None:
-    """Adding and deleting take as many statements for 1,000 stations as for one."""
+    """Adding or deleting 1,000 stations takes as many statements as adding or deleting one."""
     stations = [f"02000000{number:04x}" for number in range(1000)]
     with closing(open_connection(areas.store.path)) as connection:
         tx = CountingTx(connection)

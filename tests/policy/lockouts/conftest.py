@@ -14,6 +14,6 @@ __all__ = ["book", "clock", "listed", "listener"]
 
 @pytest.fixture
 async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
-    """The areas over a new store; ten failures lock."""
+    """The areas with a new store. Ten failures lock a name."""
     async with running_areas(tmp_path, clock, lockout_failures=10) as areas:
         yield areas

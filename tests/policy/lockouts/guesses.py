@@ -29,7 +29,7 @@ async def log_in(
     *,
     signed: bool = True,
 ) -> Reason:
-    """Decide and write a login, and return the reason of its rejection, NONE for an accept."""
+    """Decide and write a login. Return the reason of its rejection, or NONE if it was accepted."""
     login = listener.login(pap(user, password, body, identifier=next(numbers) & 0xFF, signed=signed))
     login.decision = await listener.decide(login)
     if signed:
@@ -43,7 +43,7 @@ async def log_in(
 
 
 def why(decision: Decision | None) -> Reason:
-    """Return the reason of a rejection, NONE for an accept."""
+    """Return the reason of a rejection, or NONE for an accept."""
     assert decision is not None
     return Reason.NONE if decision.applied is Verdict.ACCEPT else decision.reason
 
@@ -51,12 +51,12 @@ def why(decision: Decision | None) -> Reason:
 async def fail(
     listener: FakeListener, times: int, user: str = "ann", body: bytes = b"", *, signed: bool = True
 ) -> list[Reason]:
-    """Log in with wrong passwords, and return the reasons."""
+    """Log in with wrong passwords. Return the reason of each login."""
     return [await log_in(listener, user, guess(), body, signed=signed) for _ in range(times)]
 
 
 async def stored(areas: Areas, domain: int = 0) -> list[tuple[str, str, int]]:
-    """Return the locked names in the store: kind, name, failures."""
+    """Return the kind, the name and the number of failures of each locked name in the store."""
     rows, total = await areas.lockouts.page(domain or areas.domain, offset=0, limit=100)
     assert len(rows) == total
     return [(row.kind, row.name, row.failures) for row in rows]

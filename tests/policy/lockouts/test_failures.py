@@ -1,4 +1,4 @@
-"""Failures within a window, and locks: limits for any sequence, and bounded memory."""
+"""Tests of failures within a window, and of locks: the limits hold for any sequence, and the memory is bounded."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ def table(limit: int = 3, max_names: int = 100) -> Failures:
 
 
 def test_a_copy_of_a_request_is_no_failure() -> None:
-    """A copy of a request, which any attacker on the network can send, is no failure."""
+    """A copy of a request does not count as a failure, because any attacker on the network can send it."""
     failures = Failures(3, MINUTE)
     assert [failures.fail(ANN, TENANT, at, b"the same") for at in range(5)] == [1, 0, 0, 0, 0]
     assert failures.fail(ANN, TENANT, 6, b"another") == 2
@@ -33,7 +33,7 @@ def test_failures_within_the_window_count() -> None:
 
 
 def test_a_success_resets_the_count() -> None:
-    """After a success with only the password, wrong codes still count."""
+    """A success with only the password does not reset the count of wrong codes."""
     failures = table()
     failures.fail(ANN, TENANT, 0)
     failures.fail(ANN, TENANT, 0, of_code=True)
@@ -44,7 +44,7 @@ def test_a_success_resets_the_count() -> None:
 
 
 def test_a_lock_holds_for_its_time() -> None:
-    """A lock holds until its last microsecond. A lock that is not stored does not hold."""
+    """A lock is in force until its last microsecond. A lock that is not stored is not in force."""
     failures = table()
     lock = failures.lock(ANN, TENANT, 0, 5, 3)
     assert [failures.is_locked(ANN, now) for now in (5, 4 + LOCK_US, 5 + LOCK_US)] == [True, True, False]
@@ -54,7 +54,7 @@ def test_a_lock_holds_for_its_time() -> None:
 
 
 def test_a_failure_can_be_taken_back() -> None:
-    """A failure can be taken back with its own lock, and with no other."""
+    """A failure can be taken back together with the lock that it caused, but not with another lock."""
     failures = table(limit=2)
     failures.fail(ANN, TENANT, 1)
     failures.fail(ANN, TENANT, 2)
@@ -66,7 +66,7 @@ def test_a_failure_can_be_taken_back() -> None:
 
 
 def test_names_are_bounded() -> None:
-    """At the limit, the name with the oldest failure or lock is removed."""
+    """When the limit is reached, the name with the oldest failure or lock is removed."""
     failures = table(max_names=2)
     for at, name in enumerate(("a", "b", "a", "c")):
         failures.fail((1, name), TENANT, at)
@@ -77,7 +77,7 @@ def test_names_are_bounded() -> None:
 
 
 def test_another_tenant_displaces_no_names() -> None:
-    """The failures and locks of one tenant stay, however many names fail in another."""
+    """The failures and locks of a tenant stay, however many names of another tenant fail."""
     failures = table(max_names=10)
     failures.fail(ANN, TENANT, 0)
     failures.lock(ANN, TENANT, 0, 0, 3)
@@ -90,7 +90,7 @@ def test_another_tenant_displaces_no_names() -> None:
 
 
 def test_a_sweep_removes_expired_failures_and_locks() -> None:
-    """A sweep removes failures after the window and locks after their end, and no others."""
+    """A sweep removes only failures that are older than the window, and locks that have ended."""
     failures = table()
     failures.fail(ANN, TENANT, 0)
     failures.fail((1, "bob"), TENANT, MINUTE)
@@ -103,7 +103,7 @@ def test_a_sweep_removes_expired_failures_and_locks() -> None:
 
 @given(st.integers(1, 5), st.lists(st.tuples(st.integers(0, 200), st.booleans()), max_size=60))
 def test_never_more_than_the_limit_in_a_window(limit: int, steps: list[tuple[int, bool]]) -> None:
-    """For any times and successes, `fail` counts as a simple model does, up to the limit."""
+    """For any times and successes, `fail` returns the same counts as a simple model, up to the limit."""
     failures, past, at = table(limit), list[int](), 0
     for seconds, success in steps:
         at += seconds * SECOND

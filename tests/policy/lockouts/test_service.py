@@ -1,4 +1,4 @@
-"""Lock-outs in the login pipeline and in the store."""
+"""Tests of lock-outs in the login pipeline and in the store."""
 
 import json
 from collections.abc import Callable
@@ -23,8 +23,10 @@ from tests.policy.lockouts.guesses import LOCKED, PHONE, TABLET, WRONG, fail, gu
 
 
 async def test_ten_failures_lock_a_user(listener: FakeListener) -> None:
-    """The tenth failure has its own reason; then even the right password is rejected, also in monitor mode. Other users
-    of the domain are not affected."""
+    """The tenth failure has its own reason.
+
+    After it even the right password is rejected, also in monitor mode. Other users of the domain are not affected.
+    """
     await listener.areas.add_user(listener.areas.domain, "bob", b"hello")
     assert await fail(listener, 10) == [WRONG] * 10
     assert await log_in(listener, "ann", "hello") is LOCKED
@@ -35,7 +37,10 @@ async def test_ten_failures_lock_a_user(listener: FakeListener) -> None:
 
 
 async def test_a_lock_out_ends(listener: FakeListener) -> None:
-    """A lock-out ends after 15 minutes, whatever was tried meanwhile; the next one needs ten failures again."""
+    """A lock-out ends after 15 minutes, whatever the user tries in that time.
+
+    The next lock-out needs ten failures again.
+    """
     await fail(listener, 10)
     for _ in range(14):
         listener.areas.clock.pass_by(60)
@@ -56,7 +61,7 @@ async def test_a_success_resets_the_count(listener: FakeListener) -> None:
 
 
 async def test_slow_failures_lock_no_user(listener: FakeListener) -> None:
-    """With one failure in 36 seconds there are never ten within five minutes."""
+    """One failure in 36 seconds never reaches ten failures within five minutes, so the user is not locked."""
     for _ in range(30):
         assert await log_in(listener) is WRONG
         listener.areas.clock.pass_by(31 + 5)
@@ -64,7 +69,10 @@ async def test_slow_failures_lock_no_user(listener: FakeListener) -> None:
 
 
 async def test_unknown_names_are_locked_too(listener: FakeListener) -> None:
-    """Otherwise a reply would show whether a user exists. A user with that name, added later, is locked out."""
+    """An unknown name is locked too, because a reply would otherwise show whether a user exists.
+
+    If a user with that name is added later, it is locked out.
+    """
     await fail(listener, 10, "nobody")
     assert await log_in(listener, "nobody") is LOCKED
     await listener.areas.add_user(listener.areas.domain, "nobody", b"hello")
@@ -72,7 +80,7 @@ async def test_unknown_names_are_locked_too(listener: FakeListener) -> None:
 
 
 async def test_a_lock_is_of_one_domain(listener: FakeListener) -> None:
-    """The same name in another domain is another user."""
+    """The same name in another domain is another user, and is not locked."""
     other = await listener.areas.domains.add(listener.areas.tenant, "branch")
     await listener.areas.add_user(other, "ann", b"hello")
     await fail(listener, 10)
@@ -81,7 +89,10 @@ async def test_a_lock_is_of_one_domain(listener: FakeListener) -> None:
 
 
 async def test_all_names_of_a_principal_share_a_count(listener: FakeListener, listed: Domain, book: Book) -> None:
-    """A realm or another name in the directory gives no more attempts. Attempts of another user do not count."""
+    """A realm or another name in the directory gives a user no further attempts.
+
+    The attempts of another user are not counted.
+    """
     upn = "userPrincipalName: ann.smith@corp"
     await imported(listener.areas, person("Ann", upn) + person("ben"))
     spelled = ("ann", r"corp\ANN", "ann@corp", "ann.smith@corp", r"CORP\Ann.Smith")
@@ -97,7 +108,10 @@ async def test_all_names_of_a_principal_share_a_count(listener: FakeListener, li
 
 
 async def test_concurrent_guesses_are_limited(listener: FakeListener) -> None:
-    """Of thirty logins that start before the first is decided, with the right password last, ten are checked."""
+    """If thirty logins start before the first is decided, only ten are checked.
+
+    The last login, with the right password, is rejected.
+    """
     pipeline = listener.areas.pipeline
     listener.areas.users.forget()
     logins = [listener.login(pap("ann", guess(), identifier=number)) for number in range(29)]
@@ -108,7 +122,7 @@ async def test_concurrent_guesses_are_limited(listener: FakeListener) -> None:
 
 
 async def test_no_directory_is_asked_about_a_locked_user(listener: FakeListener, listed: Domain, book: Book) -> None:
-    """A locked user's logins are sent to no directory and no other server."""
+    """The logins of a locked user are sent neither to a directory nor to another server."""
     assert await fail(listener, 10) == [WRONG] * 10
     assert await log_in(listener, "ann", "s3cret") is LOCKED
     assert book.asked == ["ann"] * 10
@@ -127,7 +141,7 @@ async def test_a_rejection_reveals_no_password(listener: FakeListener, listed: D
 
 
 async def test_monitoring_and_enforcing_are_the_same(listener: FakeListener) -> None:
-    """A user that is locked out in one mode is locked out in the other."""
+    """A user that is locked out in one mode is also locked out in the other mode."""
     await fail(listener, 5)
     await listener.areas.domains.set_mode([listener.areas.domain], Mode.ENFORCE)
     await fail(listener, 5)
@@ -138,13 +152,13 @@ async def test_monitoring_and_enforcing_are_the_same(listener: FakeListener) -> 
 
 @dataclass
 class Model:
-    """A model of the rule for one user. Times in seconds."""
+    """A model of the rule for one user. Its times are in seconds."""
 
     failed: list[float] = field(default_factory=list)
     locked_until: float = 0.0
 
     def expects(self, now: float, step: str) -> Reason:
-        """Return the expected result of a login."""
+        """Return the result that the rule gives for a login."""
         if now < self.locked_until:
             return LOCKED
         if step == "right":
@@ -165,8 +179,10 @@ STEPS = st.lists(
 
 
 async def test_any_sequence_is_decided_by_the_rule(listener: FakeListener) -> None:
-    """For any sequence at most ten guesses are answered within five minutes. A success resets the count, and an
-    unsigned failure does not count."""
+    """In any sequence at most ten guesses are answered within five minutes.
+
+    A success resets the count. An unsigned failure is not counted.
+    """
     areas, clock = listener.areas, listener.areas.clock
     await areas.users.load(areas.domain, "ann")
 
@@ -185,7 +201,7 @@ async def test_any_sequence_is_decided_by_the_rule(listener: FakeListener) -> No
 
 
 async def test_no_sequence_of_unsigned_failures_locks_a_user(listener: FakeListener) -> None:
-    """Unsigned failures are not remembered, whatever their sequence, and both users log in."""
+    """Unsigned failures are not remembered, in any sequence, and both users can log in."""
     areas = listener.areas
     for user in ("ann", "nobody"):
         await areas.users.load(areas.domain, user)
@@ -202,7 +218,7 @@ async def test_no_sequence_of_unsigned_failures_locks_a_user(listener: FakeListe
 
 
 async def test_spoofed_requests_lock_no_user(listener: FakeListener) -> None:
-    """A hundred unsigned failures in a client's name affect neither the user nor the station."""
+    """A hundred unsigned failures that are sent with a client's address affect neither the user nor the station."""
     await log_in(listener, "ann", "hello", TABLET)
     assert await fail(listener, 100, body=PHONE, signed=False) == [WRONG] * 100
     assert not listener.areas.lockouts.some
@@ -210,7 +226,7 @@ async def test_spoofed_requests_lock_no_user(listener: FakeListener) -> None:
 
 
 async def test_other_rejections_do_not_count(listener: FakeListener) -> None:
-    """A login without credentials that can be checked is no guess."""
+    """A login without credentials that can be checked is not counted as a guess."""
     for _ in range(20):
         login = listener.login(pap("ann@nowhere", guess()))
         await listener.decide(login)
@@ -221,8 +237,10 @@ async def test_other_rejections_do_not_count(listener: FakeListener) -> None:
 
 
 async def test_a_lock_out_is_recorded(listener: FakeListener) -> None:
-    """The audit trail has it with the service as actor, failures and end; the metrics count it, and each rejection is
-    an event."""
+    """The audit trail has the lock-out with the service as the actor, the failures and the end.
+
+    The metrics count it, and each rejection is an event.
+    """
     await log_in(listener, "ann", "hello", TABLET)
     await fail(listener, 10, body=PHONE)
     user, station = await trail(listener.areas)
@@ -241,7 +259,7 @@ async def test_a_lock_out_is_recorded(listener: FakeListener) -> None:
 
 
 async def test_a_lock_out_survives_a_restart(listener: FakeListener) -> None:
-    """User and station stay locked out until the same time; counts start from 0."""
+    """After a restart user and station stay locked until the same time. The counts of failures start from 0."""
     await log_in(listener, "ann", "hello", TABLET)
     await fail(listener, 10, body=PHONE)
     await fail(listener, 9, "bob")
@@ -258,7 +276,7 @@ async def test_a_lock_out_survives_a_restart(listener: FakeListener) -> None:
 
 
 async def test_failures_without_a_reply_do_not_count(listener: FakeListener) -> None:
-    """If the store fails, no replies are sent and the devices retry, so these failures lock no user."""
+    """If the store fails, no replies are sent and the devices retransmit. Therefore these failures lock no user."""
     areas = listener.areas
     for _ in range(3):
         logins = [listener.login(pap("ann", guess(), PHONE, identifier=number)) for number in range(10)]
@@ -272,7 +290,7 @@ async def test_failures_without_a_reply_do_not_count(listener: FakeListener) -> 
 
 
 async def test_a_domain_check_shows_a_lock_out(listener: FakeListener) -> None:
-    """A trial shows the lock-out of a right password, and is no login itself."""
+    """A trial shows the lock-out of a user with the right password. It does not count as a login."""
     domain = listener.areas.domains.table.by_id[listener.areas.domain]
     for locked in (False, True):
         trial = await listener.areas.trials.run(domain, "Ann", b"hello")
@@ -285,7 +303,10 @@ async def test_a_domain_check_shows_a_lock_out(listener: FakeListener) -> None:
 
 
 async def test_unlocking_applies_at_once(listener: FakeListener) -> None:
-    """Unlocking is recorded with its actor and resets the counts; a name that is not locked is reported."""
+    """Unlocking a name is recorded with its actor and resets the counts.
+
+    If the name is not locked, this is reported.
+    """
     await log_in(listener, "ann", "hello", TABLET)
     await fail(listener, 10, body=PHONE)
     lockouts, domain = listener.areas.lockouts, listener.areas.domain
@@ -301,7 +322,10 @@ async def test_unlocking_applies_at_once(listener: FakeListener) -> None:
 
 
 async def test_an_ended_lock_out_is_forgotten(listener: FakeListener) -> None:
-    """An ended lock-out leaves no row and no memory; an hour after the last failure, a login reads nothing about it."""
+    """A lock-out that has ended leaves no row and uses no memory.
+
+    An hour after the last failure, a login reads nothing about it.
+    """
     lockouts, clock = listener.areas.lockouts, listener.areas.clock
     await fail(listener, 10)
     await lockouts.sweep()
@@ -317,7 +341,7 @@ async def test_an_ended_lock_out_is_forgotten(listener: FakeListener) -> None:
 
 
 async def test_lock_outs_can_be_turned_off(areas: Areas, listener: FakeListener) -> None:
-    """With 0 failures no name is locked, not even an earlier one, and no failure is counted."""
+    """With lockout_failures=0 no name is locked, not even a name that was locked before, and no failure is counted."""
     await fail(listener, 10)
     without = Areas(areas.store, areas.clock, lockout_failures=0)
     without.domain = areas.domain
@@ -330,16 +354,20 @@ async def test_lock_outs_can_be_turned_off(areas: Areas, listener: FakeListener)
 
 
 async def test_the_same_guess_counts_once(listener: FakeListener) -> None:
-    """A device that repeats a password under a new authenticator, as it does if its timeout is shorter than the delay
-    of a reject, is not locked out. The same password for another user is another guess at the station."""
+    """A device whose timeout is shorter than the delay of a reject repeats the password with a new authenticator.
+
+    It is not locked out. The same password for another user counts as another guess of the station.
+    """
     assert await fail_with(listener, ["hallo"] * 20) == [WRONG] * 20
     assert await fail_with(listener, [f"hallo{number}" for number in range(9)]) == [WRONG] * 9
     assert await log_in(listener) is LOCKED
 
 
 async def test_guesses_under_one_authenticator(listener: FakeListener) -> None:
-    """An attacker with the RADIUS secret who sends each response under the same authenticator is locked out; a
-    copy of a response counts once, whatever its identifier."""
+    """An attacker that has the RADIUS secret and sends each response with the same authenticator is locked out.
+
+    A copy of a response counts once, whatever its identifier is.
+    """
     sent = [bytes((7,)) + bytes(15) + bytes((number,)) for number in range(10)]
     copies = [await chap_response(listener, sent[0], identifier) for identifier in range(20)]
     guesses = [await chap_response(listener, value, 0) for value in sent[1:]]
@@ -348,12 +376,12 @@ async def test_guesses_under_one_authenticator(listener: FakeListener) -> None:
 
 
 async def chap_response(listener: FakeListener, value: bytes, identifier: int) -> Reason:
-    """Send a CHAP login of ann under one authenticator."""
+    """Send a CHAP login of ann. The authenticator is always the same."""
     body = attributes(USER_NAME=b"ann", CHAP_PASSWORD=value)
     login = listener.login(access_request(body, identifier=identifier, authenticator=bytes(16)))
     return why(await listener.decide(login))
 
 
 async def fail_with(listener: FakeListener, passwords: list[str]) -> list[Reason]:
-    """Log ann in with these passwords."""
+    """Log ann in with these passwords. Return the reason of each login."""
     return [await log_in(listener, "ann", password) for password in passwords]

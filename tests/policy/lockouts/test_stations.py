@@ -1,4 +1,4 @@
-"""Stations are locked out as users are. A NAS never is."""
+"""Tests of stations, which are locked out like users. A NAS is never locked out."""
 
 import pytest
 
@@ -22,8 +22,10 @@ NAS_ITSELF = {
 
 
 async def test_ten_failures_lock_a_station(listener: FakeListener) -> None:
-    """Ten users that fail once each from one station lock it for all users. Another station of the same device is not
-    locked."""
+    """If ten users each fail once at the same station, the station is locked for all users.
+
+    Another station of the same device is not locked.
+    """
     await log_in(listener, "ann", "hello", TABLET)
     for number in range(10):
         assert await log_in(listener, f"user{number}", guess(), PHONE) is Reason.UNKNOWN_USER
@@ -34,7 +36,7 @@ async def test_ten_failures_lock_a_station(listener: FakeListener) -> None:
 
 
 async def test_a_success_resets_the_count_of_a_station(listener: FakeListener) -> None:
-    """A success of any user at the station resets its count."""
+    """A successful login of any user at the station resets its count."""
     await log_in(listener, "ann", "hello", TABLET)
     for number in range(9):
         await log_in(listener, f"user{number}", guess(), PHONE)
@@ -45,7 +47,7 @@ async def test_a_success_resets_the_count_of_a_station(listener: FakeListener) -
 
 @pytest.mark.parametrize("body", NAS_ITSELF.values(), ids=NAS_ITSELF)
 async def test_a_nas_is_never_locked(listener: FakeListener, body: bytes) -> None:
-    """Fifty failures of this station, under any name, do not reject a user with the right password."""
+    """If the station is the NAS itself, fifty failures with any names do not reject a user with the right password."""
     for number in range(50):
         await log_in(listener, f"user{number}", guess(), body)
     assert await log_in(listener, "ann", "hello", body) is Reason.NONE
@@ -53,8 +55,10 @@ async def test_a_nas_is_never_locked(listener: FakeListener, body: bytes) -> Non
 
 
 async def test_the_only_station_of_a_nas_is_not_locked(listener: FakeListener) -> None:
-    """The only station of a NAS may be one value for all stations. After a login from another station, the next failure
-    locks it."""
+    """If a NAS sends only one station, it may send the same value for all stations, so this station is not locked.
+
+    After a login from another station, the next failure locks it.
+    """
     for number in range(15):
         await log_in(listener, f"user{number}", guess(), PHONE)
     assert await stored(listener.areas) == []
@@ -65,7 +69,8 @@ async def test_the_only_station_of_a_nas_is_not_locked(listener: FakeListener) -
 
 
 async def test_a_shared_station_is_not_locked(listener: FakeListener) -> None:
-    """A station with three users within an hour is shared, even if the NAS has other stations."""
+    """A station at which three users log in within an hour counts as shared and is not locked, even if the NAS has
+    other stations."""
     for user in ("bob", "eve"):
         await listener.areas.add_user(listener.areas.domain, user, b"hello")
     await log_in(listener, "ann", "hello", TABLET)
@@ -82,7 +87,7 @@ async def test_a_shared_station_is_not_locked(listener: FakeListener) -> None:
 
 
 def test_another_tenant_does_not_evict_a_shared_station() -> None:
-    """A shared station stays known, however many stations of another tenant are used."""
+    """A shared station is remembered, however many stations of another tenant are used."""
     shared = SharedStations(max_stations=10)
     for user in ("ann", "bob", "eve"):
         shared.note((1, b"phone"), 1, user, 0)

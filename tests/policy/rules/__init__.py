@@ -1,4 +1,4 @@
-"""Tests of sallyport.policy.rules. `rule` and `facts` supply defaults for values that a test does not give."""
+"""Tests of sallyport.policy.rules. The helpers `rule` and `facts` fill in values that a test does not give."""
 
 import json
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ KNOWN: Mapping[str, object] = {
 
 
 def facts(**other: object) -> Facts:
-    """Return a login with all facts known, except those that the test changes."""
+    """Return the facts of a login. All of them are known, except those that the test changes."""
     return Facts(**{**KNOWN, **other})  # type: ignore[arg-type]
 
 
@@ -39,6 +39,6 @@ def rule(id: int = 1, action: str = "mfa_required", attributes: bytes = b"", **k
 
 
 def matched(known: Facts, *rules: Rule) -> int:
-    """Return the ID of the rule that decides; 0 for none."""
+    """Return the ID of the rule that decides, or 0 if no rule decides."""
     found = DomainRules(rules).match(known)
     return 0 if found is None else found.id

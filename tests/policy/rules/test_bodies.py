@@ -45,5 +45,5 @@ def test_a_time_that_excludes_nothing_is_no_condition(value: object) -> None:
 
 
 def test_days_have_short_or_long_names() -> None:
-    """One day may be given without a list."""
+    """A single day may be given without a list."""
     assert RuleFields.model_validate({"time": {"days": "Thursday"}}).given() == {"time": Window(("thu",))}

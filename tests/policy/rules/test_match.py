@@ -1,4 +1,4 @@
-"""Rules against the facts of a login."""
+"""Tests of how rules match the facts of a login."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ ACTIONS = pytest.mark.parametrize("action", list(Action))
     ],
 )
 def test_each_scope_matches_any_of_its_entries(action: str, scope: dict[str, object], other: dict[str, object]) -> None:
-    """The comparison ignores case; another value does not match."""
+    """The comparison is case-insensitive. Another value does not match."""
     only = rule(1, action, **scope)
     known = facts(user="STRASSE") if scope == {"users": ["straße"]} else facts()
     assert matched(known, only) == 1
@@ -41,7 +41,7 @@ def test_each_scope_matches_any_of_its_entries(action: str, scope: dict[str, obj
 
 
 def test_every_scope_must_match() -> None:
-    """An empty list is no condition."""
+    """An empty list is not a condition."""
     both = rule(users=["ann"], media=["Ethernet"], groups=[], stations=[])
     assert matched(facts(), both) == 1
     assert matched(facts(medium="Wireless"), both) == matched(facts(user="bob"), both) == 0
@@ -70,7 +70,7 @@ ABSENT = pytest.mark.parametrize(
 
 @ABSENT
 def test_a_missing_fact_is_no_exemption(scope: dict[str, object], absent: dict[str, object]) -> None:
-    """If a fact is missing, rules that block or require a second factor apply, and rules that allow do not."""
+    """If a fact is missing, rules that block or require a second factor apply, and rules that allow do not apply."""
     known = facts(**absent)
     assert matched(known, rule(1, "block", **scope)) == 1
     assert matched(known, rule(1, "mfa_required", **scope)) == 1
@@ -81,7 +81,8 @@ def test_a_missing_fact_is_no_exemption(scope: dict[str, object], absent: dict[s
 def test_a_missing_fact_does_not_turn_a_block_into_a_prompt(
     scope: dict[str, object], absent: dict[str, object]
 ) -> None:
-    """A rule that may match sets a minimum: of the later rules, a stricter one decides and a milder one does not."""
+    """A rule that may match sets a minimum: a later rule that is stricter decides, and a later rule that is milder does
+    not."""
     may = rule(1, "mfa_required", b"grant", priority=1, **scope)
     known = facts(**absent)
     assert matched(known, may, rule(2, "block", priority=2)) == 2
@@ -90,7 +91,7 @@ def test_a_missing_fact_does_not_turn_a_block_into_a_prompt(
 
 @ABSENT
 def test_a_missing_fact_gives_no_reply_attributes(scope: dict[str, object], absent: dict[str, object]) -> None:
-    """The reply attributes are those of the rule that certainly matches, if there is one."""
+    """The reply attributes come from the rule that certainly matches, if there is one."""
     may = rule(1, "mfa_required", b"the admins' VLAN", priority=1, **scope)
     found = DomainRules([may]).match(facts(**absent))
     assert found is not None and (found.id, found.attributes) == (1, b"")
@@ -99,12 +100,12 @@ def test_a_missing_fact_gives_no_reply_attributes(scope: dict[str, object], abse
 
 
 def test_one_scope_that_does_not_match_excludes_the_rule() -> None:
-    """A scope that does not match excludes the rule, whatever facts are missing."""
+    """If one scope does not match, the rule does not match, whatever facts are missing."""
     assert matched(facts(groups=None, medium="Wireless"), rule(1, "block", groups=["x"], media=["Ethernet"])) == 0
 
 
 def test_the_most_specific_identity_comes_first() -> None:
-    """The order is users, groups, OUs, then other rules; then priority, then ID."""
+    """Rules are ordered by identity (users, groups, OUs, then all others), then by priority, then by ID."""
     everybody = rule(1, priority=0)
     unit = rule(2, ous=["OU=Sales,DC=corp"], priority=1)
     group = rule(3, groups=["staff"], priority=2)
@@ -124,8 +125,8 @@ def test_a_rule_that_names_users_and_groups_is_as_specific_as_users() -> None:
 
 
 def test_an_exempting_range_is_compared_with_the_source() -> None:
-    """A gateway outside that claims an inside address is not exempted by an inside range, but by that very address. A
-    rule that blocks applies to the claimed address in either form."""
+    """If a gateway outside sends an inside address, an inside range does not exempt it, but a rule with exactly that
+    address does. A rule that blocks applies to the sent address, whether the rule has a range or the address."""
     outside = facts(source="203.0.113.1", nas="10.0.0.1")
     assert matched(outside, rule(1, "allow", clients=["10.0.0.0/8"])) == 0
     assert matched(outside, rule(1, "block", clients=["10.0.0.0/8"])) == 1
@@ -133,7 +134,7 @@ def test_an_exempting_range_is_compared_with_the_source() -> None:
 
 
 def test_addresses_of_both_families_match() -> None:
-    """An IPv6 address matches by network, also with a zone; an IPv4-mapped address matches as IPv4."""
+    """An IPv6 address matches by its network, with or without a zone. An IPv4-mapped address matches as IPv4."""
     six = rule(clients=["2001:db8::/32", "fe80::1"])
     assert [matched(facts(source=each, nas=each), six) for each in ("2001:db8::7", "fe80::1%eth0", "::1")] == [1, 1, 0]
     assert matched(facts(source="::ffff:192.0.2.7", nas=""), rule(clients=["192.0.2.0/24"])) == 1
@@ -194,8 +195,10 @@ DAY = {"days": ["mon", "fri"], "from": "08:00", "until": "24:00", "timezone": "E
     ],
 )
 def test_times_of_day(time: dict[str, object], at: str, within: bool) -> None:
-    """A window includes its first minute and excludes its last, in its zone, in summer and winter; a night belongs to
-    the day on which it begins."""
+    """A window includes its first minute and excludes its last minute, in its time zone, in summer and in winter.
+
+    A night belongs to the day on which it begins.
+    """
     assert matched(facts(at=from_iso(at)), rule(1, "allow", time=time)) == int(within)
 
 
@@ -210,7 +213,7 @@ def test_times_of_day(time: dict[str, object], at: str, within: bool) -> None:
     ],
 )
 def test_people_and_computers(user: str, kind: str) -> None:
-    """A Windows computer is recognized by its name, and a rule with `kinds` applies to that kind only."""
+    """A Windows computer is recognized by its name. A rule with `kinds` applies only to the given kind."""
     machines = rule(1, kinds=["machine"])
     assert kind_of(user) == kind
     assert matched(facts(user=user, kind=kind_of(user)), machines) == (1 if kind == "machine" else 0)
@@ -218,7 +221,7 @@ def test_people_and_computers(user: str, kind: str) -> None:
 
 
 class CountedNames(frozenset[str]):
-    """Names that count how often all of them are read."""
+    """A collection of names that counts how often the complete collection is read."""
 
     count = 0
 
@@ -228,7 +231,7 @@ class CountedNames(frozenset[str]):
 
 
 def test_a_users_groups_are_looked_up_once() -> None:
-    """Each group is looked up once for a login, not once for each rule with groups or units."""
+    """Each group is looked up once in a login, and not once for each rule that has groups or units."""
     rules = DomainRules(rule(number, groups=[f"g{number}", "shared"], ous=["ou=x"]) for number in range(1, 101))
     groups, ous = CountedNames({"shared", "g1"}), CountedNames({"ou=y"})
     assert rules.match(facts(groups=groups, ous=ous)) is None
@@ -236,7 +239,7 @@ def test_a_users_groups_are_looked_up_once() -> None:
 
 
 def test_rules_share_groups_and_networks() -> None:
-    """Of rules with the same group or overlapping networks, the first in order decides."""
+    """If several rules have the same group or overlapping networks, the first rule in order decides."""
     several = [
         rule(1, Action.BLOCK, groups=["guests"]),
         rule(2, groups=["staff", "guests"], clients=["198.51.100.0/24"]),
@@ -251,7 +254,7 @@ def test_rules_share_groups_and_networks() -> None:
 
 
 def test_the_groups_of_a_domain() -> None:
-    """The rules of a domain list all groups that they name, without case."""
+    """The rules of a domain list all groups that they name. Names that differ only in case are listed once."""
     rules = DomainRules([rule(1, groups=["Staff", "STRASSE"]), rule(2, users=["ann"]), rule(3, groups=["straße"])])
     assert rules.groups == {"staff", "strasse"}
     assert DomainRules([rule(1)]).groups == frozenset()

@@ -1,4 +1,4 @@
-"""The matcher agrees with a plain reference that evaluates every rule."""
+"""Tests that compare the matcher with a plain reference that evaluates every rule."""
 
 import ipaddress
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ UNKNOWN = ["", "Unknown"]
 
 
 def about_user(rule: Rule, facts: Facts) -> list[bool | None]:
-    """Return whether the scopes of the identity match; None: unknown."""
+    """Return whether the scopes of the identity match, or None if this is unknown."""
     kept = rule.definition
     said: list[bool | None] = []
     if kept.users:
@@ -30,7 +30,7 @@ def about_user(rule: Rule, facts: Facts) -> list[bool | None]:
 
 
 def about_client(rule: Rule, facts: Facts) -> bool | None:
-    """Return whether `clients` matches; None: unknown."""
+    """Return whether `clients` matches, or None if this is unknown."""
     unknown = False
     for entry in rule.definition.clients:
         if entry[0].isdigit():
@@ -47,7 +47,7 @@ def about_client(rule: Rule, facts: Facts) -> bool | None:
 
 
 def about_device(rule: Rule, facts: Facts) -> list[bool | None]:
-    """Return whether the scopes of the device match; None: unknown."""
+    """Return whether the scopes of the device match, or None if this is unknown."""
     kept = rule.definition
     said: list[bool | None] = []
     if kept.clients:
@@ -80,7 +80,7 @@ def within(rule: Rule, facts: Facts) -> bool:
 
 
 def state(rule: Rule, facts: Facts) -> str:
-    """Return no, may or yes."""
+    """Return whether the rule matches: no, may or yes."""
     said = [*about_user(rule, facts), *about_device(rule, facts), within(rule, facts)]
     if False in said:
         return "no"
@@ -104,7 +104,7 @@ def reference(rules: list[Rule], facts: Facts) -> tuple[int, bytes] | None:
 
 
 def some(*values: object) -> st.SearchStrategy[list[object]]:
-    """Draw few entries of few values, mostly none, so that rules match logins."""
+    """Draw few entries from few values, and mostly none, so that rules often match logins."""
     return st.one_of(st.just([]), st.lists(st.sampled_from(values), max_size=2))
 
 
@@ -151,7 +151,8 @@ FACTS = st.builds(
 @settings(max_examples=400)
 @given(st.lists(st.tuples(st.sampled_from(list(Action)), KEPT), max_size=6), FACTS)
 def test_the_matcher_agrees_with_the_reference(drawn: list[tuple[str, dict[str, object]]], facts: Facts) -> None:
-    """For any rules in any order and any login, the same rule decides, with the same reply attributes."""
+    """For any rules in any order and any login, the matcher and the reference return the same rule and the same reply
+    attributes."""
     rules = [rule(id, action, bytes((id,)), **kept) for id, (action, kept) in enumerate(drawn, 1)]
     found = DomainRules(reversed(rules)).match(facts)
     assert (None if found is None else (found.id, found.attributes)) == reference(rules, facts)
@@ -160,8 +161,10 @@ def test_the_matcher_agrees_with_the_reference(drawn: list[tuple[str, dict[str, 
 @settings(max_examples=400)
 @given(st.lists(st.tuples(st.sampled_from(list(Action)), KEPT), max_size=6), FACTS)
 def test_the_explanation_has_each_evaluated_rule(drawn: list[tuple[str, dict[str, object]]], facts: Facts) -> None:
-    """The explanation has each rule up to the first that certainly matches, with its state and the scope that does not
-    certainly match."""
+    """The explanation lists each rule up to the first one that certainly matches.
+
+    It has the state of each rule, and the scope that does not certainly match.
+    """
     rules = [rule(id, action, **kept) for id, (action, kept) in enumerate(drawn, 1)]
     steps = DomainRules(rules).explain(facts)
     states = {True: "yes", False: "no", None: "may"}
@@ -176,8 +179,7 @@ def test_the_explanation_has_each_evaluated_rule(drawn: list[tuple[str, dict[str
 @settings(max_examples=400)
 @given(st.lists(st.tuples(st.sampled_from(list(Action)), KEPT), max_size=6), FACTS)
 def test_a_missing_fact_never_helps(drawn: list[tuple[str, dict[str, object]]], facts: Facts) -> None:
-    """A login without station and Service-Type is treated as strictly as with the values that are treated most
-    strictly."""
+    """A login without station and Service-Type is treated as strictly as the strictest values of them would be."""
     rules = DomainRules(rule(id, action, **kept) for id, (action, kept) in enumerate(drawn, 1))
 
     def hardness(**changed: object) -> int:

@@ -1,4 +1,4 @@
-"""Adding, changing and removing login rules."""
+"""Tests of adding, changing and removing login rules."""
 
 import json
 from dataclasses import replace
@@ -19,7 +19,7 @@ def fields(**given: object) -> RuleFields:
 
 
 def change(**given: object) -> RuleFields:
-    """Return the fields of an update."""
+    """Return the fields of an update, as in a request body."""
     return RuleFields.model_validate(given)
 
 
@@ -28,7 +28,7 @@ def test_without_a_matching_rule_a_second_factor_is_required() -> None:
 
 
 async def test_a_domain_without_enabled_rules_has_no_matcher(areas: Areas) -> None:
-    """A domain with disabled rules only and an unknown domain have no matcher."""
+    """A domain that has only disabled rules has no matcher, and neither has an unknown domain."""
     assert areas.rules.of(areas.domain) is areas.rules.of(99) is None
     rule = await areas.rules.add(areas.domain, fields(enabled=False))
     assert areas.rules.of(areas.domain) is None
@@ -40,7 +40,7 @@ async def test_a_domain_without_enabled_rules_has_no_matcher(areas: Areas) -> No
 
 
 async def test_a_change_applies_at_once(areas: Areas) -> None:
-    """An added, changed or removed rule applies to its domain only, and after a restart."""
+    """A rule that is added, changed or removed affects only its domain. It has the same effect after a restart."""
     other = await areas.domains.add(areas.tenant, "branch")
     rule = await areas.rules.add(
         areas.domain, fields(users=["ANN"], vlan=20, replyAttributes=[{"name": "Class", "value": 7}])
@@ -61,7 +61,7 @@ async def test_a_change_applies_at_once(areas: Areas) -> None:
 
 
 async def test_an_update_keeps_missing_fields(areas: Areas) -> None:
-    """An empty list or text clears a field, and so does a window that excludes nothing."""
+    """An empty list or an empty text clears a field. A time window that excludes nothing clears it too."""
     window = {"days": ["Monday", "tue"], "from": "8:00", "until": "18:00", "timezone": "Europe/Berlin"}
     rule = await areas.rules.add(
         areas.domain,
@@ -98,7 +98,7 @@ async def test_an_update_keeps_missing_fields(areas: Areas) -> None:
     ],
 )
 async def test_a_refused_change_changes_nothing(areas: Areas, given: dict[str, object]) -> None:
-    """The stored rule still decides."""
+    """If a change is refused, the stored rule still decides."""
     rule = await areas.rules.add(areas.domain, fields(vlan="20"))
     before = list(areas.rules.all_of(areas.domain))
     with pytest.raises(Invalid):
@@ -107,7 +107,7 @@ async def test_a_refused_change_changes_nothing(areas: Areas, given: dict[str, o
 
 
 async def test_a_rule_of_another_domain_is_not_found(areas: Areas) -> None:
-    """A rule of another domain is neither changed nor removed; a removal of several rules is all or none."""
+    """A rule of another domain can be neither changed nor removed. A request removes all of its rules or none."""
     other = await areas.domains.add(areas.tenant, "branch")
     theirs, mine = await areas.rules.add(other, fields()), await areas.rules.add(areas.domain, fields())
     for rule in (theirs, 99, 0):
@@ -121,7 +121,7 @@ async def test_a_rule_of_another_domain_is_not_found(areas: Areas) -> None:
 
 
 async def test_a_domain_has_at_most_a_thousand_rules(areas: Areas) -> None:
-    """One more is a Conflict; another domain still accepts one."""
+    """A rule beyond the limit raises Conflict. Another domain can still add a rule."""
     definition = json.dumps(Definition("r", Action.ALLOW).as_json())
     await areas.store.write(
         lambda tx: tx.insert(
@@ -148,7 +148,10 @@ async def test_a_domain_has_at_most_a_thousand_rules(areas: Areas) -> None:
 
 
 async def test_the_rules_of_a_domain_are_bounded_in_all(areas: Areas) -> None:
-    """The rules of all tenants are in memory: a rule beyond the limit is a Conflict and is not stored."""
+    """The rules of all tenants are in memory, so their total length is limited.
+
+    A rule beyond the limit raises Conflict and is not stored.
+    """
     long = [f"{number:0250}" for number in range(1000)]
     everything = dict.fromkeys(("users", "groups", "ous", "products", "stations"), long)
     kept = 0
@@ -164,7 +167,8 @@ async def test_the_rules_of_a_domain_are_bounded_in_all(areas: Areas) -> None:
 
 
 async def test_unchanged_rules_are_not_prepared_again(areas: Areas) -> None:
-    """A change of one domain, or of other configuration, keeps the other domains' rules in memory."""
+    """A change of one domain, or of other parts of the configuration, keeps the rules of the other domains in
+    memory."""
     other = await areas.domains.add(areas.tenant, "branch")
     await areas.rules.add(areas.domain, fields())
     before = areas.rules.of(areas.domain)
@@ -175,7 +179,10 @@ async def test_unchanged_rules_are_not_prepared_again(areas: Areas) -> None:
 
 
 async def test_stored_reply_attributes_do_not_depend_on_the_dictionary(areas: Areas) -> None:
-    """The encoded octets are stored with the names, so a start with other dictionaries sends the same."""
+    """The encoded octets are stored together with the names.
+
+    Therefore the service sends the same octets even if it starts with other dictionaries.
+    """
     await areas.rules.add(areas.domain, fields(replyAttributes=[{"name": "Filter-Id", "value": "x"}]))
     later = LoginRules(areas.configuration, dictionary())
     await areas.configuration.reload()

@@ -1,4 +1,4 @@
-"""Translation of request bodies to numbers and octets."""
+"""Tests of how request bodies are translated to numbers and octets."""
 
 import pytest
 
@@ -12,12 +12,12 @@ WORDS = Translation(dictionary())
 
 
 def replies(*pairs: tuple[str, str], vlan: str = "") -> bytes:
-    """Return reply attributes in octets."""
+    """Return reply attributes encoded in octets."""
     return WORDS.replies(vlan, [Reply(name=name, value=value) for name, value in pairs])
 
 
 def refusal(*pairs: tuple[str, str], vlan: str = "") -> str:
-    """Return the message with which reply attributes are refused."""
+    """Return the message with which these reply attributes are refused."""
     with pytest.raises(Invalid) as refused:
         replies(*pairs, vlan=vlan)
     assert refused.value.fields
@@ -25,7 +25,10 @@ def refusal(*pairs: tuple[str, str], vlan: str = "") -> str:
 
 
 def test_service_types_are_names_or_numbers() -> None:
-    """Names of the RFC and of FreeRADIUS, in any case, and numbers are accepted; each value is stored once."""
+    """Names of the RFC and of FreeRADIUS are accepted in any case, and numbers are accepted too.
+
+    Each value is stored once.
+    """
     names = ["Login", "login-user", "1", "Framed", "2", "NAS Prompt", "Authorize-Only", "Administrative", "99"]
     assert WORDS.service_types(names) == [1, 2, 7, 17, 6, 99]
     assert [WORDS.service_type_name(number) for number in (1, 99)] == ["Login-User", "99"]
@@ -33,13 +36,13 @@ def test_service_types_are_names_or_numbers() -> None:
 
 @pytest.mark.parametrize("entry", ["Loggin", "-1", "4294967296", "1.5", "User"])
 def test_an_unknown_service_type_is_refused(entry: str) -> None:
-    """The message has its position."""
+    """The error message has the position of the unknown entry."""
     with pytest.raises(Invalid, match="invalid serviceTypes: entry 2"):
         WORDS.service_types(["Login", entry])
 
 
 def test_media_have_the_names_of_the_inventory() -> None:
-    """Names of NAS-Port-Type are accepted too; both kinds of Wi-Fi are one medium."""
+    """Names of NAS-Port-Type are accepted too. Both kinds of Wi-Fi are the same medium."""
     assert WORDS.media(["ethernet", "Wireless-802.11", "18", "VIRTUAL", "Wireless-Other"]) == [
         "Ethernet", "Wireless", "Virtual",
     ]  # fmt: skip
@@ -47,13 +50,13 @@ def test_media_have_the_names_of_the_inventory() -> None:
 
 @pytest.mark.parametrize("entry", ["Unknown", "WiFi", "77"])
 def test_an_unknown_medium_is_refused(entry: str) -> None:
-    """The refusal names the entry by its number."""
+    """The error message has the position of the unknown entry."""
     with pytest.raises(Invalid, match="invalid media: entry 1"):
         WORDS.media([entry])
 
 
 def test_clients_are_names_addresses_and_networks() -> None:
-    """A name may contain dots, spaces and one colon."""
+    """The name of a client may contain dots, spaces and one colon."""
     check_clients(["vpn", "192.0.2.1", "192.0.2.7/24", "2001:db8::/32", "switch 3.floor", "a:b"])
 
 
@@ -61,14 +64,15 @@ def test_clients_are_names_addresses_and_networks() -> None:
     "entry", ["192.0.2.256", "192.0.2.0/33", "192.0.2", "2001:db8::/129", "2001:db8::g/32", "1:2:3", "vpn/24"]
 )
 def test_a_malformed_client_address_is_refused(entry: str) -> None:
-    """A mistyped address would be read as a name, and the rule would never match."""
+    """A malformed address is refused. Otherwise it would be read as a name, and the rule would never match."""
     with pytest.raises(Invalid, match="invalid clients: entry 2"):
         check_clients(["vpn", entry])
 
 
 @pytest.mark.parametrize("vlan", ["20", "1", "4094", "guests"])
 def test_a_vlan_is_three_attributes(vlan: str) -> None:
-    """A VLAN is Tunnel-Type VLAN, Tunnel-Medium-Type IEEE-802 and the group, without a tag (RFC 3580 section 3.31)."""
+    """A VLAN is encoded as Tunnel-Type VLAN, Tunnel-Medium-Type IEEE-802 and the group, all without a tag (RFC 3580
+    section 3.31)."""
     assert list(pull_attributes(replies(vlan=vlan))) == [
         (64, b"\0\0\0\x0d"), (65, b"\0\0\0\x06"), (81, vlan.encode()),
     ]  # fmt: skip
@@ -80,7 +84,10 @@ def test_an_invalid_vlan_is_refused(vlan: str) -> None:
 
 
 def test_reply_attributes_keep_their_order() -> None:
-    """RFC attributes, tagged ones, those of a vendor and octets keep their order; those of the VLAN come first."""
+    """Attributes of the RFCs, tagged attributes, vendor attributes and octets keep their order.
+
+    The attributes of the VLAN come first.
+    """
     octets = replies(
         ("Filter-Id", "staff"),
         ("tunnel-type:1", "vlan"),
@@ -109,8 +116,8 @@ def test_reply_attributes_keep_their_order() -> None:
     ],
 )  # fmt: skip
 def test_reserved_reply_attributes_are_refused(name: str) -> None:
-    """Attributes that the service sets itself, and those that an Access-Accept cannot have, are refused under any
-    name."""
+    """Attributes that the service sets itself are refused under any name, and so are attributes that an Access-Accept
+    cannot have."""
     shown = dictionary().attribute(name)
     shown = dictionary().find(shown.vendor, shown.number) or shown
     text = refusal(("Class", "a"), (name, "0x00"))
@@ -119,7 +126,7 @@ def test_reserved_reply_attributes_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Tunnel-Password", "Tunnel-Password:1", "Attr-69", "Digest-HA1", "Ruckus-DPSK"])
 def test_a_secret_reply_attribute_is_refused(name: str) -> None:
-    """A secret attribute would be stored, listed and sent in clear."""
+    """A secret attribute is refused, because it would be stored, listed and sent in plain text."""
     text = refusal((name, "hunter2"))
     assert "hunter2" not in text and ("secret" in text or "a rule cannot set" in text or "no RADIUS" in text)
 
@@ -142,7 +149,7 @@ def test_a_secret_reply_attribute_is_refused(name: str) -> None:
     ],
 )
 def test_malformed_entries_are_named(name: str, value: str, says: str) -> None:
-    """The message has the number of the entry and the name of the dictionary, never the submitted value."""
+    """The error message has the number of the entry and the name in the dictionary, but never the submitted value."""
     text = refusal(("Class", "a"), (name, value))
     assert text.startswith(f"invalid replyAttributes: entry 2: {says}")
     assert "hunter2" not in text
@@ -150,14 +157,14 @@ def test_malformed_entries_are_named(name: str, value: str, says: str) -> None:
 
 @pytest.mark.parametrize("name", ["Tunnel-Type", "Tunnel-Medium-Type:1", "tunnel-private-group-id"])
 def test_a_vlan_and_its_attributes_are_refused_together(name: str) -> None:
-    """The attributes would occur twice."""
+    """A VLAN and its attributes are refused together, because the attributes would occur twice."""
     value = "20" if name.endswith("id") else "6"
     assert replies((name, value))
     assert "the field vlan sets" in refusal((name, value), vlan="20")
 
 
 def test_the_total_length_of_reply_attributes_is_limited() -> None:
-    """The limit is 2048 octets, which leaves room in the packet."""
+    """The limit is 2048 octets, which leaves room in the packet for other attributes."""
     fitting = [("Class", "x" * 253)] * (MAX_REPLY_OCTETS // 255)
     assert len(replies(*fitting)) <= MAX_REPLY_OCTETS
     assert "entry 9: up to 2048 octets in all" in refusal(*fitting, ("Class", "x" * 253))

@@ -1,4 +1,4 @@
-"""The tests' own certificate authority: it issues and revokes certificates."""
+"""The certificate authority of the tests, which issues and revokes certificates."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,10 @@ def upn(name: str) -> x509.GeneralName:
 
 
 class Authority:
-    """An authority. Its directory has ca.pem, and the files of `certificate` and `revocations`."""
+    """A certificate authority.
+
+    Its directory contains ca.pem, and the files that `certificate` and `revocations` write.
+    """
 
     def __init__(self, directory: Path, name: str = "authority of the tests") -> None:
         self._directory = directory
@@ -52,8 +55,9 @@ class Authority:
         padding: int = 0,
         names: bytes = b"",
     ) -> "Issued":
-        """Return a certificate with its key. padding: octets that make it longer. names: its alternative names, in
-        DER.
+        """Return a certificate with its key.
+
+        padding: octets that make the certificate longer. names: its alternative names in DER.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)] if common_name else [])
@@ -79,7 +83,7 @@ class Authority:
     def revocations(
         self, *revoked: x509.Certificate, since: datetime = NOW - timedelta(hours=2), until: datetime | None = None
     ) -> Path:
-        """Return a revocation list with these certificates."""
+        """Return a revocation list that contains these certificates."""
         blank = (
             x509.CertificateRevocationListBuilder()
             .issuer_name(self._name)
@@ -106,7 +110,7 @@ class Authority:
 
 
 class Issued:
-    """A certificate, and the file with it and its key."""
+    """A certificate, and the file that contains it and its key."""
 
     def __init__(self, certificate: x509.Certificate, file: Path) -> None:
         self.certificate = certificate

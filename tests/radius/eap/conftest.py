@@ -1,4 +1,4 @@
-"""Certificates and users for conversations."""
+"""Fixtures with certificates and users for conversations."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ USER, PASSWORD = b"ann", "pass wörd".encode()
 
 
 class Site:
-    """An authority, a server's and a user's certificate, and the users with their passwords."""
+    """An authority, the certificates of a server and of a user, and the users with their passwords."""
 
     def __init__(self, directory: Path) -> None:
         self.authority = Authority(directory)

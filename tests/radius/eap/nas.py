@@ -1,4 +1,4 @@
-"""A RADIUS server of conversations alone, without the rest of the service, for real supplicants."""
+"""A RADIUS server that has only EAP conversations, without the rest of the service. Real supplicants log in to it."""
 
 from sallyport.radius.attributes import STATE, USER_NAME, push_attribute
 from sallyport.radius.eap.conversation import Conversation, Conversations
@@ -23,8 +23,9 @@ _CLIENT = 1
 
 
 class EapServer:
-    """A RADIUS server for EAP. done: the ended conversations, in order. between_s: how far its clock moves after
-    each.
+    """A RADIUS server for EAP.
+
+    done: the conversations that have ended, in order. between_s: how far its clock advances after each conversation.
     """
 
     def __init__(self, terms: Terms, users: Users, *, between_s: float = 0) -> None:

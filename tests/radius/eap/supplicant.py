@@ -1,4 +1,4 @@
-"""An EAP client made of the same primitives as the server: it answers requests until the conversation ends."""
+"""An EAP client that uses the same primitives as the server. It answers requests until the conversation ends."""
 
 from collections.abc import Callable
 from hashlib import md5
@@ -32,16 +32,19 @@ MOST_ROUNDS = 300
 
 
 class Side(Protocol):
-    """A method on the client's side."""
+    """The client's side of an EAP method."""
 
     kind: int
 
     def respond(self, request: Packet) -> bytes:
-        """Return the Type-Data of the response."""
+        """Return the Type-Data of the response to a request."""
 
 
 class Supplicant:
-    """A client with one method. offered: the Types that it refused."""
+    """A client with one method.
+
+    offered: the Types that the server offered and the client refused.
+    """
 
     def __init__(self, identity: bytes, side: Side) -> None:
         self._identity = identity
@@ -64,7 +67,7 @@ class Supplicant:
 
 
 def log_in(conversation: Conversation, users: Users, supplicant: Supplicant) -> Done:
-    """Run a conversation between server and client to its end."""
+    """Run a conversation between server and client until it ends."""
     outcome = conversation.begin()
     for _ in range(MOST_ROUNDS):
         if isinstance(outcome, Done):
@@ -83,13 +86,16 @@ class Md5Side:
         self._password = password
 
     def respond(self, request: Packet) -> bytes:
-        """Return the MD5 of identifier, password and challenge."""
+        """Return the MD5 hash of identifier, password and challenge."""
         challenge = request.data[1:17]
         return b"\x10" + md5(bytes((request.identifier,)) + self._password + challenge).digest()
 
 
 class GtcSide:
-    """A client of EAP-GTC that types its texts in turn. prompts: the prompts so far."""
+    """A client of EAP-GTC that types its texts one after the other.
+
+    prompts: the prompts that it has received.
+    """
 
     kind = eap.GTC
 
@@ -104,8 +110,10 @@ class GtcSide:
 
 
 class MsChapSide:
-    """A client of EAP-MSCHAPv2 that tries its passwords in turn. errors: the reported errors. has_proof: whether the
-    server has accepted and proved that it knows the password.
+    """A client of EAP-MSCHAPv2 that tries its passwords one after the other.
+
+    errors: the errors that the server reported. has_proof: whether the server has accepted, and has proved that it
+    knows the password.
     """
 
     kind = eap.MSCHAPV2
@@ -119,7 +127,7 @@ class MsChapSide:
         self.has_proof = False
 
     def respond(self, request: Packet) -> bytes:
-        """Return a response, or the acknowledgement of its result, whose proof must be right."""
+        """Return a response. If the request is a result, check its proof and return the acknowledgement."""
         code, identifier = request.data[0], request.data[1]
         if code == 1:
             return self._try(identifier, request.data[5:21])
@@ -145,13 +153,17 @@ class MsChapSide:
 
 
 Inside = Callable[["TlsSide", bytes], bytes | None]
-"""The inner data of a client in a tunnel: a function of the received data, which is empty at first. None: the client
-sends nothing."""
+"""A function that returns the data that a client sends in a tunnel.
+
+Its argument is the data that the client received, which are empty at first. None means that the client sends nothing.
+"""
 
 
 class TlsSide:
-    """A client of TLS, TTLS or PEAP. begins: it sends first inside the tunnel, unless it resumes a session. before: the
-    client whose session it resumes. is_new: the server has sent its certificate, so that the session is new.
+    """A client of TLS, TTLS or PEAP.
+
+    begins: whether the client sends first inside the tunnel, unless it resumes a session. before: the client whose
+    session it resumes. is_new: whether the session is new, so that the server has sent its certificate.
     """
 
     def __init__(
@@ -190,7 +202,7 @@ class TlsSide:
         return self._framing.send(self.turn(message))
 
     def turn(self, message: bytes) -> bytes:
-        """Return the next data of TLS and of the inner method for a message; the first message is empty."""
+        """Return the next data of TLS and of the inner method after a message. The first message is empty."""
         if message:
             self.connection.bio_write(message)
         heard = self._hear()
@@ -239,12 +251,15 @@ def _watch(connection: SSL.Connection, _where: int, _value: int) -> None:
 
 
 def silent(_side: TlsSide, _heard: bytes) -> bytes | None:
-    """Return the inner method of EAP-TLS, which sends nothing."""
+    """Return the inner method of EAP-TLS. It sends nothing."""
     return None
 
 
 def in_peap(identity: bytes, inner: Side, *, header: bool = False, result: bytes = RESULT_SUCCESS) -> Inside:
-    """Return EAP inside PEAP that agrees to any result. header: send the EAP header, which clients usually omit."""
+    """Return EAP inside PEAP. The client agrees to any result.
+
+    header: whether to send the EAP header, which clients usually omit.
+    """
     supplicant = Supplicant(identity, inner)
 
     def say(_side: TlsSide, heard: bytes) -> bytes | None:
@@ -261,13 +276,13 @@ def in_peap(identity: bytes, inner: Side, *, header: bool = False, result: bytes
 
 
 def in_ttls_pap(user: bytes, password: bytes) -> Inside:
-    """Return User-Name and User-Password, padded (RFC 5281 section 11.2.5)."""
+    """Return User-Name and User-Password with padding (RFC 5281 section 11.2.5)."""
     padded = password + bytes(-len(password) % 16)
     return lambda _side, heard: None if heard else push_avp(USER_NAME, user) + push_avp(USER_PASSWORD, padded)
 
 
 def in_ttls_chap(user: bytes, password: bytes, *, challenge: bytes | None = None) -> Inside:
-    """Return CHAP with the challenge of the tunnel, or with the given one."""
+    """Return CHAP with the given challenge. If none is given, use the challenge of the tunnel."""
 
     def say(side: TlsSide, heard: bytes) -> bytes | None:
         if heard:
@@ -280,7 +295,10 @@ def in_ttls_chap(user: bytes, password: bytes, *, challenge: bytes | None = None
 
 
 def in_ttls_mschap(user: bytes, password: bytes, *, challenge: bytes | None = None) -> Inside:
-    """Return MS-CHAPv2 with the challenge of the tunnel, or with the given one. It acknowledges the server's proof."""
+    """Return MS-CHAPv2 with the given challenge.
+
+    If none is given, use the challenge of the tunnel. The client acknowledges the server's proof.
+    """
 
     def say(side: TlsSide, heard: bytes) -> bytes | None:
         if heard:
@@ -299,7 +317,7 @@ def in_ttls_mschap(user: bytes, password: bytes, *, challenge: bytes | None = No
 
 
 def in_ttls_eap(identity: bytes, inner: Side) -> Inside:
-    """Return EAP in attributes, which begins with the identity."""
+    """Return EAP that is carried in attributes. It begins with the identity."""
     supplicant = Supplicant(identity, inner)
 
     def say(_side: TlsSide, heard: bytes) -> bytes | None:

@@ -1,4 +1,4 @@
-"""The user that a certificate names, and the check of certificates."""
+"""Tests of the user that a certificate names, and of the verification of certificates."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -23,7 +23,10 @@ ALL = [x509.DNSName("pc.example.com"), x509.RFC822Name("ann@mail.example.com"), 
 
 
 def test_the_order_of_names(site: Site) -> None:
-    """The principal name comes first, then mail, host and common name. Any order can be configured."""
+    """The principal name is used first, then the mail address, the host name and the common name.
+
+    Any other order can be configured.
+    """
     certificate = site.authority.certificate("Ann", ALL).certificate
     assert UserNames().of(certificate).name == "ann@example.com"
     assert [UserNames((each,)).of(certificate).name for each in NamedBy] == [
@@ -35,19 +38,19 @@ def test_the_order_of_names(site: Site) -> None:
 
 @pytest.mark.parametrize("size", [1, 126, 127, 128, 129, 250])
 def test_principal_names_of_any_length(site: Site, size: int) -> None:
-    """A principal name may be so long that its length takes two octets."""
+    """A principal name can be so long that its length is encoded in two octets."""
     assert UserNames().of(site.authority.certificate("Ann", [upn("a" * size)]).certificate).name == "a" * size
 
 
 @pytest.mark.parametrize("octets", ["0c00", "130161", "0500"])
 def test_principal_names_that_are_none(site: Site, octets: str) -> None:
-    """A principal name that is no UTF8String of its length is skipped."""
+    """A principal name is skipped if it is not a UTF8String with the encoded length."""
     broken = x509.OtherName(UPN, bytes.fromhex(octets))
     assert UserNames().of(site.authority.certificate("Ann", [broken]).certificate).name == "Ann"
 
 
 def log_in_with(site: Site, issued: Issued) -> Done:
-    """Return the end of a login with a certificate."""
+    """Return the result of a login with a certificate."""
     server = TlsServer(site.configuration)
     side = TlsSide(eap.TLS, silent, shows=issued)
     conversation = Conversation(offers(Terms(server, EVERYTHING)), now=0)
@@ -55,12 +58,12 @@ def log_in_with(site: Site, issued: Issued) -> Done:
 
 
 def refused(reason: str) -> tuple[bool, str]:
-    """Return the expected end of a login with a refused certificate."""
+    """Return the result that a login with a refused certificate should have."""
     return False, f"the client's certificate is refused: {reason}"
 
 
 def test_a_revoked_certificate(site: Site) -> None:
-    """A revoked certificate is refused, and others are accepted."""
+    """A revoked certificate is refused, and other certificates are accepted."""
     site.configuration = replace(site.configuration, crl_file=site.authority.revocations(site.issued.certificate))
     done = log_in_with(site, site.issued)
     assert (done.success, done.reason) == refused("it is revoked")
@@ -68,7 +71,8 @@ def test_a_revoked_certificate(site: Site) -> None:
 
 
 def test_a_revocation_list_that_is_too_old(site: Site) -> None:
-    """No certificate is accepted with an expired revocation list, which may hide a revocation."""
+    """If the revocation list has expired, no certificate is accepted, because a revocation may be missing from the
+    list."""
     file = site.authority.revocations(until=NOW - timedelta(hours=1))
     site.configuration = replace(site.configuration, crl_file=file)
     done = log_in_with(site, site.issued)
@@ -76,7 +80,7 @@ def test_a_revocation_list_that_is_too_old(site: Site) -> None:
 
 
 def test_a_revocation_list_of_tomorrow(site: Site) -> None:
-    """The reason is a text for a revocation list that is not valid yet."""
+    """If a revocation list is not valid yet, the reason is a text."""
     site.configuration = replace(
         site.configuration, crl_file=site.authority.revocations(since=NOW + timedelta(hours=1))
     )
@@ -91,7 +95,10 @@ def test_an_expired_certificate(site: Site) -> None:
 
 
 def test_a_certificate_that_cannot_be_read(site: Site) -> None:
-    """A certificate that OpenSSL verifies and the parser cannot read, as with an ediPartyName, is refused."""
+    """A certificate that OpenSSL verifies but the parser cannot read is refused.
+
+    An example is a certificate with an ediPartyName.
+    """
     names = bytes.fromhex("3008a506a1040c027879")
     done = log_in_with(site, site.authority.certificate("ann", names=names))
     assert (done.success, done.failure) == (False, Failure.CERTIFICATE)
@@ -99,7 +106,7 @@ def test_a_certificate_that_cannot_be_read(site: Site) -> None:
 
 
 def test_a_certificate_of_another_authority(site: Site, tmp_path: Path) -> None:
-    """A certificate of another authority is refused, whatever name it has."""
+    """A certificate of another authority is refused, whatever its names are."""
     (tmp_path / "other").mkdir()
     done = log_in_with(site, Authority(tmp_path / "other", "another").certificate("ann"))
     assert (done.success, done.reason) == refused("its issuer is unknown")
@@ -107,7 +114,7 @@ def test_a_certificate_of_another_authority(site: Site, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", ["certificate_file", "key_file", "ca_file", "crl_file"])
 def test_files_that_cannot_be_used(site: Site, tmp_path: Path, field: str) -> None:
-    """The error names the file, whether it is missing or has other content."""
+    """The error names the file, whether the file is missing or has the wrong content."""
     empty = tmp_path / "empty.pem"
     empty.write_text("nothing")
     for file in (empty, tmp_path / "nowhere.pem"):
@@ -116,6 +123,6 @@ def test_files_that_cannot_be_used(site: Site, tmp_path: Path, field: str) -> No
 
 
 def test_a_key_of_another_certificate(site: Site) -> None:
-    """A key that does not fit the server's certificate is refused when the configuration is read."""
+    """A key that does not belong to the server's certificate is refused when the configuration is read."""
     with pytest.raises(ConfigError, match="no key of the server's certificate"):
         TlsServer(replace(site.configuration, key_file=site.authority.certificate("other").file))

@@ -1,4 +1,4 @@
-"""EAP conversations: identity, choice of a method, identifiers, repeated responses, rounds."""
+"""Tests of EAP conversations: identity, choice of a method, identifiers, repeated responses and rounds."""
 
 import gc
 import tracemalloc
@@ -18,7 +18,7 @@ IDENTIFIED = encode(Packet(RESPONSE, 5, IDENTITY, USER))
 
 
 def begun(*order: int) -> tuple[Conversation, Packet]:
-    """Return a conversation with methods without a tunnel, and its first request."""
+    """Return a conversation whose methods need no tunnel, and its first request."""
     conversation = Conversation(offers(Terms(None, EVERYTHING, order or (MSCHAPV2, MD5))), now=0)
     outcome = conversation.receive(IDENTIFIED)
     assert isinstance(outcome, Send)
@@ -26,19 +26,20 @@ def begun(*order: int) -> tuple[Conversation, Packet]:
 
 
 def test_the_first_method_of_the_order_is_offered() -> None:
-    """The first method of the order is offered, with the identifier after the client's."""
+    """The first method of the order is offered. Its identifier follows the identifier of the client."""
     _, request = begun()
     assert (request.code, request.identifier, request.kind) == (REQUEST, 6, MSCHAPV2)
 
 
 def test_the_service_may_begin_a_conversation() -> None:
-    """The service may begin: an empty EAP-Message is answered by EAP-Request/Identity."""
+    """The service may begin the conversation: an empty EAP-Message is answered by EAP-Request/Identity."""
     outcome = Conversation(offers(Terms(None, EVERYTHING)), now=0).begin()
     assert outcome == Send(encode(Packet(REQUEST, 0, IDENTITY, b"")))
 
 
 def test_a_nak_gets_the_clients_choice() -> None:
-    """A Nak gets the first wanted Type that is offered and not yet tried (RFC 3748 section 5.3.1)."""
+    """After a Nak the first Type in it is offered that the service supports and has not tried yet (RFC 3748 section
+    5.3.1)."""
     conversation, request = begun()
     outcome = conversation.receive(encode(Packet(RESPONSE, request.identifier, NAK, bytes((PEAP, MSCHAPV2, MD5)))))
     assert isinstance(outcome, Send)
@@ -47,9 +48,8 @@ def test_a_nak_gets_the_clients_choice() -> None:
 
 @pytest.mark.parametrize("wanted", [b"", b"\0", bytes((MSCHAPV2,)), bytes((43,))])
 def test_a_nak_without_a_choice_ends_it(wanted: bytes) -> None:
-    """A Nak without a usable Type ends the conversation with a Failure: none, the refused one again, or an unknown
-    one.
-    """
+    """A Nak ends the conversation with a Failure if it has no usable Type: no Type, the refused Type again, or an
+    unknown Type."""
     conversation, request = begun()
     outcome = conversation.receive(encode(Packet(RESPONSE, request.identifier, NAK, wanted)))
     assert isinstance(outcome, Done)
@@ -58,7 +58,10 @@ def test_a_nak_without_a_choice_ends_it(wanted: bytes) -> None:
 
 
 def test_a_nak_in_the_middle_is_dropped() -> None:
-    """A Nak is accepted only for the first request of a method, so that a running method cannot be replaced."""
+    """A Nak is accepted only as the response to the first request of a method.
+
+    Therefore it cannot replace a method that is running.
+    """
     conversation, request = begun(MSCHAPV2, MD5)
     value = b"\x31" + bytes(49)
     data = bytes((2, 0)) + (4 + len(value)).to_bytes(2) + value
@@ -70,7 +73,7 @@ def test_a_nak_in_the_middle_is_dropped() -> None:
 
 
 def test_no_method_is_left() -> None:
-    """If no method can be offered, the reason names each method and its cause."""
+    """If no method can be offered, the reason contains each method and why it cannot be offered."""
     outcome = Conversation(offers(Terms(None, frozenset())), now=0).receive(IDENTIFIED)
     assert isinstance(outcome, Done)
     assert "peap (there is no server certificate)" in outcome.reason
@@ -85,7 +88,7 @@ def test_a_repeated_response_gets_the_same_request() -> None:
 
 
 def test_a_repeated_response_waits_for_the_same_verdict() -> None:
-    """A repeated response during a check waits for its verdict. Another response is dropped."""
+    """A response that is repeated while it is checked waits for the verdict. Another response is dropped."""
     conversation, request = begun(MD5)
     response = Packet(RESPONSE, request.identifier, MD5, b"\x10" + bytes(16))
     outcome = conversation.receive(encode(response))
@@ -108,8 +111,9 @@ def test_a_repeated_response_waits_for_the_same_verdict() -> None:
     ],
 )
 def test_an_unfit_response_changes_nothing(response: Packet) -> None:
-    """A response with another identifier, a request, and another Type are dropped, and the right response is still
-    accepted.
+    """A response with another identifier is dropped, and so are a request and a response of another Type.
+
+    The right response is still accepted after that.
     """
     conversation, request = begun(MD5)
     with pytest.raises(PacketError):
@@ -128,7 +132,7 @@ def test_a_malformed_response_ends_it() -> None:
 
 
 class Endless:
-    """A method without an end."""
+    """A method that never ends."""
 
     kind = 43
     name = "endless"
@@ -142,7 +146,7 @@ class Endless:
         return Next(b"more")
 
     def answer(self, verdict: Verdict) -> Step:
-        """Raise: the method asks no question."""
+        """Raise an error, because the method asks no question."""
         raise NotImplementedError
 
 
@@ -159,13 +163,13 @@ def test_rounds_are_counted() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    """The repr of a question and of an outcome has neither password nor keys."""
+    """The repr of a question contains no password, and the repr of an outcome contains no keys."""
     assert "secret" not in repr(Password(b"ann", b"secret"))
     assert "secret" not in repr(Done(True, b"", b"ann", "eap-tls", b"secret"))
 
 
 def test_a_login_from_its_identity_on() -> None:
-    """A client that wants another method than the first one logs in with it."""
+    """A client that wants another method than the first one logs in with that method."""
     supplicant = Supplicant(USER, Md5Side(PASSWORD))
     done = log_in(Conversation(offers(Terms(None, EVERYTHING)), now=0), Users({USER: PASSWORD}), supplicant)
     assert (done.success, done.method, done.user, done.msk) == (True, "eap-md5", USER, b"")
@@ -173,12 +177,13 @@ def test_a_login_from_its_identity_on() -> None:
 
 
 def blank() -> Conversation:
-    """Return a conversation without TLS."""
+    """Return a conversation whose methods do not use TLS."""
     return Conversation(offers(Terms(None, EVERYTHING)), now=0)
 
 
 def test_a_state_finds_its_conversation() -> None:
-    """A State finds its conversation for its RADIUS client, until the end or the age limit."""
+    """A State finds its conversation for the same RADIUS client, until the conversation ends or reaches its maximum
+    age."""
     table, one = Conversations[Conversation](age_s=60), blank()
     state = table.add(1, 1, one, now=0)
     assert len(state) == 16
@@ -193,7 +198,7 @@ def test_a_state_finds_its_conversation() -> None:
 
 
 def test_the_busiest_client_makes_room() -> None:
-    """At the limit the busiest client loses its oldest conversation, and no other client does."""
+    """At the limit the client with the most conversations loses its oldest one, and no other client loses any."""
     table = Conversations[Conversation](most=10)
     quiet = table.add(1, 1, blank(), now=0)
     states = [table.add(1, 2, blank(), now=0) for _ in range(30)]
@@ -205,7 +210,8 @@ def test_the_busiest_client_makes_room() -> None:
 
 
 def test_the_busiest_tenant_makes_room() -> None:
-    """At the limit the busiest tenant loses its oldest conversation, also if it has many clients with one each."""
+    """At the limit the tenant with the most conversations loses its oldest one, even if it has many clients with one
+    conversation each."""
     table = Conversations[Conversation](most=10)
     busy = [table.add(1, 1, blank(), now=0) for _ in range(4)]
     states = [table.add(2, client, blank(), now=0) for client in range(100, 130)]
@@ -216,8 +222,9 @@ def test_the_busiest_tenant_makes_room() -> None:
 
 
 def test_old_conversations_are_removed() -> None:
-    """Old conversations are removed by a purge, and when the same client begins another. Each is reported unless it has
-    ended.
+    """Old conversations are removed by a purge, and when the same client begins another one.
+
+    Each of them is reported unless it has ended.
     """
     left: list[Conversation] = []
     table = Conversations[Conversation](age_s=60, left=left.append)
@@ -235,7 +242,7 @@ def test_old_conversations_are_removed() -> None:
 
 @pytest.mark.torture
 def test_many_unfinished_conversations(site: Site) -> None:
-    """Ten thousand clients that stop after their TLS hello leave no more conversations than the limit."""
+    """Ten thousand clients that stop after their TLS ClientHello leave at most as many conversations as the limit."""
     table = Conversations[Conversation](most=200)
     hello = TlsSide(PEAP, silent).respond(Packet(1, 1, PEAP, b"\x20"))
     terms = Terms(site.server, EVERYTHING)

@@ -1,4 +1,4 @@
-"""Clients that break the protocol: they are refused, and cause no other error."""
+"""Tests of clients that break the protocol. They are refused and cause no other error."""
 
 import random
 from contextlib import suppress
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.torture
 
 @given(st.lists(st.binary(max_size=300), max_size=10))
 def test_any_octets(pieces: list[bytes]) -> None:
-    """Octets that are no EAP raise PacketError and nothing else."""
+    """Octets that are not EAP raise only PacketError."""
     conversation = Conversation(offers(Terms(None, EVERYTHING)), now=0)
     for piece in pieces:
         with suppress(PacketError):
@@ -32,7 +32,7 @@ def test_any_octets(pieces: list[bytes]) -> None:
 
 @given(st.sampled_from([4, 26]), st.lists(st.binary(max_size=80), min_size=1, max_size=6))
 def test_any_data_of_a_method(kind: int, pieces: list[bytes]) -> None:
-    """Invalid Type-Data ends a conversation, and raises PacketError and nothing else."""
+    """Invalid Type-Data ends a conversation or raises PacketError. It raises no other error."""
     conversation = Conversation(offers(Terms(None, EVERYTHING, (kind,))), now=0)
     conversation.receive(encode(Packet(RESPONSE, 0, IDENTITY, b"ann")))
     for piece in pieces:
@@ -42,21 +42,21 @@ def test_any_data_of_a_method(kind: int, pieces: list[bytes]) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_attributes(octets: bytes) -> None:
-    """Attributes of TTLS are read or refused."""
+    """Attributes of TTLS are either read or refused."""
     with suppress(PacketError):
         list(pull_avps(octets))
 
 
 @given(st.integers(1, 2**32 - 1), st.binary(max_size=40), st.sampled_from([0, 311]))
 def test_attributes_go_round(code: int, value: bytes, vendor: int) -> None:
-    """Encoded attributes are decoded to the same values, several of them too."""
+    """Encoded attributes are decoded to the same values, even if there are several."""
     first, second = pull_avps(push_avp(code, value, vendor) * 2)
     assert first == second
     assert (first.code, first.value, first.vendor, first.mandatory) == (code, value, vendor, True)
 
 
 def begun(site: Site, kind: int) -> tuple[Conversation, Outcome]:
-    """Return a conversation with a started method over TLS."""
+    """Return a conversation in which a method over TLS has started."""
     conversation = Conversation(offers(Terms(site.server, EVERYTHING)), now=0)
     outcome = conversation.receive(encode(Packet(RESPONSE, 0, IDENTITY, USER)))
     if kind != PEAP:
@@ -77,7 +77,7 @@ def test_fragments_that_never_end(site: Site) -> None:
 
 
 def test_acknowledgements_that_never_end(site: Site) -> None:
-    """A client that sends acknowledgements without end is refused."""
+    """A client that never stops sending acknowledgements is refused."""
     conversation, outcome = begun(site, TTLS)
     while isinstance(outcome, Send):
         outcome = conversation.receive(encode(Packet(RESPONSE, conversation.identifier, TTLS, b"\0")))
@@ -87,8 +87,9 @@ def test_acknowledgements_that_never_end(site: Site) -> None:
 
 @pytest.mark.parametrize("kind", [TLS, TTLS, PEAP])
 def test_mutated_conversations(site: Site, kind: int) -> None:
-    """A client's octets with random changes are refused or dropped. They never log in with a wrong password, and raise
-    no other error.
+    """If a client's octets are changed at random, they are refused or dropped.
+
+    They never make a wrong password right, and raise no other error.
     """
     chance = random.Random(kind)
     for _ in range(150):
@@ -114,7 +115,7 @@ def test_mutated_conversations(site: Site, kind: int) -> None:
 
 
 def changed(response: bytes, chance: random.Random) -> bytes:
-    """Return a response with its header kept and its data cut, extended or changed."""
+    """Return a response with the same header and with data that are cut, extended or changed."""
     packet = decode(response)
     data = bytearray(packet.data)
     for _ in range(chance.randrange(1, 4)):
@@ -137,7 +138,7 @@ def one_site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 @settings(max_examples=60, deadline=None)
 @given(clear=st.binary(max_size=60), kind=st.sampled_from([TTLS, PEAP]))
 def test_anything_inside_a_tunnel(one_site: Site, clear: bytes, kind: int) -> None:
-    """Any inner data of a client is accepted or refused."""
+    """Any inner data of a client are accepted or refused."""
     said = iter([clear, clear, clear])
     supplicant = Supplicant(USER, TlsSide(kind, lambda _side, _heard: next(said, b""), begins=True))
     conversation, outcome = begun(one_site, kind)

@@ -1,4 +1,5 @@
-"""Each method against a client made of the same primitives: right and wrong credentials, and attacks."""
+"""Tests of each method with a client that uses the same primitives: right credentials, wrong credentials and
+attacks."""
 
 from collections.abc import Callable
 
@@ -47,7 +48,7 @@ TUNNELLED: dict[str, Callable[[bytes], Inside]] = {
 def log_in_by(
     site: Site, side: Side, checkable: frozenset[type[Question]] = EVERYTHING, *, fragment_size: int = 0
 ) -> Done:
-    """Return the end of a login with a client's method."""
+    """Return the result of a login with a client's method."""
     terms = Terms(site.server, checkable, ORDER, fragment_size)
     return log_in(Conversation(offers(terms), now=0), site.users, Supplicant(OUTER, side))
 
@@ -61,7 +62,7 @@ def tunnelled(name: str, inside: Inside, version: int = SSL.TLS1_3_VERSION) -> T
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", TUNNELLED)
 def test_a_right_password_in_a_tunnel(site: Site, name: str, version: int) -> None:
-    """A right password is accepted under the inner name, and both sides have the same keys."""
+    """A right password is accepted for the inner name, and both sides have the same keys."""
     side = tunnelled(name, TUNNELLED[name](PASSWORD), version)
     done = log_in_by(site, side)
     assert (done.success, done.method, done.user) == (True, f"eap-{name}", USER)
@@ -69,7 +70,7 @@ def test_a_right_password_in_a_tunnel(site: Site, name: str, version: int) -> No
 
 
 def msk(side: TlsSide) -> bytes:
-    """Return the client's MSK (RFC 5216 section 2.3, RFC 5281 section 8, RFC 9427 section 2.1)."""
+    """Return the MSK of the client (RFC 5216 section 2.3, RFC 5281 section 8, RFC 9427 section 2.1)."""
     connection = side.connection
     if connection.get_protocol_version() == SSL.TLS1_3_VERSION:
         return connection.export_keying_material(b"EXPORTER_EAP_TLS_Key_Material", 128, bytes((side.kind,)))[:64]
@@ -80,7 +81,7 @@ def msk(side: TlsSide) -> bytes:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", TUNNELLED)
 def test_a_wrong_password_in_a_tunnel(site: Site, name: str, version: int) -> None:
-    """A wrong password is rejected without keys, with the verdict's reason."""
+    """A wrong password is rejected without keys. The reason is that of the verdict."""
     done = log_in_by(site, tunnelled(name, TUNNELLED[name](b"wrong"), version))
     assert (done.success, done.method, done.user) == (False, f"eap-{name}", USER)
     assert (done.msk, done.reason) == (b"", "wrong password")
@@ -88,7 +89,7 @@ def test_a_wrong_password_in_a_tunnel(site: Site, name: str, version: int) -> No
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_certificate(site: Site, version: int) -> None:
-    """The user that a certificate names is accepted, with the keys of both sides."""
+    """The user in a certificate is accepted, and both sides have the same keys."""
     side = TlsSide(eap.TLS, silent, shows=site.issued, version=version)
     done = log_in_by(site, side)
     assert (done.success, done.method, done.user, done.msk) == (True, "eap-tls", USER, msk(side))
@@ -97,7 +98,7 @@ def test_a_certificate(site: Site, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_certificate(site: Site, version: int) -> None:
-    """A client without a certificate is rejected without a check of the user."""
+    """A client without a certificate is rejected, and no user is checked."""
     done = log_in_by(site, TlsSide(eap.TLS, silent, version=version))
     assert not done.success
     assert site.users.asked == []
@@ -112,7 +113,7 @@ def test_a_certificate_without_a_name(site: Site) -> None:
 
 @pytest.mark.parametrize("size", [64, 100, 4000])
 def test_fragments(site: Site, size: int) -> None:
-    """Messages pass in small and in large fragments, both ways."""
+    """Messages are sent in small and in large fragments, in both directions."""
     side = TlsSide(eap.PEAP, TUNNELLED["peap-mschapv2"](PASSWORD), fragment_size=size)
     assert log_in_by(site, side, fragment_size=size).success
 
@@ -127,22 +128,24 @@ def test_headers_inside_peap(site: Site) -> None:
     "result", [b"", b"\x80\x03\x00\x02\x00\x02", b"\x80\x03\x00\x09\x00\x01", b"\x80\x0c\x00\x02\x00\x01"]
 )
 def test_a_client_that_does_not_agree(site: Site, result: bytes) -> None:
-    """PEAP succeeds only if the client confirms the success in the tunnel."""
+    """PEAP succeeds only if the client confirms the success inside the tunnel."""
     inside = in_peap(USER, MsChapSide(USER, PASSWORD), result=result)
     assert not log_in_by(site, tunnelled("peap", inside)).success
 
 
 @pytest.mark.parametrize("inside", [in_ttls_chap, in_ttls_mschap])
 def test_a_challenge_of_the_clients_own_making(site: Site, inside: Callable[..., Inside]) -> None:
-    """A response to a challenge that is not the tunnel's is refused, so that a captured one is of no use."""
+    """A response to another challenge than that of the tunnel is refused, so that a captured response cannot
+    be used."""
     done = log_in_by(site, tunnelled("ttls", inside(USER, PASSWORD, challenge=bytes(17))))
     assert (done.success, "other than the implicit one" in done.reason) == (False, True)
     assert site.users.asked == []
 
 
 def test_a_first_factor_that_only_binds(site: Site) -> None:
-    """If only passwords can be checked, GTC inside PEAP and PAP inside TTLS work. Other methods are refused with a
-    reason.
+    """If only passwords can be checked, GTC inside PEAP and PAP inside TTLS work.
+
+    Other methods are refused with a reason.
     """
     only = frozenset({Password})
     terms = Terms(site.server, only)
@@ -156,7 +159,7 @@ def test_a_first_factor_that_only_binds(site: Site) -> None:
 
 
 def test_gtc_is_for_tunnels_alone(site: Site) -> None:
-    """GTC without a tunnel, which would show the password, is not offered."""
+    """GTC is not offered without a tunnel, because it would show the password."""
     done = log_in_by(site, GtcSide(PASSWORD))
     assert (done.success, done.reason) == (
         False,
@@ -165,7 +168,7 @@ def test_gtc_is_for_tunnels_alone(site: Site) -> None:
 
 
 def test_a_code_is_asked_for(site: Site) -> None:
-    """After the password GTC shows the verdict's prompt, and the code decides."""
+    """After the password GTC shows the prompt of the verdict, and the code decides the login."""
     site.users = Users({USER: PASSWORD}, codes={USER: b"123456"})
     side = GtcSide(PASSWORD, b"123456")
     assert log_in_by(site, tunnelled("peap", in_peap(USER, side))).success
@@ -174,7 +177,7 @@ def test_a_code_is_asked_for(site: Site) -> None:
 
 
 def test_a_wrong_password_may_be_tried_again() -> None:
-    """MS-CHAPv2 answers a wrong password with a new challenge while retries are left, and accepts the right one."""
+    """After a wrong password MS-CHAPv2 sends a new challenge while attempts remain, and accepts the right password."""
     retrying = Offers([Offer(eap.MSCHAPV2, lambda user, _now: MsChapV2(user, retries=1))])
     side = MsChapSide(USER, b"wrong", PASSWORD)
     done = log_in(Conversation(retrying, now=0), Users({USER: PASSWORD}), Supplicant(USER, side))

@@ -1,4 +1,4 @@
-"""Resumption of TLS sessions: their user, their age, and the checks."""
+"""Tests of the resumption of TLS sessions: their user, their age and their checks."""
 
 import gc
 from datetime import UTC, datetime, timedelta
@@ -41,7 +41,7 @@ def log_in_by(
     now: float = 0,
     scope: str = "corp",
 ) -> tuple[Done, TlsSide]:
-    """Return the end of a login, and the client's side of it."""
+    """Return the result of a login, and the client's side of it."""
     side = TlsSide(
         kind,
         inside(kind, password),
@@ -55,7 +55,7 @@ def log_in_by(
 
 
 def test_what_is_over_keeps_no_tls(site: Site) -> None:
-    """An ended conversation, which is kept for repeated responses, has released its TLS connection."""
+    """A conversation that has ended is kept for repeated responses, but has released its TLS connection."""
     side = TlsSide(eap.PEAP, inside(eap.PEAP, PASSWORD))
     conversation = Conversation(offers(Terms(site.server, EVERYTHING)), now=0)
     gc.collect()
@@ -66,14 +66,14 @@ def test_what_is_over_keeps_no_tls(site: Site) -> None:
 
 
 def tunnels() -> int:
-    """Return the number of live tunnels."""
+    """Return the number of tunnels that are in memory."""
     return sum(isinstance(each, Tunnel) for each in gc.get_objects())
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_session_needs_no_password(site: Site, kind: int, version: int) -> None:
-    """A session is resumed several times without a password, with new keys each time."""
+    """A session can be resumed several times without a password. Each time there are new keys."""
     done, side = log_in_by(site, kind, version)
     keys = {done.msk}
     for _ in range(3):
@@ -89,7 +89,7 @@ def test_a_session_needs_no_password(site: Site, kind: int, version: int) -> Non
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_resumed_session_keeps_its_age(site: Site, kind: int, version: int) -> None:
-    """An hour after the password no session is resumed, however often it was resumed before."""
+    """An hour after the password was checked the session cannot be resumed, however often it was resumed before."""
     _, side = log_in_by(site, kind, version)
     done, side = log_in_by(site, kind, version, side, now=3599)
     assert (done.success, side.is_new) == (True, False)
@@ -99,7 +99,7 @@ def test_a_resumed_session_keeps_its_age(site: Site, kind: int, version: int) ->
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_session_does_not_outlive_its_certificate(site: Site, version: int) -> None:
-    """A session ends with its certificate, since a resumed handshake verifies none."""
+    """A session ends when its certificate expires, because a resumed handshake verifies no certificate."""
     site.issued = site.authority.certificate("ann", until=datetime.now(UTC) + timedelta(seconds=600))
     _, side = log_in_by(site, eap.TLS, version)
     for now, is_new in ((590, False), (601, True)):
@@ -110,8 +110,9 @@ def test_a_session_does_not_outlive_its_certificate(site: Site, version: int) ->
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_expired_session(site: Site, kind: int, version: int) -> None:
-    """A client with an expired session logs in with its password in the same conversation. That session cannot be
-    resumed; the one of the next login can.
+    """A client with an expired session logs in with its password in the same conversation.
+
+    The expired session cannot be resumed, but the session of the next login can.
     """
     _, side = log_in_by(site, kind, version)
     for now, is_new in ((3601, True), (3602, True), (3603, False)):
@@ -120,7 +121,7 @@ def test_an_expired_session(site: Site, kind: int, version: int) -> None:
 
 
 def server_contexts(site: Site) -> Contexts:
-    """Return the contexts of a server with one group, which a client does not guess."""
+    """Return the contexts of a server with one group that a client does not guess first."""
 
     def context() -> SSL.Context:
         made = SSL.Context(SSL.TLS_SERVER_METHOD)
@@ -137,8 +138,9 @@ def server_contexts(site: Site) -> Contexts:
 
 
 def test_a_hello_that_is_asked_for_again(site: Site) -> None:
-    """A TLS 1.3 client that guessed another group sends two hellos. The session of the first one identifies it, so that
-    it can be declined early.
+    """A TLS 1.3 client that guessed the wrong group sends two hellos.
+
+    The session in the first hello identifies the session, so that it can be refused early.
     """
 
     contexts = server_contexts(site)
@@ -160,17 +162,17 @@ def test_a_hello_that_is_asked_for_again(site: Site) -> None:
 
 
 class Fickle(Tunnel):
-    """A tunnel whose client resumes a session in its first hello, and not in its second."""
+    """A tunnel whose client offers a session in its first hello, but not in its second one."""
 
     @property
     def resumed(self) -> bytes | None:
-        """Return true until the handshake ends."""
+        """Return True until the handshake has ended."""
         return None if self.established else super().resumed
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_session_that_the_client_drops(site: Site, version: int) -> None:
-    """A client that repeats another's hello and completes the handshake without its session is refused."""
+    """A client that repeats the hello of another client and completes the handshake without the session is refused."""
     contexts = server_contexts(site)
     table = Resumptions(3600)
 
@@ -191,8 +193,9 @@ def test_a_session_that_the_client_drops(site: Site, version: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", [eap.TTLS, eap.PEAP])
 def test_a_disabled_user_is_not_resumed(site: Site, kind: int, version: int) -> None:
-    """A disabled user is asked for the password and refused, and the session stays unusable after the user is enabled
-    again.
+    """A disabled user is asked for the password and refused.
+
+    The session stays unusable after the user is enabled again.
     """
     _, side = log_in_by(site, kind, version)
     site.users.disabled.add(USER)
@@ -208,7 +211,7 @@ def test_a_disabled_user_is_not_resumed(site: Site, kind: int, version: int) -> 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_failed_login_is_not_resumed(site: Site, kind: int, version: int) -> None:
-    """The session of a failed login is not resumed."""
+    """The session of a failed login cannot be resumed."""
     site.users.disabled.add(USER)
     done, side = log_in_by(site, kind, version)
     assert not done.success
@@ -221,7 +224,7 @@ def test_a_failed_login_is_not_resumed(site: Site, kind: int, version: int) -> N
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", [eap.TTLS, eap.PEAP])
 def test_a_session_of_another_method(site: Site, kind: int, version: int) -> None:
-    """A session of PEAP is not resumed in EAP-TLS, where it would replace a certificate."""
+    """A session of PEAP cannot be resumed in EAP-TLS, because it would replace a certificate."""
     _, side = log_in_by(site, kind, version)
     client = TlsSide(eap.TLS, silent, before=side)
     done = log_in(
@@ -233,7 +236,7 @@ def test_a_session_of_another_method(site: Site, kind: int, version: int) -> Non
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_session_of_another_scope(site: Site, kind: int, version: int) -> None:
-    """A session is not resumed in another scope, where the name may be another user's."""
+    """A session cannot be resumed in another scope, because the name may belong to another user there."""
     _, side = log_in_by(site, kind, version)
     done, side = log_in_by(site, kind, version, side, password=b"wrong", scope="branch")
     assert (done.success, side.is_new) == (kind == eap.TLS, True)
@@ -254,7 +257,7 @@ def test_the_table_is_bounded() -> None:
 
 
 def test_each_owner_has_a_share_of_the_table() -> None:
-    """A tenant's sessions stay, however many logins another tenant has."""
+    """The sessions of a tenant stay, however many logins another tenant has."""
     table = Resumptions(60, most=10)
     table.keep([b"ours"], table.holder(b"ann", now=0), 1)
     for number in range(100):

@@ -1,4 +1,4 @@
-"""Users with passwords in a dictionary, for the questions of conversations."""
+"""Users with passwords in a dictionary, which answer the questions of conversations."""
 
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.model import Certificate, Chap, Check, MsChap, Outcome, Password, Question, Resumed, Verdict
@@ -10,7 +10,9 @@ EVERYTHING = frozenset({Password, Chap, MsChap})
 
 
 class Users:
-    """Names and passwords. disabled: users that may not log in. codes: the code to type after the password, if a method
+    """Names and passwords.
+
+    disabled: the users that may not log in. codes: the code that the user must type after the password, if the method
     can ask for it. asked: the questions so far.
     """
 

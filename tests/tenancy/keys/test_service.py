@@ -1,4 +1,4 @@
-"""API keys: creation, exchange, renewal, revocation and limits."""
+"""Tests of API keys: creation, exchange, renewal, revocation and limits."""
 
 import json
 from dataclasses import replace
@@ -28,13 +28,13 @@ async def instance(areas: Areas, name: str = "web1") -> int:
 
 
 async def enrolment(areas: Areas, agent: Agent = Agent.ENDPOINT, **fields: int | None) -> Caller:
-    """Return the caller of a new enrolment key."""
+    """Return a caller with a new enrolment key."""
     _, key = await areas.keys.create(NewKey(areas.domain, agent, **fields))  # type: ignore[arg-type]
     return await areas.keys.authenticate(key)
 
 
 async def enrolled(areas: Areas, instance_id: int) -> tuple[Caller, str]:
-    """Enrol the agent of an instance, and return its caller and its key."""
+    """Enrol the agent of an instance. Return its caller and its key."""
     key = new_key()
     await areas.keys.exchange(await enrolment(areas, instance_id=instance_id), token_hash(key))
     return await areas.keys.authenticate(key), key
@@ -46,14 +46,17 @@ async def spend(areas: Areas, caller: Caller, instance_id: int) -> None:
 
 
 async def listed(areas: Areas) -> list[KeyRecord]:
-    """Return all keys of the domain; their number must be the total."""
+    """Return all keys of the domain. Assert that their number equals the total."""
     found, total = await areas.keys.page(Stretch(areas.domain, 0, 100))
     assert total == len(found)
     return found
 
 
 async def test_an_enrolment_key_is_bound_to_its_domain(areas: Areas) -> None:
-    """The caller is bound to domain and instance, and has the only role that may exchange the key."""
+    """The caller of an enrolment key is bound to its domain and instance.
+
+    It has the only role that may exchange the key.
+    """
     machine = await instance(areas)
     record, key = await areas.keys.create(NewKey(areas.domain, instance_id=machine, name="web"))
     assert key.startswith("spk_") and len(key) == 47
@@ -64,7 +67,7 @@ async def test_an_enrolment_key_is_bound_to_its_domain(areas: Areas) -> None:
 
 
 async def test_the_store_contains_no_key(areas: Areas) -> None:
-    """Only the SHA-256 of a key is stored."""
+    """The store contains only the SHA-256 hash of a key."""
     _, key = await areas.keys.create(NewKey(areas.domain))
     assert await areas.store.read(lambda tx: tx.value(str, "select hash from api_keys")) == token_hash(key)
     assert key.encode() not in stored(areas.store)
@@ -78,8 +81,10 @@ async def test_an_unknown_key_is_refused(areas: Areas, key: str) -> None:
 
 
 async def test_wrong_keys_of_a_source_are_limited(areas: Areas, clock: SetClock) -> None:
-    """After a burst of unknown keys, further ones from their source are refused for a time; other sources are not
-    affected."""
+    """After many unknown keys from one source, further unknown keys from that source are refused for a time.
+
+    Other sources are not affected.
+    """
     for _ in range(BURST):
         with pytest.raises(Unauthenticated):
             await areas.keys.authenticate(new_key(), "192.0.2.1")
@@ -94,7 +99,8 @@ async def test_wrong_keys_of_a_source_are_limited(areas: Areas, clock: SetClock)
 
 
 async def test_a_valid_key_is_accepted_from_a_limited_source(areas: Areas) -> None:
-    """Agents behind one proxy share its address, so a valid key is accepted whatever keys the others send."""
+    """A valid key is accepted from a limited source whatever keys others send, because agents behind one proxy share
+    its address."""
     _, used = await areas.keys.create(NewKey(areas.domain))
     _, fresh = await areas.keys.create(NewKey(areas.domain))
     caller = await areas.keys.authenticate(used, "192.0.2.1")
@@ -106,7 +112,10 @@ async def test_a_valid_key_is_accepted_from_a_limited_source(areas: Areas) -> No
 
 
 async def test_expired_and_revoked_keys_are_refused(areas: Areas, clock: SetClock) -> None:
-    """Both are an invalid token, from the microsecond of the expiry and once the revocation has returned."""
+    """An expired key is an invalid token from the microsecond of its expiry.
+
+    A revoked key is an invalid token as soon as the revocation returns.
+    """
     _, short = await areas.keys.create(NewKey(areas.domain, expires_at=clock() + SECOND))
     record, revoked = await areas.keys.create(NewKey(areas.domain))
     await areas.keys.authenticate(short)
@@ -122,7 +131,7 @@ async def test_expired_and_revoked_keys_are_refused(areas: Areas, clock: SetCloc
 
 
 async def test_a_key_of_another_domain_is_not_revoked(areas: Areas) -> None:
-    """A key of another domain is not found."""
+    """A key of another domain is not found and not revoked."""
     record, key = await areas.keys.create(NewKey(areas.domain))
     other = await areas.domains.add(areas.tenant, "branch")
     for domain, key_id in ((other, record.id), (areas.domain, 10**9)):
@@ -132,7 +141,8 @@ async def test_a_key_of_another_domain_is_not_revoked(areas: Areas) -> None:
 
 
 async def test_a_key_with_unsuitable_values_is_refused(areas: Areas, clock: SetClock) -> None:
-    """An instance of another domain, a past or very late expiry, and an instance for a directory agent are refused."""
+    """A key is refused if its instance is in another domain, if its expiry is past or very late, or if it is for a
+    directory agent and has an instance."""
     other = await areas.domains.add(areas.tenant, "branch")
     elsewhere = await areas.instances.add(other, NewInstance("web1"))
     with pytest.raises(NotFound, match="instance not found"):
@@ -149,8 +159,10 @@ async def test_a_key_with_unsuitable_values_is_refused(areas: Areas, clock: SetC
 
 
 async def test_an_agent_exchanges_an_enrolment_key_for_its_own(areas: Areas) -> None:
-    """The agent sends the hash of a key that it has generated. It becomes the agent of the instance, or of the domain
-    for a directory."""
+    """The agent sends the hash of a key that it has generated.
+
+    The key becomes that of the agent of the instance or, for a directory agent, of the domain.
+    """
     machine = await instance(areas)
     caller, _ = await enrolled(areas, machine)
     assert (caller.role, caller.domain_id, caller.instance_id) == (Role.AGENT, areas.domain, machine)
@@ -163,7 +175,8 @@ async def test_an_agent_exchanges_an_enrolment_key_for_its_own(areas: Areas) -> 
 
 
 async def test_a_repeated_exchange_is_counted_once(areas: Areas) -> None:
-    """An exchange that is repeated with the same hash after a lost answer gives the same key and counts as one use."""
+    """If the answer is lost and the agent repeats the exchange with the same hash, it gets the same key, and the
+    exchange counts as one use."""
     caller = await enrolment(areas, Agent.DIRECTORY, uses=1)
     hashed = token_hash(new_key())
     first = await areas.keys.exchange(caller, hashed)
@@ -174,7 +187,10 @@ async def test_a_repeated_exchange_is_counted_once(areas: Areas) -> None:
 
 
 async def test_a_domain_key_enrols_the_machines_that_it_registered(areas: Areas) -> None:
-    """An instance that another key registered is not found; each machine counts as one use."""
+    """A domain key can enrol only an instance that it registered; any other instance is not found.
+
+    Each machine counts as one use.
+    """
     caller = await enrolment(areas, uses=2)
     first, second, third = [await instance(areas, name) for name in ("web1", "web2", "web3")]
     with pytest.raises(NotFound, match="instance not found"):
@@ -192,8 +208,10 @@ async def test_a_domain_key_enrols_the_machines_that_it_registered(areas: Areas)
 
 
 async def test_a_machine_with_an_agent_is_not_enrolled_again(areas: Areas) -> None:
-    """A key of the domain cannot replace the agent of an instance. An enrolment key of the instance can, and ends the
-    former key."""
+    """A key of the domain cannot replace the agent of an instance.
+
+    An enrolment key of that instance can, and the previous key of the agent ends.
+    """
     machine = await instance(areas)
     _, former = await enrolled(areas, machine)
     caller = await enrolment(areas)
@@ -208,7 +226,7 @@ async def test_a_machine_with_an_agent_is_not_enrolled_again(areas: Areas) -> No
 
 
 async def test_a_bound_key_enrols_only_its_instance(areas: Areas) -> None:
-    """The instance may be named; another one is not found."""
+    """A request with a key that is bound to an instance may name this instance. Another instance is not found."""
     machine, other = await instance(areas), await instance(areas, "web2")
     caller = await enrolment(areas, instance_id=machine)
     with pytest.raises(NotFound, match="instance not found"):
@@ -217,7 +235,7 @@ async def test_a_bound_key_enrols_only_its_instance(areas: Areas) -> None:
 
 
 async def test_a_hash_of_another_agent_is_refused(areas: Areas) -> None:
-    """A hash cannot be bound to another agent, and does not restore a revoked key."""
+    """A hash that is already used cannot be given to another agent, and cannot restore a revoked key."""
     machine, other = await instance(areas), await instance(areas, "web2")
     _, key = await enrolled(areas, machine)
     thief = await enrolment(areas, instance_id=other)
@@ -232,8 +250,8 @@ async def test_a_hash_of_another_agent_is_refused(areas: Areas) -> None:
 
 
 async def test_a_key_of_the_wrong_kind_enrols_no_agent(areas: Areas) -> None:
-    """The key of an agent, the enrolment key of a directory and a key that was just revoked cannot register a
-    machine."""
+    """The key of an agent, the enrolment key of a directory, and a key that was just revoked cannot register
+    a machine."""
     machine = await instance(areas)
     agent, _ = await enrolled(areas, machine)
     with pytest.raises(Forbidden, match="role not allowed"):
@@ -250,7 +268,7 @@ async def test_a_key_of_the_wrong_kind_enrols_no_agent(areas: Areas) -> None:
 
 
 async def test_a_key_is_renewed_without_a_gap(areas: Areas) -> None:
-    """The old key is valid until the new one is used for the first time, also after a restart."""
+    """The old key is valid until the new key is used for the first time, even after a restart."""
     agent, old = await enrolled(areas, await instance(areas))
     new = new_key()
     first = await areas.keys.renew(agent, token_hash(new))
@@ -265,7 +283,7 @@ async def test_a_key_is_renewed_without_a_gap(areas: Areas) -> None:
 
 
 async def test_an_unused_successor_is_replaced(areas: Areas) -> None:
-    """However often an agent renews with another hash, it has at most two keys."""
+    """However often an agent renews its key with another hash, it has at most two keys."""
     agent, _ = await enrolled(areas, await instance(areas))
     keys = [new_key() for _ in range(5)]
     for key in keys:
@@ -294,7 +312,7 @@ async def test_concurrent_first_uses_of_a_new_key_are_accepted(areas: Areas) -> 
 
 
 async def test_the_last_use_is_stored_once_an_hour(areas: Areas, clock: SetClock) -> None:
-    """The time of the last use is written once an hour, not with every request."""
+    """The time of the last use is written once an hour, and not with every request."""
     record, key = await areas.keys.create(NewKey(areas.domain))
     assert record.seen_at is None
     began = clock()
@@ -307,7 +325,10 @@ async def test_the_last_use_is_stored_once_an_hour(areas: Areas, clock: SetClock
 
 
 async def test_keys_that_ended_long_ago_are_deleted(areas: Areas, clock: SetClock) -> None:
-    """Creating a key deletes those that were revoked or expired more than a year ago, and no others."""
+    """When a key is created, keys that were revoked or have expired more than a year ago are deleted.
+
+    No other keys are deleted.
+    """
     revoked, _ = await areas.keys.create(NewKey(areas.domain, expires_at=clock() + 900 * DAY * SECOND))
     await areas.keys.revoke(areas.domain, revoked.id)
     _, kept = await areas.keys.create(NewKey(areas.domain, expires_at=clock() + 900 * DAY * SECOND))
@@ -322,7 +343,10 @@ async def test_keys_that_ended_long_ago_are_deleted(areas: Areas, clock: SetCloc
 
 
 async def test_a_key_of_many_machines_is_deleted_in_slices(areas: Areas, clock: SetClock) -> None:
-    """Each new key removes SLICE machines of a key that ended long ago, and the key itself when it has none."""
+    """Each new key removes SLICE machines of a key that ended long ago.
+
+    When the old key has no machines, it is removed too.
+    """
     old, _ = await areas.keys.create(NewKey(areas.domain, name="old"))
     machines = [(old.id, str(number)) for number in range(2 * SLICE + 1)]
     await areas.store.write(lambda tx: tx.insert("api_key_machines", ("key_id", "machine"), machines))
@@ -349,7 +373,7 @@ async def test_the_keys_of_a_deleted_instance_are_deleted(areas: Areas) -> None:
 
 
 async def test_the_audit_trail_has_each_step_and_no_key(areas: Areas) -> None:
-    """The trail has creation, exchange, renewal and revocation, and neither a key nor its hash."""
+    """The audit trail has the creation, exchange, renewal and revocation. It contains neither a key nor its hash."""
     agent, key = await enrolled(areas, await instance(areas))
     new = new_key()
     await areas.keys.renew(agent, token_hash(new))
@@ -362,7 +386,8 @@ async def test_the_audit_trail_has_each_step_and_no_key(areas: Areas) -> None:
 
 
 async def test_revoking_a_key_revokes_its_successor(areas: Areas) -> None:
-    """A successor that was made before the revocation is revoked too, and the list shows both."""
+    """If a key has a successor that was made before the revocation, both are revoked, and the list shows both as
+    revoked."""
     agent, old = await enrolled(areas, await instance(areas))
     new = new_key()
     successor = await areas.keys.renew(agent, token_hash(new))
@@ -378,7 +403,7 @@ async def test_revoking_a_key_revokes_its_successor(areas: Areas) -> None:
 
 
 async def test_a_revoked_key_stays_in_the_list(areas: Areas) -> None:
-    """A concurrent use of its successor does not delete a revoked key."""
+    """A revoked key is not deleted when its successor is used at the same time."""
     agent, _ = await enrolled(areas, await instance(areas))
     successor = await areas.keys.renew(agent, token_hash(new_key()))
     await areas.keys.revoke(areas.domain, agent.token_id)

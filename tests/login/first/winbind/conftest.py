@@ -32,7 +32,7 @@ class Program:
 
     @property
     def asked(self) -> list[str]:
-        """Return each question, as Python writes it."""
+        """Return the questions that the program received, each as a Python literal."""
         return self.path.with_name("asked").read_text().splitlines()
 
     @property

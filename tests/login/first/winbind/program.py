@@ -1,8 +1,10 @@
-"""A small ntlm_auth: speaks ntlm-server-1, and behaves as the user's name says. Its files lie beside it.
+"""A small ntlm_auth. It speaks ntlm-server-1, and the name of the user determines how it behaves.
 
-right     a line for each right answer: user, challenge, response, key
-started   the process of each that was started
-asked     each question, as Python writes it
+It uses these files in its own directory:
+
+right     one line for each right answer: user, challenge, response, key
+started   the id of each process that was started
+asked     each question, as a Python literal
 """
 
 import base64
