@@ -123,6 +123,33 @@ PROCESS: Final = Board(
                 ),
             ),
         ),
+        Row("Accounting while the database is away"),
+        Graph(
+            "Spooled",
+            "Accounting records by outcome: written to local disk, stored later, or dropped without a response.",
+            (
+                Query(
+                    "sum by (outcome) (rate(sallyport_accounting_spooled_records_total{$here}[$__rate_interval])) "
+                    "or on () vector(0)",
+                    "{{outcome}}",
+                ),
+            ),
+            unit="reqps",
+            width=8,
+        ),
+        Graph(
+            "Waiting",
+            "Accounting records that wait on local disk.",
+            (Query("sum(sallyport_accounting_spool_waiting_records{$here}) or on () vector(0)", "records"),),
+            width=8,
+        ),
+        Graph(
+            "Size",
+            "Size of the spool; `accounting_spool_mib` limits it.",
+            (Query("sum(sallyport_accounting_spool_bytes{$here}) or on () vector(0)", "spool"),),
+            unit="bytes",
+            width=8,
+        ),
         Row("HTTP"),
         Graph(
             "Requests",

@@ -18,7 +18,7 @@ from sallyport.events import repo
 from sallyport.events.repo import ACCOUNTING, ACCOUNTING_COUNTER, COUNTER, EVENTS, SESSIONS, EventQuery, RetainedTable
 from sallyport.events.retention import CHUNK, DAY, PAUSE_S, Retention
 from sallyport.events.service import Events
-from sallyport.login.journal import ACCOUNTING_COLUMNS
+from sallyport.login.accounting import COLUMNS as ACCOUNTING_COLUMNS
 from sallyport.metrics import LoginMetrics
 from sallyport.store import counters
 from sallyport.store.connections import SqliteTx, open_connection

@@ -215,14 +215,14 @@ async def test_a_restore_under_traffic(keeper: Keeper, tmp_path: Path) -> None:
 async def test_work_for_a_replaced_store_is_refused(keeper: Keeper, tmp_path: Path) -> None:
     """Work that was submitted for the replaced store is refused until the caller acknowledges the new one."""
     await keeper.copies.backup(tmp_path / "b.db")
-    outcomes: list[BaseException | None] = []
+    send, receive = trio.open_memory_channel[BaseException | None](1)
     await keeper.store.replace(tmp_path / "b.db")
-    keeper.store.submit(names, lambda _names, error: outcomes.append(error))
+    keeper.store.submit(names, lambda _names, error: send.send_nowait(error))
     with pytest.raises(StoreError, match="replaced"):
         await keeper.store.write(names)
     keeper.store.acknowledge()
     assert await keeper.store.write(names)
-    assert [type(error) for error in outcomes] == [StoreError]
+    assert type(await receive.receive()) is StoreError
 
 
 @pytest.mark.parametrize("name", ["{}", "{}-wal", "{}.reserve", "master.key"])

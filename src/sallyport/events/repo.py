@@ -222,7 +222,7 @@ def _usage(tx: Tx, table: RetainedTable) -> Iterator[TableUsage]:
     lengths = " + ".join(f"length({column})" for column in table.varying)
     newest = f"select {lengths} as octets from {table.name} where domain_id = :d order by {table.began} desc"
     names = ", ".join(f"'{name}'" for name in table.counters)
-    named = "substr(counters.name, 1, instr(counters.name || '@', '@') - 1)"  # without the share
+    named = "substr(counters.name, 1, cast(instr(counters.name || '@', '@') - 1 as integer))"  # without the share
     totals = (
         "select coalesce(max(organization_id), 0) as organization, coalesce(max(number), 0) as tenant, "
         "counters.domain_id as domain_id, sum(value) as total from counters "
