@@ -28,7 +28,8 @@ OTHER_ROWS = {
     "deleted as soon as it is done": {"device_restarts", "revocations"},
     "kept totals": {"audit_totals", "counters", "tenant_rows"},
     "of the installation": {
-        "certificate_files", "config_version", "issued_certificates", "limits", "organizations", "outlet_places", "tenants",
+        "certificate_files", "config_version", "issued_certificates", "limits", "organizations", "outlet_places",
+        "tenants",
     },
 }  # fmt: skip
 
