@@ -80,7 +80,8 @@ def test_answers_survive_a_kill_of_the_service(service: RunningService) -> None:
 
 
 def test_answers_survive_a_kill_of_the_database(service: RunningService, server: Server) -> None:
-    """Each answer that a client received is stored. The service continues when the database is back."""
+    """Each answer that a client received is stored once the spool is empty. The service continues when the database is
+    back."""
     random = Random(24)
     for number in range(ROUNDS):
         with Load(service, f"r{number}", random) as load:
@@ -90,10 +91,18 @@ def test_answers_survive_a_kill_of_the_database(service: RunningService, server:
             kept = load.answered
             server.start()
             eventually(lambda: readiness(service) == 200)
+            eventually(
+                lambda: not spool(service).exists()
+            )  # it has the accounting records that were answered meanwhile
             check_stored(service, f"r{number}", kept)
             unanswered = [each for each in load.sent if each.reply is None]
             load.again(unanswered, seconds=20)
             check_stored(service, f"r{number}", load.sent)
+
+
+def spool(service: RunningService) -> Path:
+    """Return the file of the accounting records that wait on local disk."""
+    return service.data_dir / "accounting.spool"
 
 
 def readiness(service: RunningService) -> int:
@@ -128,7 +137,7 @@ def test_accounting_is_spooled_and_stored_once(service: RunningService, server: 
     service.kill()
     server.start()
     service.start()
-    eventually(lambda: not (service.data_dir / "accounting.spool").exists())
+    eventually(lambda: not spool(service).exists())
     account(service, sent[30:])
     rows = postgres_rows(server.url("sallyport"), "select station from accounting_records order by station", ())
     assert [station for (station,) in rows] == sent
