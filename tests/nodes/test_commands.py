@@ -69,8 +69,8 @@ async def test_only_a_silent_node_is_forgotten(pair: Pair) -> None:
     one = pair.one
     with pytest.raises(Conflict, match="the node two is alive: stop it first"):
         await run(one, "node.forget", name="two")
-    with pytest.raises(NotFound, match=r'node "twoo" not found.*two.*sallyport node list'):
-        await run(one, "node.forget", name="twoo")
+    with pytest.raises(NotFound, match=r'node "ttwo" not found.*two.*sallyport node list'):
+        await run(one, "node.forget", name="ttwo")
     await silent(one.store, "two", DEAD_US)  # type: ignore[arg-type]
     assert await run(one, "node.forget", name="two") is None
     found = await run(one, "node.list")
