@@ -277,10 +277,11 @@ def test_an_unknown_sender_is_listed_and_added(service: Service) -> None:
 
 
 def test_only_a_listed_sender_can_be_added(service: Service) -> None:
-    """--from-unknown refuses an address that has sent nothing. Without --from-unknown an address must be given."""
+    """--from-unknown refuses an address that has sent nothing, or that is registered. Without --from-unknown an address
+    must be given."""
     refused = service.cli("client", "add", "nobody", "--from-unknown", "--address", "127.66.0.9", *TENANT)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "give one of them with --address" in refused.stderr
+    assert "127.66.0.9 is not among the unknown addresses; it may be registered already" in refused.stderr
     assert service.cli("client", "add", "nobody", *TENANT).returncode == 2
 
 

@@ -162,8 +162,8 @@ def test_files_of_another_user_are_ignored(here: Path, name: str, is_link: bool)
 
 
 def test_retries_have_a_time_limit() -> None:
-    """A missing installation is retried for 3 s, and a held lock for 10 s. Then the last error is raised."""
-    for error, seconds in ((Absent("nothing"), 3.0), (Locked("held"), 10.0)):
+    """A missing installation is retried for 3 s, and a held lock for 20 s. Then the last error is raised."""
+    for error, seconds in ((Absent("nothing"), 3.0), (Locked("held"), 20.0)):
         clock = Clock()
 
         def turn(error: StartError = error) -> None:
@@ -195,7 +195,7 @@ def test_serve_stops_waiting_after_30_s(tmp_path: Path) -> None:
     """After 30 s `serve` stops waiting, and the error names the process that holds the lock."""
     clock = Clock()
     descriptor = open_data_directory(tmp_path)
-    with pytest.raises(Locked, match=r"in use by .*; it answers no command: wait until it ends, or stop it"):
+    with pytest.raises(Locked, match=r"in use by .*; it answers no command yet: if it is starting, try again"):
         hold(Settings(data_dir=tmp_path), now=clock.now, sleep=clock.sleep)
     os.close(descriptor)
     assert 30 <= clock.time < 31

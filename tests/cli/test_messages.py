@@ -145,6 +145,8 @@ def test_a_message_names_the_option_and_the_wrong_value(
         (("rule", "add", "x", *DOMAIN), "--action is missing; give allow, block or mfa_required"),
         (("event", "list", *DOMAIN, "--since", "24h"), "no option --since. Options: --domain, --search, --from"),
         (("event", "list", *DOMAIN, "--serch", "x"), 'There is no option --serch. Did you mean "--search"?'),
+        (("serve", "--prot", "5"), "There is no option --prot. The command has no options."),
+        (("db", "backup", "missing", "--keep", "2"), "the directory missing does not exist: make it first"),
         (("db", "restore", "/no/such/file"), "FILE: '/no/such/file' does not exist."),
     ],
 )

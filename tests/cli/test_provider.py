@@ -55,8 +55,17 @@ def test_the_secret_is_the_first_line_of_standard_input(service: Service, guarde
         (("duo", "--field", f"skey={KEY}"), "skey is a secret"),
         (("totp", "--secret", "-"), "totp has no secret"),
         (("acme", "--secret", "-"), "needs --secret-field NAME"),
+        (("webhok", "--secret", "-"), 'Did you mean "webhook"?'),
     ],
-    ids=["other's option", "no secret", "secret as an argument", "secret as a field", "no secret field", "installed"],
+    ids=[
+        "other's option",
+        "no secret",
+        "secret as an argument",
+        "secret as a field",
+        "no secret field",
+        "installed",
+        "a typing error",
+    ],
 )
 def test_invalid_options_are_refused(service: Service, guarded: str, arguments: tuple[str, ...], message: str) -> None:
     """The message names the wrong option and the accepted ones. It does not repeat a secret."""

@@ -30,11 +30,11 @@ IN_MEMORY = frozenset({"listen.senders", "log.level"})
 """Commands that read or change the memory of the running service. They fail if no service runs."""
 MIGRATE: Final = "db.migrate"
 RESTORE: Final = "db.restore"
-PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Absent: 3.0, Locked: 10.0})
+PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Absent: 3.0, Locked: 20.0})
 """Seconds for which an error is retried. Absent: a service may be starting. Locked: a service or a command that ends
 releases the lock soon."""
 AGAIN_S: Final = 0.05
-LOCKED: Final = "it answers no command: wait until it ends, or stop it, and try again"
+LOCKED: Final = "it answers no command yet: if it is starting, try again in a moment; if not, stop it"
 """End of the error message if a process keeps the lock of a data directory."""
 READING: Final = re.compile(
     r"[./](get|list|preview|search|validate|fetch|show|export|jobs?$|forwarders|weaknesses|owners|senders|domain$)"

@@ -241,7 +241,8 @@ def _no_such_option(error: click.NoSuchOption) -> str:
     names = [option_name(each).lstrip("-") for each in parameters if isinstance(each, click.Option)]
     wanted = nearest(error.option_name.lstrip("-"), names).replace('"', '"--', 1)  # compared without the dashes
     known = ", ".join(f"--{name}" for name in names)
-    return f"There is no option {error.option_name}.{wanted or f' Options: {known}.'}"
+    options = f" Options: {known}." if known else " The command has no options."
+    return f"There is no option {error.option_name}.{wanted or options}"
 
 
 def _missing(parameter: click.Parameter) -> str:

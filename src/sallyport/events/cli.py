@@ -15,7 +15,17 @@ from sallyport.base.errors import StartError
 from sallyport.base.options import PAST, Group
 from sallyport.base.wire import Row
 
-COLUMNS = ("time", "user", "device_name", "station", "appliedDecision", "wouldHaveBeen", "reason", "latencyMs")
+COLUMNS = (
+    "time",
+    "user",
+    "device_name",
+    "station",
+    "factor",
+    "appliedDecision",
+    "wouldHaveBeen",
+    "reason",
+    "latencyMs",
+)
 ALL_COLUMNS = (
     "eventId",
     "time",

@@ -9,6 +9,7 @@ import click
 
 from sallyport.base.command import CommandLine, domains
 from sallyport.base.options import Group
+from sallyport.base.text import nearest
 from sallyport.base.wire import Row
 
 SECRETS: Final = {
@@ -110,7 +111,7 @@ def set_(
     if secret is not None:
         if secret_name is None:
             hint = "has no secret" if kind in PLAIN else "needs --secret-field NAME beside --secret"
-            raise click.UsageError(f"{kind} {hint}")
+            raise click.UsageError(f"{kind} {hint}{nearest(kind, PLAIN)}")
         given[secret_name] = _secret(line, secret_name, secret)
     elif kind in SECRETS and kind != "privacyidea":
         raise click.UsageError(f"{kind} needs its {secret_name}: --secret - (standard input) or --secret FILE")

@@ -47,6 +47,8 @@ def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
 
     With --keep, FILE is a directory: the copy gets its own name in it, and all copies except the newest are deleted.
     """
+    if keep is not None and not file.exists():
+        raise click.UsageError(f"the directory {file} does not exist: make it first")
     if file.is_dir() is (keep is None):
         raise click.UsageError(
             "FILE is a directory: give a file, or --keep" if keep is None else "--keep needs a directory as FILE"

@@ -56,8 +56,8 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
     heard = [each for each in single[:LOOKED_AT] if _has_registered_devices(examination, each)]
     for each in heard:
         yield warning(
-            f"{each['name']} ({each['address']}) sends Proxy-State without Message-Authenticator (CVE-2024-3596): "
-            "switch the signature on there"
+            f"{each['name']} ({each['address']}) has sent no request that is signed or without Proxy-State since it "
+            "was added or unlatched (CVE-2024-3596): switch the signature on there"
         )
     if not heard:
         yield ok("no client is known to send it unsigned")

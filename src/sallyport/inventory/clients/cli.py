@@ -295,8 +295,12 @@ def _unknown_sender(line: CommandLine, address: str | None) -> Row:
     found = [each for each in senders if wanted in (None, each["address"])]
     if len(found) == 1:
         return found[0]
-    if not senders:
+    if not senders and wanted is None:
         raise StartError("no unknown address has sent a RADIUS request: send one from the device, or give --address")
+    if wanted is not None and not found:
+        raise StartError(
+            f"{wanted} is not among the unknown addresses; it may be registered already: sallyport client list"
+        )
     names = ", ".join(str(each["address"]) for each in senders[:10])
     raise StartError(f"unknown addresses that sent RADIUS requests: {names}; give one of them with --address")
 
