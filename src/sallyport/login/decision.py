@@ -21,7 +21,7 @@ from sallyport.radius.mschap_reply import ErrorCode, push_error
 from sallyport.radius.password import Method
 
 CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
-"""The reasons for which a challenge is sent, or would be sent in enforce mode."""
+"""The reasons with which a challenge is sent. In monitor mode they mean that enforce mode would send one."""
 CANNOT_ASK: Final = frozenset(
     {
         *(Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.CIRCUIT_OPEN, Reason.UNREADABLE),
@@ -53,8 +53,9 @@ _MAY_RETRY: Final = frozenset({Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER})
 def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: Fallback) -> Decision:
     """Return the decision on a login.
 
-    first: the result of the first factor; NONE: passed. action: the action of the login rules. second: the result of
-    the second factor; NONE: approved. It counts only if the first factor has passed and the action is mfa_required.
+    first: the result of the first factor; NONE if it has passed. action: the action of the login rules. second: the
+    result of the second factor; NONE if it was approved. It counts only if the first factor has passed and the action
+    is mfa_required.
     """
     verdict, reason = _verdict(first, action, second, fallback)
     monitored = mode is Mode.MONITOR
@@ -96,8 +97,8 @@ def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
 
 
 def refusal(login: Login, reason: Reason) -> bytes:
-    """Return the attributes of a login's Access-Reject in octets: those from the first factor, or else those that the
-    authentication method requires. reason: the reason for the refusal."""
+    """Return the encoded attributes of a login's Access-Reject. They come from the first factor; if it has none, they
+    are those that the authentication method requires. reason: the reason for the refusal."""
     if login.found.refuse:
         return login.found.refuse
     if EAP_MESSAGE in login.request.first:

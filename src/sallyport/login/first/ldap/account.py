@@ -63,8 +63,8 @@ _FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # from 1601 to 1970
 
 
 def why_refused(refusal: Refusal, entry: Entry, now: int) -> Reason:
-    """Return the reason why a bind with the user's password was refused; NONE if the user is not the cause. now:
-    microseconds."""
+    """Return the reason why a bind with the user's password was refused; NONE if the user is not the cause. now: the
+    present time in microseconds."""
     reason = coded(refusal)
     if reason is not Reason.NONE or refusal.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
         return reason
@@ -93,7 +93,7 @@ def state(entry: Entry, now: int) -> Reason:
 
 
 def must_change(entry: Entry) -> bool:
-    """Return whether the user must change the password, since an admin has set it (`pwdReset`)."""
+    """Return whether the user must change the password because an admin has set it (`pwdReset`)."""
     return any(value.upper() == "TRUE" for value in entry.of("pwdReset"))
 
 
@@ -104,8 +104,9 @@ def principal_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
-    """Return the canonical name of an entry, the only one under which it may log in; None if no pattern matches. It is
-    the first match of the patterns, each for the values of its attribute. Values longer than LONGEST_NAME are ignored.
+    """Return the canonical name of an entry, or None if no pattern matches. It is the only name under which the entry
+    may log in. Each pattern is tried on the values of its attribute, and the first match is the name. Values longer
+    than LONGEST_NAME are ignored.
 
     A directory also finds an entry by other attributes and values, and ignores spaces, accents and width. If such names
     could log in, a login rule or a lock-out for `ann` would not apply to the same person as `Ann ` or
@@ -121,8 +122,8 @@ def found(entry: Entry) -> Found:
     """Return the case-folded names of the groups of which the entry is a direct member, and of the organizational units
     that contain it.
 
-    TooLarge: a name cannot be read, or a limit is exceeded. The list is not truncated, since the group of a block rule
-    could then be missing; the login is refused.
+    Raises TooLarge if a name cannot be read or a limit is exceeded. The list is not truncated, since the group of a
+    block rule could then be missing; the login is refused.
     """
     if any(name.startswith(_IN_PARTS) for name in entry.values):
         raise TooLarge("the directory gives the memberships in parts")

@@ -1,4 +1,5 @@
-"""The check of one login's credentials by a directory. `Ldap.bind` checks any name and password."""
+"""This module checks the credentials of a login by asking a directory. `Ldap.bind` also checks a name and password that
+are not from a login."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ from sallyport.radius.password import Method, sent_password
 
 ACCOUNT_NAME: Final = "sAMAccountName"
 MANY_VALUES: Final = 100
-"""Maximum number of an entry's values that are evaluated on the event loop; an entry with more is evaluated in a
-thread."""
+"""Maximum number of values of an entry that are evaluated on the event loop. An entry with more values is evaluated in
+a thread."""
 _Answer = TypeVar("_Answer")
 
 log = structlog.get_logger()
@@ -102,7 +103,7 @@ class Ldap:
 
     @property
     def checks_mschap(self) -> bool:
-        """Return whether winbind is available."""
+        """Return whether MS-CHAP can be checked by winbind."""
         return self._winbind is not None
 
     @property
@@ -111,7 +112,7 @@ class Ldap:
         return self._settings.code_digits
 
     async def run(self) -> None:
-        """Run the directory's connections, until cancelled."""
+        """Run the directory's connections until cancelled."""
         await self._directory.run()
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
@@ -223,7 +224,8 @@ class Ldap:
         return Reason.FIRST_FACTOR_UNREACHABLE
 
     def _remedy(self, refusal: Refusal) -> str:
-        """Return the remedy for a refused search, after a semicolon; empty if it is not known."""
+        """Return the remedy for a refused search, preceded by a semicolon. Return an empty text if no remedy is
+        known."""
         base, service = self._settings.base_dn, self._settings.service
         if refusal.code in (NO_SUCH_OBJECT, REFERRAL, INVALID_DN):
             return f"; the server has no base DN {base} that the account may read: check baseDN"
@@ -268,8 +270,8 @@ class Ldap:
         return _Known(server, entries[0], found)
 
     async def _tell_base(self, tell: Tell) -> None:
-        """Report whether the base DN or only the user is missing, since libldap's bindings return no entry in both
-        cases."""
+        """Report that the base DN is missing, or else that the user is missing. The bindings of libldap return no entry
+        in both cases."""
         base = self._settings.base_dn
         try:
             _, found = await self._directory.search(base, "(objectClass=*)", ["1.1"], silent)
@@ -322,8 +324,8 @@ class Ldap:
 
 async def _must_change(connection: Connection, entry: Entry) -> bool:
     """Return whether the directory allows the user only to change the password. The bindings do not return the policy
-    control of a successful bind. Therefore the user's own entry is read from a server with a policy, which refuses this
-    if the password must be changed."""
+    control of a successful bind. Therefore, if the server has a password policy, the user's own entry is read. The
+    server refuses this if the password must be changed."""
     if account.must_change(entry):
         return True
     if not connection.has_policy:

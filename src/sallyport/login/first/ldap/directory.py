@@ -1,5 +1,4 @@
-"""A directory of several servers: the selection of a server, the pause after a failure, and the service account's
-connections.
+"""This module selects a server of the directory and keeps the service account's connections.
 
 A server that fails is not asked for a while, unless all others fail too. Connections of the service account are kept
 for the next search.
@@ -65,7 +64,7 @@ class Directory:
         self._nursery: trio.Nursery
 
     async def run(self) -> None:
-        """Run the connections, and close idle ones, until cancelled."""
+        """Run the connections until cancelled, and close idle ones."""
         async with trio.open_nursery() as self._nursery:
             self._running.set()
             while True:
@@ -81,13 +80,13 @@ class Directory:
         self, base: str, pattern: str, attributes: Sequence[str], tell: Tell
     ) -> tuple[Server, list[Entry]]:
         """Search as the service account. Return the server that answered, and the entries as from `Connection.search`.
-        Raises Refusal, ServiceRefused. Unreachable: no server answers."""
+        Raises Refusal, ServiceRefused. Raises Unreachable if no server answers."""
         await self._running.wait()
         servers = self._in_order()
         async with self._room:
             for left in range(len(servers), 0, -1):
                 server = servers[-left]
-                # One share of the remaining time is left for the bind.
+                # One share of the remaining time is reserved for the bind.
                 share = (trio.current_effective_deadline() - trio.current_time()) / (left + 1)
                 with trio.move_on_after(max(share, 0.0)):
                     try:
@@ -159,7 +158,7 @@ class Directory:
     # --- users ------------------------------------------------------------------------------------------------
 
     async def bind(self, server: Server, account: Account, tell: Tell) -> Connection:
-        """Bind once as a user and return the connection: on this server, or on another if this one cannot be reached.
+        """Bind once as a user and return the connection. If this server cannot be reached, another one is used.
 
         The caller must close the connection. Raises Refusal, Unreachable.
         """

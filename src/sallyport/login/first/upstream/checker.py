@@ -105,8 +105,8 @@ class Upstream:
         return self._send(login, question)
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Forward a login and wait for the answer, see `Checker.check`. PacketError: also if the packet is too long
-        with the added attributes."""
+        """Forward a login and wait for the answer, see `Checker.check`. Also raises PacketError if the packet is too
+        long with the added attributes."""
         if self._was_here(login):
             tell("a proxy loop: the server to which the login is forwarded sends it back")
             return Reason.PROXY_LOOP
@@ -172,8 +172,9 @@ class Upstream:
         return True
 
     def _password(self, login: Login, takes_code: Callable[[], bool]) -> bytes:
-        """Return the PAP password to forward, and set `login.code` if a code follows it. The server is asked only once,
-        so the code must have the configured number of digits: a password that ends in eight digits also ends in six."""
+        """Return the PAP password to forward, and set `login.code` if a code follows it. The server is asked only once.
+        Therefore the code must have the configured number of digits. Otherwise it would be unclear how a password that
+        ends in eight digits must be split."""
         login.code = None
         given = sent_password(login.request, login.client.secret)
         split = split_digits(given, self._code_digits) if given[-1:].isdigit() and takes_code() else None
@@ -193,7 +194,7 @@ class Upstream:
     def _again(self, question: Question) -> None:
         self._pool.again(question, trio.current_time())
 
-    # --- and back ---------------------------------------------------------------------------------------------
+    # --- the answer -------------------------------------------------------------------------------------------
 
     def _say(self, login: Login, question: Question, done: Callable[[Reason], None]) -> None:
         login.known.on_again = None

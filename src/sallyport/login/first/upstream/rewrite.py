@@ -51,15 +51,15 @@ class Forward:
     __slots__ = ("_attributes", "_password")
 
     def __init__(self, request: Request, *, password: bytes | None, name: bytes | None, mark: bytes) -> None:
-        """PacketError: the packet is too long with the added attributes."""
+        """Raises PacketError if the packet is too long with the added attributes."""
         self._password = password
         kept = request.without(_CHANGED if name is None else _CHANGED_WITH_NAME)
         attributes = kept + push_attribute(PROXY_STATE, mark)
         if name is not None:
             attributes = push_attribute(USER_NAME, name) + attributes
         if CHAP_PASSWORD in request.first and CHAP_CHALLENGE not in request.first:
-            # RFC 2865 section 5.3: the authenticator was the CHAP challenge, and the forwarded request has another
-            # authenticator.
+            # RFC 2865 section 5.3: the authenticator was used as the CHAP challenge, and the forwarded request has
+            # another one
             attributes = push_attribute(CHAP_CHALLENGE, request.authenticator) + attributes
         self._attributes = attributes
         length = MIN_LENGTH + 18 + len(attributes)
@@ -92,8 +92,8 @@ class Back:
     ) -> bytes:
         """Return the attributes of a verified answer in octets, for the NAS.
 
-        received, sent: shared secret and request authenticator of the hop to the home server, and of the hop to the
-        NAS. PacketError: an encrypted attribute cannot be decrypted.
+        received: the shared secret and request authenticator of the hop to the home server. sent: those of the hop to
+        the NAS. Raises PacketError if an encrypted attribute cannot be decrypted.
         """
         kept = answer.without(_OF_THE_HOP)
         return (

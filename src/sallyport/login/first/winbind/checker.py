@@ -68,7 +68,7 @@ class Winbind:
         return reason
 
     async def _unreachable(self, trouble: str, tell: Tell) -> Reason:
-        """Report an error with its remedy, and log it if it differs from the last one."""
+        """Report an error with its remedy. Log it if it differs from the last error."""
         is_new, self._trouble = trouble != self._trouble, trouble
         if is_new or tell is not silent:
             told = _joined(trouble, await self._remedy(trouble))
