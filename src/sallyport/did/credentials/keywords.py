@@ -1,4 +1,4 @@
-"""The keywords of JSON Schema, charged to a budget.
+"""The keywords of JSON Schema. Each evaluation of a keyword is charged to a budget.
 
 A run is the validation of one subject, in a worker thread. `re` holds the interpreter lock during a match, so
 `MAX_COST` bounds each match, and `BUDGET` bounds all matches of a run. All other code is Python code, which releases
@@ -39,7 +39,7 @@ MAX_RANGES: Final = 32
 """Maximum number of ranges, such as `a-z`, in the character classes of a pattern. Compiling a range takes up to 65,536
 steps."""
 _LITERALS_PER_STEP: Final = 32
-"""Number of literals that are compared in the time of one step."""
+"""Number of literals that can be compared in the time that one step takes."""
 _ATOM: Final = re.compile(r"\\([^\W_]|.)|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _REPEATED: Final = re.compile(r"\)(?:[*+]|\{)")
 _BOUNDS: Final = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
@@ -60,7 +60,7 @@ class Spent(Exception):
 
 
 class _Descends(Protocol):
-    """The method of jsonschema's validators that is missing in its protocol."""
+    """A method that jsonschema's validators have, but jsonschema's protocol class does not declare."""
 
     def descend(self, instance: JSON, schema: JSON, path: str | None = None) -> _Errors: ...
 
@@ -73,7 +73,7 @@ class Budget:
         self._steps = MAX_STEPS
 
     def validator(self, dialect: type[Validator]) -> type[Validator]:
-        """Return the dialect with keywords that are charged to this budget."""
+        """Return the validator class of a dialect whose keywords are charged to this budget."""
         ours: dict[str, _Keyword] = {
             "anyOf": _any_of,
             "oneOf": _one_of,

@@ -154,7 +154,8 @@ def token(tx: Tx, credential_id: int) -> str:
 
 
 def move(tx: Tx, credential: Credential, status: Status, wallet_id: int, at: int) -> None:
-    """Store a credential's status in a wallet. From then on, a login finds the credential by its user name."""
+    """Store the status that a credential has in a wallet. From then on, a login finds the credential by its user
+    name."""
     tx.execute(
         "update credentials set status = :status, wallet_id = :wallet, updated_at = :at where id = :id",
         id=credential.id,
@@ -265,8 +266,8 @@ def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id
     """Return the holder that presents a credential of that issuer for a user of the domain, or None.
 
     The newest accepted credential takes precedence, then the newest assigned one. A holder whose DID is deleted is
-    skipped. schema_id: 0 for any schema. The unary `+` makes the planner start from the few ids, not from all
-    credentials of the domain.
+    skipped. schema_id: the id of the schema; 0 for any schema. The unary `+` makes the planner start from the few ids,
+    and not from all credentials of the domain.
     """
     ids = (
         "select credential_id from credential_users where domain_id = :d and name_key = :key union "
@@ -293,8 +294,8 @@ def users_of_holder(tx: Tx, domain_id: int, did: str) -> list[str]:
 
 
 def users_of(tx: Tx, credential: Credential) -> list[str]:
-    """Return the names of the users that a credential admits. For a revoked one, return those that it admitted
-    before."""
+    """Return the names of the users that a credential admits. For a revoked credential, return the users that it
+    admitted before."""
     return _users(tx, "c.id = :id", d=credential.domain_id, id=credential.id)
 
 
@@ -315,8 +316,8 @@ def _users(tx: Tx, condition: str, **given: Value) -> list[str]:
 
 
 def wallet_of_holder(tx: Tx, domain_id: int, did: str) -> int | None:
-    """Return the wallet of a holder's DID: the wallet that the DID was registered for, or else the wallet of an
-    assigned credential. Return None also if the DID is deleted."""
+    """Return the wallet of a holder's DID. It is the wallet that the DID was registered for, or else the wallet of an
+    assigned credential. Return None if there is no such wallet, or if the DID is deleted."""
     sql = (
         "select coalesce(h.wallet_id, (select c.wallet_id from credentials c where c.domain_id = :d "
         "and c.holder_did = :did and c.wallet_id is not null limit 1)) "

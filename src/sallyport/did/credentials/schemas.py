@@ -69,7 +69,8 @@ class Schemas:
         return await self._store.write(work)
 
     async def page(self, stretch: Stretch, author: str = "") -> tuple[list[ListedSchema], int]:
-        """Return one page of a domain's schemas, ordered by id, and the total. author: a DID; empty: any."""
+        """Return one page of a domain's schemas, ordered by id, and the total. author: the DID of the author; if empty,
+        the author is not checked."""
         return await self._store.search(lambda tx: repo.schemas(tx, stretch, author))
 
     async def published(self, uuid: str) -> str:

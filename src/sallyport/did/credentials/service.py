@@ -65,7 +65,7 @@ class Credentials:
 
     async def issue(self, tenant_id: int, new: NewCredential) -> Credential:
         """Issue a credential to a holder. NotFound: no such issuer, holder or schema in the domain. Invalid: the schema
-        does not allow the claims, or the expiry is in the past."""
+        does not allow the claims, or the time of expiry is in the past."""
         if new.expires_at is not None and not self._clock() < new.expires_at <= LATEST:
             raise invalid_field("expiry", "a time in the future")
         schema = await self._store.read(lambda tx: repo.schema(tx, new.domain_id, new.schema_id))
@@ -132,7 +132,8 @@ class Credentials:
 
     async def document(self, caller: Caller, name: str, domain_id: int | None = None) -> tuple[int, dict[str, JSON]]:
         """Return the number and the document of a credential, given its `urn:uuid:` or its number. domain_id: the
-        domain of the credential; None: any. NotFound: also if the caller is a wallet without the credential."""
+        domain of the credential; if None, the domain is not checked. NotFound: there is no such credential, or the
+        caller is a wallet that does not have it."""
 
         def work(tx: Tx) -> tuple[int, dict[str, JSON]]:
             found = repo.of_tenant(tx, caller.tenant_id, name)
@@ -247,8 +248,8 @@ def _note(tx: Tx, action: str, credential: Credential, at: int, changes: dict[st
 
 
 def claims_of(metadata: dict[str, JSON], holder_did: str) -> tuple[dict[str, JSON], str]:
-    """Split the metadata into the claims of a credential, and the password for its holder alone. Invalid: a reserved
-    name has a wrong value."""
+    """Split the metadata into the claims of a credential, and the password that only its holder gets. Invalid: a
+    reserved name has a wrong value."""
     claims = dict(metadata)
     password = claims.pop(PASSWORD, "")
     if not isinstance(password, str):

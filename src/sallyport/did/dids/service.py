@@ -61,11 +61,11 @@ class Dids:
         return await self._store.write(work)
 
     async def create_holder(self, tenant_id: int, new: NewDid, wallet_id: int, issuer: str, jwk: JSON = None) -> Record:
-        """Create a holder's DID for a wallet. issuer: an issuer's id or DID; empty: none. jwk: the wallet's public key;
-        None: the service makes a key and seals it for the wallet.
+        """Create a holder's DID for a wallet. issuer: the id or the DID of an issuer; if empty, the DID has no issuer.
+        jwk: the wallet's public key; if None, the service makes a key and seals it for the wallet.
 
         NotFound: no such wallet user or issuer. Invalid: the JWK is not a key, or is a private key. Conflict: the
-        domain has that DID.
+        domain already has that DID.
         """
         private = PrivateKey.new(CURVES[new.curve]) if jwk is None else None
         key = _key(jwk) if private is None else private.public
@@ -104,7 +104,7 @@ class Dids:
     async def delete(self, domain_id: int, wanted: Sequence[tuple[Kind, str]]) -> int:
         """Delete DIDs from the lists, and return their number. Their open presentation requests are closed. A deleted
         holder's credentials no longer admit users. The users that they admitted are disconnected if the domain
-        disconnects on revocation. NotFound: one of the DIDs does not exist, and nothing is changed.
+        disconnects on revocation. NotFound: one of the DIDs does not exist; then nothing is changed.
 
         If the deletion is interrupted, all DIDs stay but may have lost some open requests; see `in_slices`.
         """
@@ -143,8 +143,8 @@ class Dids:
 
     async def rotate(self, domain_id: int, did: str) -> str:
         """Give an issuer's did:web a new key of the same curve. Return the id of its verification method. The former
-        key stays in the document, so that its signatures can still be verified. Raises NotFound. Invalid: the DID is of
-        another method, and contains its key. Conflict: the document has no room for another key."""
+        key stays in the document, so that its signatures can still be verified. Raises NotFound. Invalid: the DID has
+        another method, so that the DID itself contains the key. Conflict: the document has no room for another key."""
 
         def work(tx: Tx) -> str:
             record, old = repo.signing_key(tx, repo.get(tx, domain_id, did, Kind.ISSUER))
@@ -170,8 +170,8 @@ class Dids:
         return found.content
 
     def check_key(self, tx: Tx) -> None:
-        """Open a sealed private key of a store that will replace this one, to check the vault's master key. Raises
-        SecretError."""
+        """Decrypt a sealed private key of a store that will replace this one, to check that the vault has the right
+        master key. Raises SecretError."""
         repo.check_key(tx, self._vault)
 
     def _keep(self, tx: Tx, did_id: int, method_id: str, key: PrivateKey, at: int) -> None:

@@ -1,4 +1,4 @@
-"""A wallet's file (JSON, mode 0600, replaced as a whole), and the operations that the wallet calls over HTTP."""
+"""The file of a wallet (JSON with mode 0600), and the operations that the wallet calls over HTTP."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class WalletFile(Model):
     key: str = ""
 
     def signer(self) -> Signer | None:
-        """Return the signer with the wallet's own key; None: the service keeps the key. CredentialError: the file was
-        changed."""
+        """Return a signer with the wallet's own key, or None if the service keeps the key. CredentialError: the file
+        was changed."""
         if not self.key:
             return None
         curve = CURVES.get(self.curve)
@@ -68,7 +68,8 @@ def new_key(curve: str) -> tuple[str, str]:
 
 
 def read(path: Path) -> WalletFile:
-    """Read a wallet's file. StartError: it does not exist, other users may read it, or it is not a wallet's file."""
+    """Read a wallet's file. StartError: the file does not exist, other users may read it, or it is not a wallet's
+    file."""
     try:
         with path.expanduser().open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o077:
@@ -154,7 +155,7 @@ class Remote:
 
     def present(self, request: OpenRequest) -> str:
         """Present the first credential that the request asks for. Return the service's message. NotFound: the wallet
-        has none."""
+        has no such credential."""
         signer = self._wallet.signer()
         if signer is None:
             made = self._ask("/api/v1/walletService/createPresentation", self._keyed(presentationRequestId=request.id))
