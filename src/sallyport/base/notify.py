@@ -55,8 +55,8 @@ class Notifier:
 
 
 class ToParent(Notifier):
-    """The process that has started this one and several others, in place of the service manager. socket: of the type
-    SOCK_SEQPACKET, whose other end it reads; watchdog_s: see `Notifier`."""
+    """A Notifier for a worker: it sends its messages to the parent process instead of the service manager. socket: a
+    socket of the type SOCK_SEQPACKET; the parent process reads the other end. watchdog_s: see `Notifier`."""
 
     def __init__(self, socket: socket.socket, watchdog_s: float | None) -> None:
         self.socket = socket

@@ -109,8 +109,8 @@ class AgentMetrics:
     def watch(self, read: Callable[[], tuple[int, float]], waiting: Callable[[], int]) -> None:
         """Set the functions that are called at a scrape.
 
-        read: returns the number of active agents, and the seconds since the last message of the most silent one.
-        waiting: returns the number of waiting agents.
+        read: returns the number of active agents, and the longest time in seconds since an active agent sent its last
+        message. waiting: returns the number of waiting agents.
         """
         ReadGauge(self._registry, "sallyport_agents", "Active endpoint agents.", (), lambda: {(): float(read()[0])})
         ReadGauge(

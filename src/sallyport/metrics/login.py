@@ -184,7 +184,8 @@ class UpstreamMetrics:
         )
 
     def moved(self, domain: str, before: str, after: str) -> None:
-        """Record a change of a server's state. before, after: states; empty for a server that is new or was removed."""
+        """Record a change of a server's state. before, after: the states. `before` is empty for a new server, `after`
+        for a removed one."""
         for state, change in ((before, -1), (after, 1)):
             if state:
                 self.servers[domain, state] = self.servers.get((domain, state), 0) + change
