@@ -67,8 +67,8 @@ def join(tx: Tx, name: str, session: str, installation: str, version: str, schem
 
 
 def forget_former(tx: Tx, installation: str, names: Sequence[str]) -> None:
-    """Delete the dead nodes of an installation whose names are not in `names`. They remain if the node is renamed or
-    the number of workers is reduced."""
+    """Delete the dead nodes of an installation whose names are not in `names`. Such rows
+    remain when the node was renamed or the number of workers was reduced."""
     tx.execute(
         "delete from nodes where installation = :installation "
         f"and seen_at < now_us() - {DEAD_US} and name not in (select value from json_each(:names))",

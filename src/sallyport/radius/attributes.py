@@ -71,14 +71,14 @@ MAX_ATTRIBUTES: Final = 200
 HEADER: Final = 20
 """Length of a packet's header in octets."""
 INTEGER: Final = 6
-"""Length of an integer attribute in octets, with its type and length octets."""
+"""Length of an integer attribute in octets, including its type and length octets."""
 SAME_LENGTH: Final = 16
 """Maximum number of cached layouts for packets of one length."""
 MAX_KEPT: Final = 16_384
 """Maximum number of attributes in all cached layouts together, which takes some megabytes at most."""
 NO_PARTS: Final = (slice(0), slice(0))
-"""Empty slices that are added to the parts of a layout, since `itemgetter` returns a tuple only for two keys or
-more."""
+"""Empty slices that are added to the parts of a layout. They are needed because `itemgetter` returns a tuple only
+for two or more keys."""
 Picked = Callable[[tuple[int | None, ...]], tuple[int | None, ...]]
 
 
@@ -184,7 +184,7 @@ class Layout:
 
     def integers(self, packet: bytes, kinds: tuple[int, ...]) -> tuple[int | None, ...]:
         """Return the first value of each given type as a number; None if the value is missing or does not have four
-        octets. kinds: two or more types; a constant, since it is a key of the cache."""
+        octets. kinds: two or more types. Pass a constant, because it is a key of the cache."""
         found = self._integers.get(kinds)
         if found is None:
             found = self._integers[kinds] = self._integer_places(kinds)
@@ -202,7 +202,7 @@ class Layout:
         return Struct("".join(places)), itemgetter(*(kinds.index(kind) if kind in kinds else -1 for kind in wanted))
 
     def values(self, packet: bytes, kind: int) -> list[bytes]:
-        """Return all values of a type, in order. kind: a constant, since it is a key of the cache."""
+        """Return all values of a type, in order. kind: the type. Pass a constant, because it is a key of the cache."""
         places = self._places.get(kind)
         if places is None:
             places = [slice(at + 2, end) for found, at, end in self._attributes if found == kind]
@@ -210,8 +210,8 @@ class Layout:
         return [packet[place] for place in places]
 
     def without(self, packet: bytes, kinds: frozenset[int]) -> bytes:
-        """Return the attributes in octets and in order, without those of the given types. kinds: a constant, since it
-        is a key of the cache."""
+        """Return the attributes in octets and in order, without those of the given types. kinds: the types to leave
+        out. Pass a constant, because it is a key of the cache."""
         parts = self._parts.get(kinds)
         if parts is None:
             parts = self._parts[kinds] = itemgetter(*self._stretches(kinds), *NO_PARTS)

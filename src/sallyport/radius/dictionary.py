@@ -7,7 +7,7 @@ dictionary, which is loaded once from the files of the package and from the admi
 - This module resolves $INCLUDE, so that every error and every note has a file and a line, and so that a file which
   several files include is read once.
 - Octets from the network are never refused: a value that does not fit its type is shown as `0x...`. A text from an
-  admin that does not fit the type is refused, and the error names the attribute.
+  admin is refused if it does not fit the type; the error names the attribute.
 - Passwords, keys and values made from them are shown as `***`: no secret reaches a log.
 - If a number has several names, each is accepted and the last defined one is shown, as in FreeRADIUS.
 """
@@ -50,7 +50,7 @@ _KEYWORDS: Final = frozenset({"ATTRIBUTE", "VALUE", "VENDOR", "BEGIN-VENDOR", "E
 
 
 class Dictionary:
-    """The known attributes and vendors. `load` returns it; it is immutable."""
+    """The known attributes and vendors, as `load` returns them. A Dictionary is immutable."""
 
     def __init__(
         self,
@@ -84,8 +84,8 @@ class Dictionary:
         return self._numbered.get((vendor, number))
 
     def name(self, vendor: int, number: int) -> str:
-        """Return the name to show: the dictionary's, or without one `Attr-N` or `Attr-26.VENDOR.N`, as in FreeRADIUS.
-        `attribute` accepts all three."""
+        """Return the name to show: the name in the dictionary, or if there is none, `Attr-N` or `Attr-26.VENDOR.N`,
+        as in FreeRADIUS. `attribute` accepts all three forms."""
         attribute = self.find(vendor, number)
         if attribute is not None:
             return attribute.name
@@ -150,7 +150,7 @@ def load(*directories: Path) -> Dictionary:
     """Load the dictionaries of the package, then the files `dictionary*` of each directory, sorted by name.
 
     A file may name vendors, add values to attributes and redefine attributes. Entries that pyrad cannot represent are
-    skipped and listed in `notes`. DictionaryError: a file cannot be read or parsed; the message has file and line.
+    skipped, and `notes` lists them. DictionaryError: a file cannot be read or parsed; the message has file and line.
     """
     loader = _Loader()
     loader.read(packaged() / "dictionary")
@@ -173,7 +173,7 @@ def _dictionary_files(directory: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a file: its number, from 1, and its words without the comment."""
+    """A line of a file: its number (the first line is 1), and its words without the comment."""
 
     file: Path
     number: int
@@ -233,8 +233,8 @@ class _Loader:
         )
 
     def _redefined(self, path: Path, name: str, old: ParsedAttribute) -> None:
-        """Keep the named values of an attribute that is redefined without a change; pyrad would drop them. Otherwise
-        add a note."""
+        """Keep the named values of an attribute if a file repeats its definition unchanged; pyrad would drop them.
+        If the definition has changed, add a note."""
         new = self._parsed.attributes[name]
         if self._attribute(name, new) == self._attribute(name, old):
             new.values.forward = {**old.values.forward, **new.values.forward}

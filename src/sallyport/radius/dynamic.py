@@ -1,8 +1,8 @@
 """Dynamic authorization (RFC 5176): requests to a NAS about one of its sessions, and the answers.
 
 The Request Authenticator is computed as for accounting. The Message-Authenticator is computed before it, with an
-authenticator of zeros (section 3.4). Attributes identify the session and the NAS. A NAS refuses a request with an
-attribute that it does not support (Error-Cause 401), or if no session matches all attributes (503). Therefore a request
+authenticator of zeros (section 3.4). Attributes identify the session and the NAS. A NAS refuses a request if it does
+not support one of the attributes (Error-Cause 401), or if no session matches all of them (503). Therefore a request
 should have few attributes.
 """
 
@@ -30,8 +30,8 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer of a NAS. error_cause: the Error-Cause (RFC 5176 section 3.5), which an ACK may have too; None if it
-    is absent."""
+    """The answer of a NAS. error_cause: the Error-Cause (RFC 5176 section 3.5), or None if it is absent; an ACK may
+    have one too."""
 
     acknowledged: bool
     error_cause: int | None

@@ -1,9 +1,10 @@
 """MS-CHAP and MS-CHAPv2: the attempt in a request, and its check against a password (RFC 2433, 2759, 2548 section 2).
 
-A client computes the response from the NT hash of the password, so a check needs the password, its NT hash, or a domain
-controller. `recognise` reads an attempt from a request, `NtKey` checks it, and `mschap_reply` encodes the answer. The
-answer needs only the hash of the NT hash, which winbind's ntlm_auth calls NT_KEY. The LAN Manager response, computed
-from two halves of the password in upper case, is not supported: an attempt with no other response is Unusable.
+A client computes the response from the NT hash of the password. Therefore the response can be checked only with the
+password, with its NT hash, or by a domain controller. `recognise` reads an attempt from a request, `NtKey` checks it,
+and `mschap_reply` encodes the answer. The answer needs only the hash of the NT hash, which winbind's ntlm_auth calls
+NT_KEY. The LAN Manager response (computed from the two halves of the password in upper case) is not supported: an
+attempt that has no other response is Unusable.
 
 The NT hash is an MD4 hash (RFC 1320), which OpenSSL 3 no longer offers. `_mix` processes one block: the NT hash of a
 password of up to 27 characters takes one block, about 15 µs. It keeps the four registers in fixed variables instead of
@@ -160,7 +161,7 @@ Offer = MsChap1 | MsChap2 | PasswordChange | Unusable
 def recognise(values: Mapping[tuple[int, int], Sequence[bytes]]) -> Offer | None:
     """Return the MS-CHAP attempt of a request; None if it has none.
 
-    values: `Request.vendor_values()`.
+    values: the result of `Request.vendor_values()`.
     """
     offers = [(kind, value) for kind in _OFFERS for value in values.get((MICROSOFT, kind), ())]
     if not offers:

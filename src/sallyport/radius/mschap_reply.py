@@ -110,8 +110,8 @@ def push_chap_keys(hash_hash: bytes, hiding: Hiding) -> bytes:
 def push_mppe_keys(receive: bytes, send: bytes, hiding: Hiding) -> bytes:
     """Return MS-MPPE-Recv-Key and MS-MPPE-Send-Key (RFC 2548 sections 2.4.2 and 2.4.3).
 
-    receive, send: the keys by the direction of the NAS: 16 octets each after MS-CHAPv2; after EAP the first and the
-    second 32 octets of the MSK (RFC 5216 section 2.3).
+    receive, send: the keys for the octets that the NAS receives and sends. After MS-CHAPv2 each has 16 octets. After
+    EAP they are the first and the second 32 octets of the MSK (RFC 5216 section 2.3).
     """
     return push_vendor_attribute(MICROSOFT, MS_MPPE_RECV_KEY, hiding.hide(receive)) + push_vendor_attribute(
         MICROSOFT, MS_MPPE_SEND_KEY, hiding.hide(send)

@@ -41,8 +41,8 @@ def _jitter() -> float:
 
 
 class Retransmission:
-    """The state of one request. next_at: the time at which it is to be sent (again) or given up. sent: the number of
-    transmissions."""
+    """The state of one request. next_at: the time at which the request must be sent (again) or given up. sent: the
+    number of transmissions."""
 
     __slots__ = ("_ends_at", "_jitter", "_pause", "_timers", "next_at", "sent")
 

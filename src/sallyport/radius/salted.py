@@ -65,7 +65,7 @@ class Hiding:
         """Decrypt a key or password, the counterpart of `hide`. value: the value without its tag.
 
         A salt without its high bit is accepted too. PacketError: the value does not consist of a salt and blocks of 16
-        octets, or the decrypted length is greater than the blocks, usually because of a wrong secret.
+        octets, or the decrypted length octet exceeds the blocks. The usual cause of the latter is a wrong secret.
         """
         if len(value) < 18 or len(value) % 16 != 2:
             raise PacketError(f"a salted value of {len(value)} octets")
@@ -119,8 +119,8 @@ def _rehide_attribute(
 
 
 def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding) -> bytes:
-    """Re-encrypt a value. Its length shows whether a tag precedes the salt: it is 3 + 16n octets with a tag, 2 + 16n
-    without."""
+    """Re-encrypt a value. The length of the value shows whether a tag precedes the salt: it is 3 + 16n octets with a
+    tag, and 2 + 16n without a tag."""
     if how == AS_PASSWORD:
         if not value or len(value) % 16:
             raise PacketError(f"a hidden value of {len(value)} octets")
@@ -133,7 +133,7 @@ def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding)
 
 
 def without_hidden(attributes: bytes, places: Mapping[tuple[int, int], int] = HIDDEN) -> bytes:
-    """Return attributes in octets without the encrypted ones, which are valid in one reply only.
+    """Return attributes in octets without the encrypted ones, which are valid only in the original reply.
 
     places: the encrypted attributes by (vendor, type), see `hidden_places`. A Vendor-Specific attribute that contains
     one is removed as a whole. PacketError: an attribute is malformed.

@@ -71,7 +71,8 @@ class Attribute:
 
     @property
     def secret(self) -> bool:
-        """Return whether values are passwords, keys, or derived from them. Such a value is never shown."""
+        """Return whether the attribute's values are passwords or keys, or are derived from them. Such a value is
+        never shown."""
         return self.encrypt != 0 or _SECRET.search(self.name) is not None
 
     @property
@@ -84,12 +85,12 @@ class Attribute:
         return 247 if self.vendor else 253
 
     def value_name(self, number: int) -> str | None:
-        """Return the name of a value: for 15 of NAS-Port-Type it is "Ethernet". If there are several names, the last
-        defined one counts."""
+        """Return the name of a value: the value 15 of NAS-Port-Type has the name "Ethernet". If a value has several
+        names, return the one that was defined last."""
         return next((name for name in reversed(tuple(self.values)) if self.values[name] == number), None)
 
     def value_number(self, name: str) -> int | None:
-        """Return the number of a named value, ignoring case: for "ethernet" of NAS-Port-Type it is 15."""
+        """Return the number of a named value, ignoring case: the value "ethernet" of NAS-Port-Type is 15."""
         if name in self.values:
             return self.values[name]
         return next((number for known, number in self.values.items() if known.casefold() == name.casefold()), None)

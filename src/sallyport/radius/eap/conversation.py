@@ -46,13 +46,14 @@ MAX_NAME: Final = 253
 
 
 class Conversation:
-    """The conversation with one client. offers: the methods. now: its start, in seconds of a monotonic clock."""
+    """The conversation with one client. offers: the methods that are offered. now: the start of the conversation, in
+    seconds of a monotonic clock."""
 
     def __init__(self, offers: Offers, *, now: float) -> None:
         self._offers = offers
         self._now = now
         self._left: list[Offer] = list(offers.methods)
-        self._method: Method | None = None  # None again after the end, since TLS takes much memory
+        self._method: Method | None = None  # None after the end, because TLS takes much memory
         self._name = ""
         self.kind = 0
         """The EAP Type of the method that was started last."""
@@ -82,8 +83,8 @@ class Conversation:
         return self._identifier or 0
 
     def begin(self) -> Outcome:
-        """Request the client's identity. Most RADIUS clients have already done this. PacketError: the conversation has
-        begun, and the identity must not change."""
+        """Request the client's identity. Most RADIUS clients have already done this. PacketError: the conversation
+        has begun already, and the identity must not change any more."""
         if self._outcome is not None:
             raise PacketError("a start inside a conversation")
         return self._request(IDENTITY, b"")
@@ -203,12 +204,13 @@ _Talk = TypeVar("_Talk")
 
 
 class Conversations(Generic[_Talk]):
-    """The pending conversations by State, or values that the caller keeps for them. If the table is full, the oldest
-    conversation of the busiest client of the busiest tenant is removed. So a client that starts thousands of
-    conversations removes only its own.
+    """The pending conversations by State. The caller may store other values that represent the conversations. If the
+    table is full, the oldest conversation of the busiest client of the busiest tenant is removed. So a client that
+    starts thousands of conversations removes only its own.
 
-    most: the number of pending ones. age_s: seconds that one waits for its client. left: called with each that has
-    waited longer. node: returns the number of this node, 0 for the only one. now: seconds of a monotonic clock.
+    most: the maximum number of pending conversations. age_s: the seconds that a conversation waits for its client.
+    left: called with each conversation that has waited longer. node: returns the number of this node; 0 if there is
+    only one node. now: the present time in seconds of a monotonic clock.
     """
 
     def __init__(
@@ -244,7 +246,8 @@ class Conversations(Generic[_Talk]):
         return known[2]
 
     def other_node(self, state: bytes) -> int | None:
-        """Return the other node that a State names; None if it names none, or if there is only one node."""
+        """Return the number of the other node that a State names; None if it names no other node, or if there is
+        only one node."""
         named, own = int.from_bytes(state[:NODE_OCTETS]), self._node()
         return named if own and len(state) == STATE_OCTETS and named != own else None
 

@@ -103,7 +103,7 @@ class Framing:
         self._announced = 0
 
     def start(self) -> bytes:
-        """Return the message that starts the method."""
+        """Return the Start message of the method."""
         return bytes((START | self._version,))
 
     def acknowledgement(self) -> bytes:

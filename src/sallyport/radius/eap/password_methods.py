@@ -31,8 +31,8 @@ _HEADER: Final = 5  # code, identifier, length, length of the value
 
 
 class MsChapV2:
-    """EAP-MSCHAPv2 for one user. retries: the number of further tries after a wrong password. challenge: 16 octets;
-    None: random."""
+    """EAP-MSCHAPv2 for one user. retries: the number of further tries after a wrong password. challenge: the
+    challenge of 16 octets; if None, it is random."""
 
     kind = MSCHAPV2
     name = "mschapv2"
@@ -98,7 +98,7 @@ _SIZE: Final = 16
 
 
 class Md5:
-    """EAP-MD5 for one user. challenge: 16 octets; None: random."""
+    """EAP-MD5 for one user. challenge: the challenge of 16 octets; if None, it is random."""
 
     kind = MD5
     name = "md5"

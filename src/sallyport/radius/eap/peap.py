@@ -21,7 +21,8 @@ _FAILURE: Final = 2
 
 
 class PeapPhase:
-    """The inner phase of PEAP. offers: the inner methods. now: the start of the conversation, in seconds."""
+    """The inner phase of PEAP. offers: the inner methods. now: the start of the conversation, in seconds of a
+    monotonic clock."""
 
     def __init__(self, offers: Offers, *, now: float) -> None:
         self._eap = Conversation(offers, now=now)
@@ -35,14 +36,14 @@ class PeapPhase:
         return "resumed" if self._resumed else self._eap.method
 
     def established(self, holder: Holder | None) -> Step:
-        """End with success if the session was resumed; else wait for the client to acknowledge the handshake."""
+        """End with success if the session was resumed. Otherwise wait until the client acknowledges the handshake."""
         if holder is None:
             return Next(b"")
         self._resumed = True
         return self._tell(Passed(holder.user))
 
     def respond(self, clear: bytes) -> Step:
-        """Process an EAP response, with or without its header, or at the end the client's Result TLV."""
+        """Process an EAP response, with or without its header. At the end, process the client's Result TLV."""
         if self._end is not None:
             return self._conclude(clear)
         if not self._begun:

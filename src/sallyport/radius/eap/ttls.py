@@ -92,8 +92,8 @@ _Values = dict[tuple[int, int], bytes]
 
 
 class TtlsPhase:
-    """The inner phase of TTLS. offers: the methods of an inner EAP conversation. checkable: the kinds of questions that
-    the first factor can answer. now: the start of the conversation, in seconds."""
+    """The inner phase of TTLS. offers: the methods of an inner EAP conversation. checkable: the kinds of questions
+    that the first factor can answer. now: the start of the conversation, in seconds of a monotonic clock."""
 
     def __init__(self, tunnel: Tunnel, offers: Offers, checkable: Collection[type[Question]], *, now: float) -> None:
         self._tunnel = tunnel
@@ -111,7 +111,7 @@ class TtlsPhase:
         return self._inner if self._eap is None else f"eap-{self._eap.method}".rstrip("-")
 
     def established(self, holder: Holder | None) -> Step:
-        """End with success if the session was resumed; else wait for the client's message."""
+        """End with success if the session was resumed. Otherwise wait for the client's message."""
         if holder is None:
             return Next(b"")
         self._inner = "resumed"

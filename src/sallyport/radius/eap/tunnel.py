@@ -51,10 +51,10 @@ _WHY_UNVERIFIED: Final = {
 class Contexts:
     """The TLS contexts of one method. All except `plain` support all configured TLS versions.
 
-    plain: without TLS 1.3 and without the `watch_state` callback, which takes a quarter of the time of a resumed
-    handshake. watched: calls `watch_state`. forgetful: resumes no sessions. If client certificates are verified, each
-    context calls `watch_certificate`. The callbacks are set once for each context, since setting them for each
-    connection costs more.
+    plain: a context without TLS 1.3 and without the `watch_state` callback. This callback takes a quarter of the time
+    of a resumed handshake. watched: a context that calls `watch_state`. forgetful: a context that resumes no sessions.
+    If client certificates are verified, each context calls `watch_certificate`. The callbacks are set once for each
+    context, because it would take more time to set them for each connection.
     """
 
     plain: SSL.Context
@@ -94,8 +94,8 @@ class _Watch:
 
 
 def watch_state(connection: SSL.Connection, where: int, _value: int) -> None:
-    """Handle a change of OpenSSL's state. After the ClientHello is read, it is known which session is resumed. In TLS
-    1.3 each ticket is a session with its own secret."""
+    """Handle a change of OpenSSL's state. When the ClientHello has been read, record which session is resumed. In
+    TLS 1.3, each ticket is a session with its own secret."""
     if where != SSL.SSL_CB_ACCEPT_LOOP:
         return
     state = connection.get_state_string()
@@ -196,7 +196,7 @@ class Tunnel:
         return octets
 
     def read(self) -> bytes:
-        """Return the decrypted octets that the client has sent, once."""
+        """Return the decrypted octets that have arrived since the last call."""
         clear, self._clear = self._clear, b""
         return clear
 
@@ -253,7 +253,8 @@ class Tunnel:
         return bool(self._watch.refused)
 
     def keep(self) -> None:
-        """Keep the session: OpenSSL removes it from its cache when a connection ends without a close_notify."""
+        """Keep the session in OpenSSL's cache. Without this call, OpenSSL removes it when the connection ends
+        without a close_notify."""
         self._connection.set_shutdown(SSL.SENT_SHUTDOWN | SSL.RECEIVED_SHUTDOWN)
 
 

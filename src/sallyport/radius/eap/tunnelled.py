@@ -2,8 +2,8 @@
 
 If a client resumes a session, the method asks the caller about the session's user before it answers the ClientHello. If
 the user is refused, or the session is unknown, a full handshake follows, and the client logs in again. This must be
-decided before the handshake: most clients take a resumed handshake as the end of the login, so that a later refusal
-could not lead to a full login.
+decided before the handshake: most clients treat a resumed handshake as the end of the login, so a later refusal could
+not lead to a full login.
 """
 
 from typing import Final, Protocol
@@ -105,7 +105,7 @@ class Tunnelled:
             return self._recognize(tunnel.resumed)
         if tunnel.trouble or not tunnel.established:
             return self._shake()
-        if tunnel.resumed != self._session:  # a client that repeats another client's hello cannot finish the handshake
+        if tunnel.resumed != self._session:  # a client that replays another client's hello cannot finish the handshake
             return Failed("the client's second hello goes on with another session than its first", Failure.TLS)
         clear = tunnel.read()
         if stood:
@@ -151,7 +151,8 @@ class Tunnelled:
         return self._after_silence()
 
     def _after_silence(self) -> Step:
-        """Let the inner phase begin if neither side has a message: after a resumption in TLS 1.2 the server begins."""
+        """Start the inner phase if neither side has a message to send. After a resumption in TLS 1.2, the server
+        sends the first inner message."""
         step = self._phase.respond(b"")
         if step == Next(b""):
             return Next(self._framing.acknowledgement())
