@@ -123,7 +123,7 @@ class Senders:
             sender.is_over, sender.logged = True, ""
 
     def forget(self, host: str) -> None:
-        """Remove an address that now belongs to a RADIUS client."""
+        """Remove an address because it now belongs to a RADIUS client."""
         self._senders.pop(host)
 
     def all(self) -> list[Sender]:

@@ -12,7 +12,7 @@ def server_context(files: Credentials) -> ssl.SSLContext:
     """Return a server context that accepts client certificates of the authority unless they are revoked. Raises
     ConfigError.
 
-    Sessions cannot be resumed, since a certificate that was revoked meanwhile would then be accepted.
+    Sessions cannot be resumed. Otherwise a certificate that was revoked meanwhile would be accepted.
     """
     if files.ca_file is None:
         raise ConfigError("RadSec has no authority for its peers' certificates: set eap_ca, or sallyport cert init")
@@ -35,5 +35,5 @@ def server_context(files: Credentials) -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    """Return no passphrase, since OpenSSL would otherwise ask for one on the terminal."""
+    """Return no passphrase. Without this function OpenSSL would ask for one on the terminal."""
     return ""

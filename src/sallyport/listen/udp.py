@@ -31,7 +31,7 @@ from sallyport.radius.duplicates import Source
 
 DRAIN = 64
 AHEAD = 8192
-RECEIVE_BUFFER = 4 << 20  # with the kernel's default, bursts are lost
+RECEIVE_BUFFER = 4 << 20  # with the kernel's default size, bursts are lost
 # One octet more than the maximum length of a packet, so that a longer packet is detected instead of truncated.
 DATAGRAM = 4097
 
@@ -42,13 +42,13 @@ IPV6_PKTINFO: Final = 50
 ANCILLARY: Final = socket.CMSG_SPACE(20)
 
 Datagram = tuple[bytes, Source, int, float]
-"""The octets of a datagram, its source, and its time of arrival twice: in microseconds of the wall clock, and in
-seconds of the monotonic clock."""
+"""The octets of a datagram, its source, and its time of arrival. The time is given twice: in microseconds of the wall
+clock, and in seconds of the monotonic clock."""
 
 
 def bind(address: Address, setting: str, *, shared: bool = False) -> socket.socket:
     """Return a non-blocking UDP socket on an address. shared: other sockets of this user may have the address too.
-    StartError names the address and its setting."""
+    Raises StartError, whose message names the address and its setting."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
@@ -58,7 +58,7 @@ def bind(address: Address, setting: str, *, shared: bool = False) -> socket.sock
         else:
             sock.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, _is_wildcard(address.host))
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-        with suppress(OSError):  # exceeds the system's limit, if the process has the privilege
+        with suppress(OSError):  # exceeds the system's limit if the process has the privilege to do so
             sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_RCVBUFFORCE", 33), RECEIVE_BUFFER)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, shared)
         sock.bind(tuple(address))
@@ -100,11 +100,11 @@ async def receive(
     refuse: Callable[[bytes, Source, int], None],
     ahead: int = AHEAD,
 ) -> None:
-    """Pass the datagrams of each wake-up to `take`, and call `taken` after it, until cancelled.
+    """Until cancelled, pass the datagrams of each wake-up to `take`, and then call `taken`.
 
-    owner: returns the tenant of a source; 0 for none. refuse: called with a datagram that is dropped. ahead: the
-    maximum number of datagrams in the queue; if it is full, datagrams of an owner that has its share are refused. A
-    source is an address with its port, since a proxy may use a port for each NAS.
+    owner: returns the tenant of a source; 0 if the source belongs to none. refuse: called with a datagram that is
+    dropped. ahead: the maximum number of datagrams in the queue; if it is full, datagrams of an owner that has its
+    share are refused. A source is an address with its port, since a proxy may use a port for each NAS.
     """
     pull = _puller(sock)
     behind: FairShares[int, Source, Datagram] = FairShares(ahead)
@@ -120,7 +120,7 @@ async def receive(
         await (trio.lowlevel.checkpoint() if was_ahead else trio.lowlevel.wait_readable(sock))
         at, now = clock(), time.monotonic()
         came: list[Datagram] = []
-        with suppress(OSError):  # no more datagrams, or an ICMP error about an earlier reply
+        with suppress(OSError):  # there are no more datagrams, or this is an ICMP error about an earlier reply
             if not was_ahead:
                 for _ in range(DRAIN):
                     octets, source = pull()

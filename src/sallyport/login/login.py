@@ -35,7 +35,7 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """The reasons for the results of logins and of their steps; NONE: passed."""
+    """The reasons for the results of logins and of their steps. NONE means that the login or the step has passed."""
 
     NONE = ""
     # first factor
@@ -85,7 +85,7 @@ class Reason(StrEnum):
     TOO_MANY_PROMPTS = "too many prompts"
     TOO_MANY_CODES = "the provider takes no more codes for now"
     CHALLENGE_OVER = "the challenge is unknown, over or another's"
-    # the second factor cannot be asked, so fallbackAction decides
+    # The second factor cannot be asked, so fallbackAction decides.
     NO_PROVIDER = "no provider"
     UNREACHABLE = "provider unreachable"
     RATE_LIMITED = "the provider's rate limit is reached"
@@ -95,8 +95,8 @@ class Reason(StrEnum):
 
 
 PASSED: Final = Reason.NONE
-"""The result of a step that the login passes. Enumeration members that every login needs have a module constant, since
-before Python 3.12 the look-up of a member takes half a microsecond."""
+"""The result of a step that the login passes. The members of enumerations that every login needs are also module
+constants, because before Python 3.12 the look-up of a member takes half a microsecond."""
 
 
 _FAILURES: Final = {
@@ -159,8 +159,8 @@ NAMELESS: Final = frozenset[str]()
 
 
 class Exchange(Protocol):
-    """The exchange of one listener, which received the request and sends the answer. number: identifies it in the
-    store."""
+    """The exchange of one listener, which received the request and sends the answer. number: the number that identifies
+    the exchange in the store."""
 
     number: int
 
@@ -168,19 +168,20 @@ class Exchange(Protocol):
         """Send the answer of an entry that is on disk. now: microseconds."""
 
     def abandoned(self, entry: Answered) -> None:
-        """Drop an entry that could not be stored; it gets no answer."""
+        """Drop an entry that could not be stored. The entry gets no answer."""
 
     def lost(self, entry: Answered) -> None:
-        """Another node answers the login: the entry was not kept and gets no answer."""
+        """Handle a login that another node answers: its entry was not kept and gets no answer."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Answered:
     """A request and its answer, which the journal stores before it is sent.
 
-    source: the sender's socket address. at: the time of arrival in microseconds. known: its entry in the duplicate
-    detection. user: the user's name without its realm. behind: the station, if the sender is proven. reply: the answer
-    in octets. asked_us: the time that the second factor took, in microseconds. device: the network device that sent it.
+    source: the sender's socket address. at: the time of arrival in microseconds. known: the entry of the request in the
+    duplicate detection. user: the user's name without its realm. behind: the station, if the sender is proven. reply:
+    the answer in octets. asked_us: the time that the second factor took, in microseconds. device: the network device
+    that sent it.
     """
 
     request: Request

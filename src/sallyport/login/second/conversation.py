@@ -13,11 +13,11 @@ from sallyport.mfa.circuit import Attached
 from sallyport.radius.password import TYPED, Method
 
 OTHER_NODE: Final = "other_node"
-"""The reason of the discard of a request that another node answers."""
+"""The reason with which a request is discarded because another node answers it."""
 
 
 class AnsweredElsewhere(PacketError):
-    """Another node answers the login: a newer request of it waits there."""
+    """This node must not answer the login, because a newer request of the login waits at another node."""
 
     def __init__(self) -> None:
         super().__init__("another node answers the login", OTHER_NODE)
@@ -27,10 +27,10 @@ class AnsweredElsewhere(PacketError):
 class SecondFactorResult:
     """The result of a second factor.
 
-    reason: the result; NONE: approved. text, session: the text and the session of the challenge to send, for ASKED.
-    over: the id of the challenge that the result ends. asked: the user that was asked. found: the findings of the first
-    factor, if an earlier request checked it. wrong_code: whether the code was wrong, and the user is asked once more.
-    prompt: the row that all nodes share; None on the embedded database, and if no user was asked.
+    reason: the result; NONE if it was approved. text, session: the text and the session of the challenge to send, if
+    the result is ASKED. over: the id of the challenge that the result ends. asked: the user that was asked. found: the
+    findings of the first factor, if an earlier request checked it. wrong_code: whether the code was wrong, and the user
+    is asked once more. prompt: the row that all nodes share; None on the embedded database, and if no user was asked.
     """
 
     reason: Reason
@@ -91,13 +91,14 @@ class Conversation:
         self._newest: Waiter | None = None
 
     def admits(self, login: Login) -> bool:
-        """Return whether a request may replace the newest one. An unsigned request must not replace a signed one."""
+        """Return whether a request may replace the newest one. An unsigned request must not replace a signed
+        request."""
         newest = self._newest
         is_signed = self.is_signed and self.elsewhere if newest is None else newest.login.request.signed
         return login.request.signed or not is_signed
 
     def attach(self, login: Login) -> Waiter:
-        """Replace the newest request by this one, and return its waiter."""
+        """Replace the newest request by this one. Return the waiter of this request."""
         before = self._newest
         if before is not None:
             login.known.follows(before.login.known)
@@ -138,7 +139,7 @@ class Conversation:
             self._newest = None
 
     def take(self) -> SecondFactorResult | None:
-        """Return the result for the one request that gets it; None for all others."""
+        """Return the result to the one request that may use it, and None to all others."""
         if self.taken:
             return None
         self.taken = True

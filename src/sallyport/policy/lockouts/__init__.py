@@ -25,9 +25,9 @@ The outer identity of EAP is not counted, locked or reset: it may be `anonymous`
 change it for each guess. The inner name is used once it is known. If another server has the EAP conversation, its
 Access-Accept contains the user's name; until then only the station counts.
 
-A NAS is never locked as a station. A station is not locked if its name is one of the NAS's own names, if several users
-have logged in from it within an hour, or if the NAS has no other station: a VPN gateway may send one fixed value for
-all users.
+A NAS is never locked as a station. A station is not locked in three cases: its name is one of the NAS's own names,
+several users have logged in from it within an hour, or the NAS has no other station. For example, a VPN gateway may
+send one fixed value for all users.
 
 Counts are in memory. Several nodes tell each other each failure, lock and reset (`nodes.notices`), so that a count and
 a lock hold on all of them within a third of a second, and after a restart. On the embedded database, a restart resets
