@@ -1,6 +1,6 @@
 """Public documents: the service's own did:web, schemas and status lists. A token is needed only to resolve other DIDs.
 
-These routes are not API operations: verifiers that know nothing of this service request the documents by GET.
+These routes are not API operations: verifiers that do not know this service request the documents with GET.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,5 @@
-"""The commands of directories that the HTTP API does not have: directory.import_ldif, directory.jobs, directory.job."""
+"""The commands of directories that are not operations of the HTTP API: directory.import_ldif, directory.jobs,
+directory.job."""
 
 from collections.abc import Callable
 
@@ -23,7 +24,8 @@ class OfDomain(Arguments):
 
 
 class ImportLdif(OfDomain):
-    """An LDIF file on this machine. directory: name of the directory that the entries belong to; empty: `LDIF`."""
+    """An LDIF file on this machine. directory: the name of the directory that the entries belong to; if empty, it is
+    `LDIF`."""
 
     path: str
     directory: Text = ""

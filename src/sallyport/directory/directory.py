@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class DirectoryKind(StrEnum):
-    """The kind of a directory: the protocol or the source that it is read from."""
+    """The kind of a directory, which says where its entries come from."""
 
     LDAP = "ldap"
     GRAPH = "graph"
@@ -47,7 +47,7 @@ class Directory:
 USER_COUNT: Final = "directory_users"
 CLOUD_USER_COUNT: Final = "directory_users/cloud"
 GROUP_COUNT: Final = "directory_groups"
-"""Names of a domain's counters (`store.counters`)."""
+"""The names of a domain's counters (`store.counters`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A request for one reading. name: the name of the directory; empty: the directory is found by the host and port of
-    the appUrl. source: the settings of `Source.settings`, and appUrl. complete: remove the entries that the reading
-    does not find."""
+    """A request for one reading. name: the name of the directory; if empty, the directory is found by the host and port
+    of the appUrl. source: the settings of `Source.settings`, and appUrl. complete: whether to remove the entries that
+    the reading does not find."""
 
     domain_id: int
     name: str
@@ -120,7 +120,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """The mapping of a directory or of a group. group_id: 0 for the directory."""
+    """The mapping of a directory or of a group. group_id: the id of the group; 0 for the mapping of the directory."""
 
     directory_name: str
     group_id: int

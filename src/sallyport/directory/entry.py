@@ -63,7 +63,7 @@ STATUS_ATTRIBUTES: Final = frozenset(
         "pwdaccountlockedtime", "nsaccountlock", "shadowexpire",
     }
 )  # fmt: skip
-"""Attributes of an account's status. They are always stored, since a later change of the entry needs them."""
+"""Attributes of an account's status. They are always stored, because a later change of the entry needs them."""
 # Attributes for names, for display and for default field mappings.
 _SHOWN: Final = frozenset(
     {
@@ -97,9 +97,9 @@ class Person:
 
     external_id: an identifier that survives renaming: entryUUID or objectGUID (both as canonical text), or the id in a
     cloud directory; otherwise "dn:" and the normalized name. name: the login name. aliases: other login names, but no
-    mail addresses, since people can set their own in many directories. member_of: names of groups. attributes: text
-    values by attribute name in lower case; never a password. primary_group: the `key` of a group, if neither the
-    account nor the group names the membership; empty if the group is in member_of.
+    mail addresses, because in many directories people can set their own mail address. member_of: names of groups.
+    attributes: text values by attribute name in lower case; never a password. primary_group: the `key` of a group, if
+    neither the account nor the group names the membership; empty if the group is in member_of.
     """
 
     external_id: str
@@ -114,8 +114,8 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group. members: names of entries, or "uid:" and a login name (memberUid). key: the value of
-    `Person.primary_group` in accounts whose primary group it is."""
+    """A group. members: names of entries, or "uid:" followed by a login name (memberUid). key: the value that
+    `Person.primary_group` has in accounts with this primary group."""
 
     external_id: str
     dn: str
@@ -137,8 +137,8 @@ class Unit:
 class Unchanged:
     """An entry that exists and has not changed since the last reading.
 
-    dn, status: the present values, if known; only a Person has a status. Both can change without a change of the entry:
-    renaming a unit renames all entries below it, and an account expires with time.
+    dn, status: the present values, if known; only a Person has a status. Both can change while the entry does not:
+    renaming a unit renames all entries below it, and an account may expire.
     """
 
     external_id: str
@@ -148,7 +148,8 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """An entry that was removed. external_id identifies it, or dn if only its name is known."""
+    """An entry that was removed. external_id identifies the entry; if only the name of the entry is known, dn
+    identifies it."""
 
     external_id: str = ""
     dn: str = ""
@@ -170,8 +171,9 @@ Entry = Person | Group | Unit | Unchanged | Gone | Problem
 class Batch:
     """A part of a reading, at most 500 entries.
 
-    complete: set on the last batch if the reading had every entry; all other stored entries are removed. A reading of
-    changes reports removed entries as Gone. cursor: set on the last batch; the next reading of changes starts there.
+    complete: set on the last batch if the reading had every entry; the stored entries that it did not have are then
+    removed. A reading of changes reports removed entries as Gone. cursor: set on the last batch; the next reading of
+    changes starts at this position.
     """
 
     entries: Sequence[Entry]
@@ -183,10 +185,8 @@ class Batch:
 
 
 def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | Group | Unit | None:
-    """Return the person, group or unit of an entry; None for another kind of entry.
-
-    now: microseconds. mapped: the attributes of mappings, by `attribute_key`. Invalid: the entry cannot be used.
-    """
+    """Return the person, group or unit of an entry; None for another kind of entry. now: the time in microseconds.
+    mapped: the attributes of mappings, by `attribute_key`. Invalid: the entry cannot be used."""
     kinds = {value.lower() for value in _texts(raw, "objectclass")}
     if kinds & _PEOPLE and not kinds & _NOT_PEOPLE and not _number(raw, "useraccountcontrol") & _NOT_USERS:
         return _person(raw, now, mapped)
@@ -276,7 +276,8 @@ def _primary_group(raw: Raw) -> str:
 
 
 def _sid(raw: Raw) -> str:
-    """Return the security identifier as text (MS-DTYP section 2.4.2). Empty: missing or malformed."""
+    """Return the security identifier as text (MS-DTYP section 2.4.2). Return an empty text if it is missing or
+    malformed."""
     octets = next(iter(raw.attributes.get("objectsid", ())), b"")
     if len(octets) < 8 or octets[0] != 1 or len(octets) != 8 + 4 * octets[1]:
         return ""
@@ -331,14 +332,16 @@ def _number(raw: Raw, attribute: str) -> int:
 
 
 def attribute_key(description: str) -> str:
-    """Return an attribute description in one form: name in lower case, options sorted (RFC 4512 section 2.5)."""
+    """Return the normalized form of an attribute description: its name in lower case, and its options sorted (RFC 4512
+    section 2.5)."""
     name, *options = description.lower().split(";")
     return ";".join((name, *sorted(options)))
 
 
 def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return the text values to store for field mappings, without secrets and within the limits of one person.
-    Attributes of mappings, names, display and status take precedence. values: by `attribute_key`."""
+    """Return the text values to store for field mappings, without secrets and within the limits of one person. If there
+    are too many, attributes for mappings, names, display and status take precedence. values: the values by
+    `attribute_key`."""
 
     def place(value: tuple[str, Iterable[str]]) -> tuple[bool, str]:
         name = value[0]
@@ -358,8 +361,8 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
 
 @lru_cache(4096)
 def _is_kept_unmapped(name: str) -> bool:
-    """Return whether an unmapped attribute is stored. It must have no options, must not be a membership, and its name
-    must not suggest a secret."""
+    """Return whether an unmapped attribute is stored. It must have no options and must not state a membership, and its
+    name must not suggest a secret."""
     if name in STATUS_ATTRIBUTES:
         return True
     return ";" not in name and name not in _NOT_STORED and len(name) <= LONGEST_NAME and not _LIKE_SECRET.search(name)

@@ -1,4 +1,4 @@
-"""Evaluation of a definition on a credential (DIF Presentation Exchange 2.1.1, sections 5 and 8).
+"""Evaluate a definition on a credential (DIF Presentation Exchange 2.1.1, sections 5 and 8).
 
 The paths of a field are tried in order. The filter tests the first value that a path finds. If the test fails, the next
 path is tried. If no path of a field succeeds, the credential fails, unless the field is optional. All fields of a
@@ -57,8 +57,8 @@ def _has(field: RequestedField, payload: Payload) -> bool:
 
 @lru_cache(maxsize=256)
 def compiled(path: str) -> JSONPath:
-    """Return a path whose evaluation takes time proportional to the document's length. ValueError: the evaluation may
-    take longer, or the text is not a path."""
+    """Return a path whose evaluation takes time proportional to the document's length. ValueError: the text is not a
+    path, or its evaluation may take more than proportional time."""
     if len(path) > LONGEST:
         raise ValueError("the path is too long")
     try:
@@ -81,5 +81,5 @@ def found(path: str, document: Payload) -> list[object]:
     """Return a list with the first value that a path finds; an empty list if it finds none."""
     try:
         return [each.obj for each in islice(compiled(path).finditer(dict(document)), 1)]
-    except JSONPathError:  # too deep for the library
+    except JSONPathError:  # the document is nested too deep for the library
         return []

@@ -27,8 +27,8 @@ BY_DID: Final = "DID"
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """The request of issuePR. username: epmUsername of the credential; empty: any. of_group: ask all holders of the
-    group `endpoint`."""
+    """The request of issuePR. username: the epmUsername of the credential; if empty, any is accepted. of_group: whether
+    to ask all holders of the group `endpoint`."""
 
     issuer_did: str
     holder_did: str
@@ -87,7 +87,7 @@ class Verifier:
         return target
 
     def _holders(self, tx: Tx, domain_id: int, target: AccessTarget, wanted: AccessRequest, at: int) -> list[Holder]:
-        """Return the holders to ask, without duplicates. Raises NotFound."""
+        """Return the holders that are asked, without duplicates. Raises NotFound."""
         if not wanted.of_group:
             wallet_id = wallet_of_holder(tx, domain_id, wanted.holder_did)
             if wallet_id is None:
@@ -124,8 +124,8 @@ def new_request(
     challenge_id: str | None = None,
 ) -> NewRequest:
     """Return a request for a credential of the issuer. It names the holder's credential and user name, if they are
-    known. If neither is known, any credential with an epmUsername is accepted. schema_url: the credential's schema;
-    empty: any."""
+    known. If neither is known, any credential with an epmUsername is accepted. schema_url: the URL of the credential's
+    schema; if empty, any schema is accepted."""
     wanted: dict[str, JSON] = {"$.issuer": issuer_did}
     if holder.credential:
         wanted["$.id"] = holder.credential

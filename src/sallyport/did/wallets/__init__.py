@@ -1,8 +1,7 @@
-"""Wallets: where people keep their credentials.
-
-A wallet belongs to one person, so one row is both the wallet and its user: `walletId` and `userId` are the same number.
-The wallet authenticates with a walletKey, which is shown once; `key` describes the values that are stored instead. The
-wallet's token has the role wallet and is valid for the operations of this wallet only.
+"""The wallets in which people keep their credentials. A wallet belongs to one person, so one row is both the wallet and
+its user: `walletId` and `userId` are the same number. The wallet authenticates with a walletKey, which is shown once;
+`key` describes the values that are stored instead. The wallet's token has the role wallet and is valid only for the
+operations of this wallet.
 
 wallet      values
 key         values derived from a walletKey, and sealing for its owner

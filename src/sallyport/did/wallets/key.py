@@ -2,8 +2,8 @@
 
 Two values derived from it are stored. Its SHA-256 identifies the walletKey. The public key of an X25519 pair, whose
 private key is derived from the walletKey (HKDF, RFC 5869), seals values such as a holder's signing key while the wallet
-is away. Only the walletKey opens them. Sealing uses X25519 (RFC 7748) with an ephemeral key, HKDF, then AES-256-GCM
-with the row's identity as associated data.
+is not connected. Only the walletKey opens them. Sealing uses X25519 (RFC 7748) with an ephemeral key, HKDF, then
+AES-256-GCM with the row's identity as associated data.
 
     sealed = 32 octets of the ephemeral public key | 12 octets of nonce | ciphertext and tag
 """
@@ -40,13 +40,13 @@ def is_key(wallet_key: str, hashed: str) -> bool:
 
 
 def public_of(wallet_key: str) -> bytes:
-    """Return the X25519 public key of a walletKey: 32 octets."""
+    """Return the X25519 public key of a walletKey, 32 octets long."""
     return _private(wallet_key).public_key().public_bytes_raw()
 
 
 def seal_to(public: bytes, clear: bytes, identity: str) -> bytes:
-    """Encrypt octets for the owner of a walletKey. public: the result of `public_of`. identity: name of the row, such
-    as `dids/7/key`."""
+    """Encrypt octets for the owner of a walletKey. public: the result of `public_of`. identity: the name of the row,
+    such as `dids/7/key`."""
     ephemeral, nonce = X25519PrivateKey.generate(), secrets.token_bytes(_NONCE)
     own_public = ephemeral.public_key().public_bytes_raw()
     shared = ephemeral.exchange(X25519PublicKey.from_public_bytes(public))

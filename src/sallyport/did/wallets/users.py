@@ -30,7 +30,7 @@ class Assignment(Protocol):
 
     @property
     def user_ids(self) -> Sequence[int]:
-        """Return the ids of the endpoint users, which exist."""
+        """Return the ids of the endpoint users. All of these users exist."""
 
     @property
     def wallet_user_ids(self) -> Sequence[int]:
@@ -46,7 +46,7 @@ class Assignment(Protocol):
 
     @property
     def issuer_id(self) -> int:
-        """Return the id of the issuer of all the credentials; 0: any."""
+        """Return the id of the issuer that all the credentials must have; 0 for any issuer."""
 
     @property
     def several(self) -> bool:
@@ -61,7 +61,7 @@ class UserCredentials:
 
     def assign(self, tx: Tx, wanted: Assignment) -> None:
         """Assign wallets and credentials to users. NotFound: one of them, or the issuer, is not in the domain.
-        Conflict: a credential is revoked, or in another wallet."""
+        Conflict: a credential is revoked, or is in another wallet."""
         domain_id = wanted.domain_id
         for wallet_id in wanted.wallet_user_ids:
             if repo.public_key(tx, domain_id, wallet_id) is None:

@@ -46,7 +46,7 @@ class Prepared:
 
 
 async def prepare(kind: str, source: Path, target: Path, mapped: Collection[str], limits: Limits) -> Prepared:
-    """Prepare a file in a child process. kind: ldif or spool. Invalid: the file has an error, or a limit was
+    """Prepare a file in a child process. kind: `ldif` or `spool`. Invalid: the file has an error, or a limit was
     exceeded."""
     arguments = [kind, str(source), str(target), ",".join(sorted(mapped)), str(limits.cpu_s), str(limits.octets)]
     try:

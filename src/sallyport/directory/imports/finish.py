@@ -32,8 +32,8 @@ _PersonMapping = tuple[int, FieldMapping]
 
 
 class Finisher:
-    """The update of mapped fields and member counts. changed: called with the id of the domain after each change of
-    people."""
+    """The update of mapped fields and member counts. changed: a function that is called with the id of the domain after
+    each change of people."""
 
     def __init__(self, store: Store, clock: Clock, changed: Callable[[int], None]) -> None:
         self._store = store
@@ -41,8 +41,8 @@ class Finisher:
         self._changed = changed
 
     async def finish(self, run: Run, *, counts: bool) -> None:
-        """Update the fields and member counts that are outdated. counts: count people with changed fields as updated.
-        Raises StoreError."""
+        """Update the fields and member counts that are outdated. counts: people with changed fields are counted here as
+        updated. Raises StoreError."""
         own = await self._mappings_of_people(run)
         base, after = run.mapping.digest, 0
         while found := await self._store.read(
@@ -99,13 +99,13 @@ class Finisher:
 
 
 class Losses:
-    """The end of the sessions of people who lost a group that gives access. They were members before the import, and
-    are not members after it.
+    """Ends the sessions of people who have lost a group that gives access: they were members before the import, and are
+    not members after it.
 
     Members are compared over the whole import, not entry by entry. Removing a nested group from its parent also removes
     people from the parent. Moving a person between two groups of one parent does not. The members before the import are
-    stored in a file next to the import's file, so that they survive a restart. A domain without such groups costs
-    nothing.
+    stored in a file next to the import's file, so that they survive a restart. A domain without such groups needs none
+    of this work.
     """
 
     def __init__(self, store: Store, files: ImportFiles, revocations: Revocations) -> None:
@@ -114,7 +114,7 @@ class Losses:
         self._revocations = revocations
 
     async def note(self, job: Job) -> None:
-        """Store the members of the groups that give access, unless they were stored before a restart. Raises
+        """Store the members of the groups that give access, unless they were already stored before a restart. Raises
         StoreError, OSError."""
         path = self._files.before(job.file)
         if await trio.to_thread.run_sync(path.exists):

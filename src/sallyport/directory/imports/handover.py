@@ -22,7 +22,8 @@ RESTART_US: Final = 300 * SECOND
 
 
 class Handover:
-    """The handover of jobs. One node runs it for all. store: refuses writes of a node that does not lead."""
+    """The handover of jobs. One node runs it for all. store: a store that refuses the writes of a node that is not the
+    leader."""
 
     def __init__(self, store: Store, cluster: Cluster, jobs: Jobs) -> None:
         self._store = store

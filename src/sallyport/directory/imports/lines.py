@@ -26,11 +26,11 @@ Line = list[object]
 MEMBERS: Final = 500
 MOST_GROUPS: Final = 2_000
 MOST_ALIASES: Final = 64
-"""Maximum numbers of groups and of aliases in a person's entry. A login reads as many groups."""
+"""Maximum numbers of groups and of aliases in a person's entry. A login also reads at most this number of groups."""
 KEY_OCTETS: Final = 16
 UID: Final = "uid:"
 ID: Final = "id:"
-# The directory changes these at each login or replication, without a change of the person.
+# The directory changes these attributes at each login or replication, although the person has not changed.
 _VOLATILE: Final = frozenset(
     {
         "authtimestamp", "badpasswordtime", "badpwdcount", "dscorepropagationdata", "entrycsn", "lastlogoff",
@@ -46,7 +46,7 @@ def encoded(line: Line | Wire) -> bytes:
 
 
 def gathered(entries: Iterable[Entry]) -> bytes:
-    """Return the octets of a reading's file for some entries."""
+    """Return some entries in the form in which a reading's file stores them."""
     return b"".join(encoded(line) for entry in entries for line in to_wire(entry))
 
 
@@ -102,7 +102,7 @@ def prepared(entry: Entry) -> Iterator[Line]:
 
 def person_line(person: Person, group_keys: Sequence[str]) -> Line:
     """Return the line of a person. group_keys: keys of the person's groups, in hexadecimal. Invalid: the name is not
-    valid, or the person has more groups or aliases than one short transaction writes."""
+    valid, or the person has more groups or aliases than one short transaction can write."""
     if len(group_keys) > MOST_GROUPS or len(person.aliases) > MOST_ALIASES:
         raise Invalid(f"it names more than {MOST_GROUPS:,} groups, or has more than {MOST_ALIASES} further names")
     attributes = {name: list(values) for name, values in sorted(person.attributes.items()) if name not in _VOLATILE}

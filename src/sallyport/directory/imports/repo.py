@@ -23,7 +23,7 @@ _OPEN: Final = "j.state in ('QUEUED', 'RUNNING')"
 
 
 def add(tx: Tx, domain_id: int, new: NewJob, at: int, node_id: int) -> int:
-    """Add a job; return its id. node_id: the node that must run it; 0 for any."""
+    """Add a job; return its id. node_id: the node that must run the job; 0 for any node."""
     job_id = tx.value(
         int,
         "insert into directory_jobs (domain_id, directory_id, kind, state, file_name, file, complete, source, "
@@ -62,8 +62,8 @@ def of_directory(tx: Tx, directory_id: int, limit: int) -> list[Job]:
 
 
 def waiting(tx: Tx, node_id: int, busy: Collection[int], held: Mapping[int, int], most: int) -> list[Job]:
-    """Return the next job of each domain that is not busy, oldest first, unless another node has it. held: number of
-    running jobs by tenant. most: maximum number of running and returned jobs of a tenant."""
+    """Return the next job of each domain that is not busy, oldest first, unless another node has it. held: the number
+    of running jobs by tenant. most: the maximum number of a tenant's running and returned jobs together."""
     sql = (
         "select min(j.id), j.domain_id, d.tenant_id from directory_jobs j join domains d on d.id = j.domain_id "
         f"where {_OPEN} group by j.domain_id, d.tenant_id order by min(j.id)"
@@ -132,7 +132,8 @@ def begin(tx: Tx, job_id: int, at: int, node_id: int) -> bool:
 
 
 def must_own(tx: Tx, job_id: int, node_id: int) -> None:
-    """Raise LeaseLost unless a node runs a job: it may have been cancelled, or taken over by another node."""
+    """Raise LeaseLost unless the given node runs the job. The job may have been cancelled, or another node may have
+    taken it over."""
     sql = f"select 1 from directory_jobs j where j.id = :id and j.node_id = :node and {_OPEN}"
     if not tx.rows(sql, id=job_id, node=node_id):
         raise LeaseLost(f"import {job_id} was cancelled or taken over by another node")
@@ -148,7 +149,7 @@ def of_other_nodes(tx: Tx, alive: Collection[int]) -> list[Job]:
 
 
 def release(tx: Tx, job_id: int) -> None:
-    """Let any node run a job from its first step."""
+    """Queue a job again, so that any node can run it from its first step."""
     tx.execute(
         "update directory_jobs set state = 'QUEUED', node_id = 0, file = '', position = 0, total = 0, skipped = 0, "
         "failed = 0, errors = '[]' where id = :id",
