@@ -1,8 +1,8 @@
 """The packet codec: it parses and verifies requests, and encodes and signs replies (RFC 2865, 2866, 2869, 5080, 5997).
 
 `decode` verifies the packet, and reads the first value of each attribute type. Repeated attributes and vendor
-attributes are parsed only when they are read, because only new devices and proxied requests need them. This is the hottest code of
-the service. Therefore it uses `attributes.Layout`, and its classes are no dataclasses.
+attributes are parsed only when they are read, because only new devices and proxied requests need them. This is the
+hottest code of the service. Therefore it uses `attributes.Layout`, and its classes are no dataclasses.
 
 It prefers the interpreter's built-in MD5 to OpenSSL's. The built-in MD5 works even if a system policy forbids MD5 in
 OpenSSL, and takes half the time for packets of a few hundred octets (HMAC-MD5 of 200 octets: 0.7 instead of 1.9 µs).
