@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from sallyport.base.errors import ClientsFileError
 
-MAX_LINE: Final = 8190  # the limit of FreeRADIUS, including continuations and line ends
+MAX_LINE: Final = 8190  # the limit of FreeRADIUS in octets, including continuations and line ends
 
 _SPACE: Final = " \t\n\v\f\r"  # isspace() in the C locale: no octet above 127
 _OPERATOR: Final = r"=~|!~|[{}(),#;]|\+\+|\+=|-=|\^=|:=|=\*|!\*|==|!=|>=|<=|[=<>]"
@@ -70,7 +70,7 @@ class Line:
         self.at = len(self.text)
 
     def at_expansion(self) -> bool:
-        """Return whether an expansion (`%{` or a backquote) follows. It is a separate statement."""
+        """Return whether an expansion (`%{` or a backquote) follows. An expansion is a statement of its own."""
         return self.text.startswith(("%{", "`"), self.at)
 
     def pull_token(self, *, name: bool) -> Token:

@@ -1,9 +1,9 @@
 """The tenant of each certificate that the installation's authority has issued (`sallyport cert`).
 
-A RadSec peer is identified as a RADIUS client by the name or the fingerprint of its certificate. So these decide which
-tenant receives the peer's logins. A name belongs to the tenant that it was issued for until all of its certificates are
-revoked. Certificates of other authorities belong to no tenant, nor do certificates that were issued before tenants were
-recorded.
+A RadSec peer is identified as a RADIUS client by the name or the fingerprint of its certificate. Therefore the name and
+the fingerprint decide which tenant receives the peer's logins. A name belongs to the tenant that it was issued for,
+until all certificates with this name are revoked. Certificates of other authorities belong to no tenant. Neither do
+certificates that were issued before tenants were recorded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ def tenant_of_fingerprint(tx: Tx, fingerprint: str) -> int | None:
 class IssuedCertificates:
     """Records of issued certificates. A change applies to the next packet of a RadSec peer.
 
-    issued: a function that returns the records in memory, which `configuration` reloads.
+    issued: a function that returns the records in memory; `configuration` reloads them.
     """
 
     def __init__(self, configuration: Configuration, issued: Callable[[], Issued]) -> None:

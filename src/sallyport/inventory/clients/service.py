@@ -64,7 +64,7 @@ class NewClient:
 
 
 class Clients:
-    """RADIUS clients of all tenants, in memory; a change applies when its call returns."""
+    """RADIUS clients of all tenants, in memory. A change has taken effect when the call that makes it returns."""
 
     def __init__(
         self,
@@ -229,12 +229,12 @@ class Clients:
     async def run(self) -> None:
         """Store learned settings once a second, until cancelled.
 
-        The settings are stored in batches, since thousands of clients may learn at the same time after a start.
+        The settings are stored in batches, because thousands of clients may learn at the same time after a start.
         """
         await every(KEEP_S, self.keep_learned, failure="radius_client_latches_not_stored")
 
     async def keep_learned(self) -> None:
-        """Store learned settings. No reload is needed, since they already apply in memory.
+        """Store learned settings. No reload is needed, because they already apply in memory.
 
         StoreError: the settings stay in memory, and the next call stores them.
         """
@@ -242,7 +242,7 @@ class Clients:
             self._kept = []
         while self._learned:
             part, self._learned = self._learned[:LATCHES], self._learned[LATCHES:]
-            self._kept += part  # a concurrent reload may miss this write: `_carry_over` applies these again
+            self._kept += part  # a concurrent reload may miss this write, so `_carry_over` applies these settings again
             try:
                 await self._configuration.store.write(partial(_keep, part=part, at=self._clock()))
             except StoreError:
@@ -337,7 +337,7 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
 def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role | None) -> None:
     """Raise Forbidden or Conflict if a tenant may not have a range. The messages reveal nothing about other tenants.
 
-    Call it in the transaction of the change, since two tenants may request the same range at the same time.
+    Call it in the transaction of the change, because two tenants may request the same range at the same time.
     """
     wide = any(network.prefixlen < WIDEST[network.version] for network in networks)
     if by is not None and wide and repo.has_others(tx, tenant_id):

@@ -2,7 +2,7 @@
 
 The posture of a device tells an admin whether signatures can be required and a second factor enforced. It counts signed
 logins, unsigned logins, unsigned logins with Proxy-State, challenges, and answers to challenges. It also has two times,
-measured while a login waits: the retransmission interval, and the time after which the device gives up.
+which are measured while a login waits: the retransmission interval, and the time after which the device gives up.
 """
 
 from dataclasses import dataclass, field, replace
@@ -24,10 +24,8 @@ UNANSWERED: Final = 3
 
 @dataclass(slots=True)
 class Posture:
-    """Posture of a device: counts since the last flush, and the latest measurements.
-
-    Times are in microseconds, or in milliseconds in `..._ms`.
-    """
+    """Posture of a device: counts since the last flush, and the latest measurements. Times are in microseconds;
+    fields named `..._ms` are in milliseconds."""
 
     signed: int = 0
     unsigned: int = 0
@@ -81,8 +79,8 @@ class Device:
     """A device in memory. Times are in microseconds.
 
     id: None until the device's row is written. requests: number of requests that are not in the store yet. registered:
-    the product was configured for the RADIUS client. gone: the device was deleted. tenant_id: tenant of its RADIUS
-    client, `client`.
+    whether the product was configured for the RADIUS client. gone: whether the device was deleted. tenant_id: tenant of
+    its RADIUS client, `client`.
     """
 
     domain_id: int
@@ -130,7 +128,7 @@ class Station:
 
 @dataclass(slots=True)
 class DeviceRow:
-    """A device in the store, with its posture. Times are in microseconds, or in milliseconds in `..._ms`."""
+    """A device in the store, with its posture. Times are in microseconds; fields named `..._ms` are in milliseconds."""
 
     id: int
     domain_id: int
@@ -233,10 +231,8 @@ class Forwarder:
 
 @dataclass(frozen=True, slots=True)
 class DeviceQuery:
-    """A selection of a domain's devices, and a page of it.
-
-    column, value: the column must be equal to the value, ignoring case. search: part of a name or an address.
-    """
+    """A query for one page of a domain's devices. column, value: the column must be equal to the value, ignoring
+    case; if `column` is empty, no column is compared. search: part of a name or an address."""
 
     domain_id: int
     search: str = ""

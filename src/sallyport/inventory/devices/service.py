@@ -46,8 +46,8 @@ class Devices:
     async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
         """Return one page of a domain's devices and the number of all matches.
 
-        Unwritten counts in memory are added to the stored counts. A search or a filter compares stored values, so the
-        changes in memory are written first.
+        Unwritten counts in memory are added to the stored counts. A search or a filter compares stored values, so in
+        this case the changes in memory are written first.
         """
         if query.search or query.column:
             await self._flush_or_log()
@@ -79,8 +79,8 @@ class Devices:
         return domain_id
 
     def _is_writing(self, rows: Sequence[DeviceRow]) -> bool:
-        """Return whether a flush is writing some of these rows. If so, they may already contain the flushed counts or
-        not."""
+        """Return whether a flush is writing some of these rows at present. Then it is not known whether the rows
+        already contain the flushed counts."""
         ids = {device.id for device, _, _ in self._writing.devices}
         return bool(ids) and any(row.id in ids for row in rows)
 
@@ -151,7 +151,7 @@ class Devices:
 
         stations = (station_repo.delete,)
         await in_slices(self._store, find, stations, lambda _tx, _rows: None)  # flushes may run meanwhile
-        async with self._changing:  # a flush between `in_slices` and `forget` would register the device again
+        async with self._changing:  # otherwise a flush between `in_slices` and `forget` would register the device again
             deleted = await in_slices(self._store, find, stations, end)
             self.sightings.forget(domain_id, deleted)
         self._metrics.deleted.cell(str(domain_id)).count += len(deleted)

@@ -25,9 +25,9 @@ LOOK_AGAIN_US = 60 * SECOND
 MAX_DEVICES = 65_536
 MAX_STATIONS = 131_072
 DEVICES, STATIONS = 16, 64
-"""Maximum rows in one transaction, so that decisions can use the store between two transactions."""
+"""Maximum number of rows in one transaction. Between two transactions, decisions can use the store."""
 TOGETHER = 3
-"""New stations that are written in shared statements; fewer take less time in statements of their own."""
+"""Minimum number of new stations for which shared statements are used. Fewer stations are written faster one by one."""
 
 DeviceKey = tuple[int, str, bytes | None, bytes | None, bytes | None]
 Identity = tuple[int, str, str, str]
@@ -56,7 +56,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A device or station that got no row, since its tenant has reached a limit (`base/limits.py`)."""
+    """A device or station that got no row, because its tenant has reached a limit (`base/limits.py`)."""
 
     limit: str
     device: Device
@@ -132,7 +132,7 @@ class Sightings:
         for at in range(0, len(stations), STATIONS):
             changes = Changes([], [])
             for station in stations[at : at + STATIONS]:
-                if station in self._changed_stations:  # else `forget` has removed it meanwhile
+                if station in self._changed_stations:  # otherwise `forget` has removed it meanwhile
                     del self._changed_stations[station]
                     changes.stations.append((station, station.requests))
                     station.requests = 0
@@ -194,7 +194,7 @@ class Sightings:
                 self._stations.pop(place)
 
     def forget_all(self) -> None:
-        """Drop all devices and stations, since the store was replaced."""
+        """Drop all devices and stations after the store was replaced."""
         for device in self._devices.values():
             device.gone = True
         self._devices.clear()
@@ -210,7 +210,7 @@ def _identity(device: Device) -> Identity:
 def new_device(request: Request, source: str, domain_id: int, at: int) -> Device:
     """Return a new device with the values of its first request. at: microseconds.
 
-    For a request that is not authentic, the device is used in its event only.
+    If the request is not authentic, the device is used only in the event of this request.
     """
     nas = request.first.get(NAS_IP_ADDRESS, b"") or request.first.get(NAS_IPV6_ADDRESS, b"")
     client_ip = canonical(str(ip_address(nas))) if len(nas) in {4, 16} else source
@@ -277,10 +277,8 @@ def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
 
 
 def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]]) -> list[Registered | Refused]:
-    """Write the missing rows of devices and their stations in the transaction of decisions.
-
-    Return registrations and refusals. If a station got no row, each later flush tries again.
-    """
+    """Write the missing rows of devices and of their stations, in the transaction that stores decisions. Return the
+    registrations and refusals. If a station got no row, each later flush tries again."""
     pairs = dict.fromkeys(seen)
     sightings: list[Registered | Refused] = []
     if new_devices := dict.fromkeys([device for device, _ in pairs if device.id is None]):

@@ -11,6 +11,6 @@ another session with the same id is a new session.
 
 A record counts once. If a NAS gets no answer, it sends the record again with another identifier and a larger
 Acct-Delay-Time (RFC 2866 section 5.2), so duplicate detection does not recognize it. Therefore a session stores digests
-of its last records without the attributes that change. This is cheaper than an index of all digests, which would cost a
-page for each record: the session's row is read and written for each record anyway.
+of its last records without the attributes that change. This is cheaper than an index of all digests, which would write
+an additional page for each record. The session's row is read and written for each record anyway.
 """

@@ -1,11 +1,11 @@
 """SQL for sessions.
 
 A transaction reads the sessions of its records and writes them back, up to 64 in a statement. An update contains an
-indexed column only if its value has changed, since SQLite rewrites the index of each column in an update. So an update
-of the counters of a live session writes no index.
+indexed column only if its value has changed, because SQLite rewrites the index of each updated column. Therefore an
+update of a live session's counters writes no index.
 
-A query for a page selects ids first, newest first. The indexes separate live, stopped and lost sessions, so the query
-merges the three.
+The query for a page first selects ids, the newest first. The indexes separate live, stopped and lost sessions, so the
+query merges the three lists.
 """
 
 from collections import Counter
@@ -22,13 +22,13 @@ from sallyport.store.model import Tx, Value, without_case
 T = TypeVar("T")
 
 COUNTER = "sessions."
-"""Prefix of the counter names. The rest of a name is a state."""
+"""Prefix of the counter names. A state follows the prefix."""
 Key = tuple[int, bytes]
 """The id of a device, and an Acct-Session-Id."""
 FOREVER = 2**63 - 1
 DAY_US = 86_400_000_000
 LONGEST = 64  # maximum sessions in a statement
-AT_ONCE = 32  # maximum sessions that end in the transaction of an Accounting-On or -Off; the rest end later
+AT_ONCE = 32  # maximum sessions that end in the transaction of an Accounting-On or -Off; the others end later
 
 _PLAIN = ("started", "first_seen", "updated", "stopped", "state", "terminate_cause", "records", "recent", "follows")
 _COLUMNS = ("domain_id", "device_id", "acct_session_id", "newest", *FACTS, *COUNTS, *_PLAIN)
@@ -170,7 +170,7 @@ def restart(tx: Tx, begun: Restart) -> None:
 
 
 def restarts(tx: Tx) -> list[Restart]:
-    """Return the stored restarts: those for which not all sessions were examined yet."""
+    """Return the stored restarts. A restart is stored until all sessions of its device have been examined."""
     return tx.all(Restart, "select device_id, domain_id, at, after from device_restarts order by device_id limit 1000")
 
 
@@ -284,11 +284,9 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionQuery:
-    """A selection of a domain's sessions, and a page of it.
-
-    live: None for live and past sessions. device_id: 0 for all devices. since, until: range of the begin in
-    microseconds; `until` is exclusive. search: part of a user, station, address or Acct-Session-Id.
-    """
+    """A query for one page of a domain's sessions. live: whether to select live or past sessions; None selects both.
+    device_id: 0 for all devices. since, until: range of the begin in microseconds; `until` is exclusive. search:
+    part of a user, station, address or Acct-Session-Id."""
 
     domain_id: int
     live: bool | None = None
@@ -302,7 +300,7 @@ class SessionQuery:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the query selects by state alone. Then the counters have the number of matches."""
+        """Whether the query selects only by state. Then the counters contain the number of matches."""
         return not any((self.device_id, self.user_name, self.since, self.until != FOREVER, self.search))
 
     @property

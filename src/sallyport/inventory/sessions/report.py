@@ -1,7 +1,7 @@
 """The values of one Accounting-Request (RFC 2866, 2869, 3162, 4818, 6911).
 
 No content of a packet raises an error. A value with a wrong length counts as absent, an implausible time is ignored,
-and a number that is too large for the store becomes the largest possible one. The record itself is stored unchanged.
+and a number that is too large for the store becomes the largest possible one. The record itself is stored as received.
 """
 
 import socket
@@ -53,13 +53,13 @@ class Status(IntEnum):
     OFF = 8
 
 
-# Module constants: before Python 3.12, the look-up of a member in its enumeration takes half a microsecond.
+# These are module constants because, before Python 3.12, the look-up of an enumeration member takes half a microsecond.
 START, STOP, INTERIM, ON, OFF = Status
 OF_SESSION: Final = frozenset({START, STOP, INTERIM})
 OF_DEVICE: Final = frozenset({ON, OFF})
 LONGEST_DELAY_S: Final = 7 * 86_400
 EARLIEST_US: Final = 86_400 * SECOND  # maximum time by which an Event-Timestamp may precede the sending
-LATEST_US: Final = 300 * SECOND  # maximum time by which it may follow the sending, since clocks differ
+LATEST_US: Final = 300 * SECOND  # maximum time by which it may follow the sending, because clocks differ
 MOST: Final = 2**63 - 1
 PASSING: Final = frozenset({ACCT_DELAY_TIME, EVENT_TIMESTAMP, PROXY_STATE, MESSAGE_AUTHENTICATOR})
 """Attributes that may change when a record is sent again or through another proxy; the digest ignores them."""

@@ -10,8 +10,8 @@ from sallyport.store.model import Value
 NAS_REBOOT: Final = 11  # Acct-Terminate-Cause, RFC 2866 section 5.10
 DIGEST: Final = 8
 REMEMBERED: Final = 16  # number of records whose retransmission a session recognizes
-# A record that is sent again without Acct-Delay-Time has a later time. For this time after the end of a session, such a
-# record still belongs to that session, not to a later one with the same Acct-Session-Id.
+# If a record is sent again without Acct-Delay-Time, its time is later than the original time. Up to this time after the
+# end of a session, such a record is assigned to this session and not to a later one with the same Acct-Session-Id.
 REPEATS_US: Final = 300 * SECOND
 
 
@@ -44,7 +44,8 @@ class Session:
 
     facts, counts: in the order of report.FACTS and COUNTS. started: earliest begin that a record shows. first_seen,
     updated: times of the first and last event. records: number of different records. recent: digests of the last
-    records. follows: an earlier session had the same Acct-Session-Id. stored: None if there is no row yet.
+    records. follows: whether an earlier session had the same Acct-Session-Id. stored: the stored values of the indexed
+    columns; None if there is no row yet.
     """
 
     __slots__ = (
@@ -121,8 +122,8 @@ class Session:
             self.state, self.stopped = LOST, self.updated
 
     def _stop(self, report: Report) -> None:
-        """Apply a reported end. If several ends are reported, the latest counts. A reported end replaces the end of a
-        lost session."""
+        """Apply a reported end. If several ends are reported, the latest one is used. A reported end also replaces
+        the end of a lost session."""
         if self.state is not STOPPED or self.stopped is None or report.at >= self.stopped:
             self.state, self.stopped, self.cause = STOPPED, report.at, report.cause
 
@@ -134,6 +135,7 @@ class Session:
         return at >= 0
 
     def _differs(self, report: Report, fact: int) -> bool:
-        """Return whether session and report have different values of a fact; False if one of them has no value."""
+        """Return whether the session and the report have different values of a fact. A missing value is not
+        different."""
         known, reported = self.facts[fact], report.facts[fact]
         return known is not None and reported is not None and known != reported
