@@ -25,7 +25,7 @@ _SELECT: Final = (
 
 
 def identity(directory_id: int) -> str:
-    """Return the identity under which a directory's secret is sealed."""
+    """Return the associated data with which a directory's secret is sealed."""
     return f"directories/{directory_id}/secret"
 
 
@@ -41,7 +41,7 @@ def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
 
 def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
     """Return the domain's directory of that name. If there is none, and the name is the domain's directoryName, return
-    all its directories; otherwise None. Names are case-insensitive."""
+    all directories of the domain; otherwise return None. Names are case-insensitive."""
     directory = named(tx, domain_id, name)
     if directory is not None:
         return [directory]
@@ -106,7 +106,7 @@ def note(
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Open a stored secret, if there is one, to check the vault's key. Raises SecretError."""
+    """Decrypt a stored secret, if there is one, to check that the vault has the right key. Raises SecretError."""
     found = tx.one(Directory, f"{_SELECT} where secret is not null limit 1")
     if found is not None and found.secret is not None:
         vault.open(found.secret, identity(found.id))
@@ -217,7 +217,8 @@ def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, node_id: int, 
 
 
 def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
-    """Count a batch that was stored. Return False if another request counted it first, or if the domain is removed."""
+    """Count a batch that was stored. Return False if another request has already counted it, or if the domain was
+    removed."""
     sql = (
         "update directory_runs set sequence = sequence + 1, octets = :octets, updated_at = :at "
         f"where id = :id and sequence = :sequence and {PRESENT}"

@@ -17,13 +17,13 @@ from sallyport.base.clock import SECOND
 MINUTE: Final = 60 * SECOND
 MOST_JITTER: Final = 5 * MINUTE
 _DAYS: Final = 3
-"""Number of days to search for the next time. Daylight saving may skip a time on one of them."""
+"""Number of days to search for the next time. A change to daylight saving time may skip a time on one of these days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
     """The times of readings. every_minutes: 0 if `times` are set. times: minutes after midnight in `zone`. full_every:
-    every n-th reading is complete; 0: only the first."""
+    if it is n, every n-th reading is complete; if it is 0, only the first reading is complete."""
 
     every_minutes: int = 0
     times: Sequence[int] = ()

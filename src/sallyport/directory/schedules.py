@@ -26,7 +26,7 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 LOOK_S: Final = 30.0
-"""Longest time between two checks, in seconds. Another node may have set a schedule in the meantime."""
+"""Maximum time between two checks, in seconds. Another node may set a schedule between two checks."""
 AT_ONCE: Final = 20
 
 log = structlog.get_logger()

@@ -197,9 +197,9 @@ class Directories:
         """Queue the removal of directories, and return the ids of the jobs. If an entry fails, nothing is changed.
         wanted: domain ids and names.
 
-        The secret is deleted at once, people and groups later in the background. Until then, no other job of the
-        directory may be queued. If a removal is queued already, its id is returned. Conflict: too many jobs wait.
-        Raises NotFound.
+        The secret is deleted at once; people and groups are deleted later in the background. Until then, no other job
+        of the directory may be queued. If a removal is queued already, its id is returned. Conflict: too many jobs
+        wait. Raises NotFound.
         """
         return await self._asked(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
 
@@ -229,8 +229,9 @@ class Directories:
         return job_id
 
     def _read_from(self, tx: Tx, domain_id: int, name: str, app_url: str) -> Directory:
-        """Return the LDAP directory of that name; without a name, the one whose appUrl has the same host and port.
-        Create it if it does not exist. Conflict: for example, the directory is not read by LDAP."""
+        """Return the LDAP directory of that name. Without a name, return the directory whose appUrl has the same host
+        and port. Create the directory if it does not exist. Conflict: for example, the directory is not read by
+        LDAP."""
         ((host, port),) = hosts_of(app_url)
         if not name:
             for each in repo.of_domain(tx, domain_id):
@@ -264,15 +265,15 @@ class Directories:
         return directory
 
     def check_key(self, tx: Tx) -> None:
-        """Open a sealed secret of a store that will replace this one, to check the vault's master key. Raises
-        SecretError."""
+        """Decrypt a sealed secret of a store that will replace this one, to check that the vault has the right master
+        key. Raises SecretError."""
         repo.check_key(tx, self._vault)
 
 
 def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw: str) -> dict[str, Value]:
-    """Return the columns that a configuration sets, without the secret. flaw: the result of `key_flaw` for the
-    secret. Conflict: a directory with people would become another kind. Invalid: the secret is needed again, or is
-    not usable."""
+    """Return the columns that a configuration sets, without the secret. flaw: the result of `key_flaw` for the secret.
+    Conflict: the kind of a directory with people would change. Invalid: the secret must be given again, or is not
+    usable."""
     kind = configuration.kind or _kind_of(known, configuration.app_url or "")
     if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
         raise Conflict("the directory has people: it cannot become another kind of directory; add another directory")

@@ -1,12 +1,12 @@
 """The setting `egress`: the networks that the service may connect to.
 
-Tenants configure names of hosts, and the owner of a name decides its addresses for each look-up. The service resolves a
-name once for each connection, checks the addresses, and connects to a checked address.
+Tenants configure names of hosts, and the owner of a name decides, at each look-up, which addresses it has. The service
+resolves a name once for each connection, checks the addresses, and connects to a checked address.
 
 A tenant sees only `address not allowed`. The log and the commands of the installation show the network to add.
 
-A look-up takes a thread until it ends. Each tenant has a limit of its own, so slow names delay neither other tenants
-nor the store.
+A look-up occupies a thread until it ends. Each tenant has its own limit of concurrent look-ups, so that slow names
+delay neither other tenants nor the store.
 """
 
 from __future__ import annotations
@@ -51,14 +51,15 @@ NOT_BY_DEFAULT: Final = tuple(
 AT_ONCE: Final = 16
 """Maximum number of concurrent look-ups of one tenant; further look-ups wait."""
 MOST_ADDRESSES: Final = 16
-"""Maximum number of a host's addresses that are checked. A name can have 4,000 addresses, and checking them took 55
+"""Maximum number of a host's addresses that are checked. A name can have 4,000 addresses, and checking so many takes 55
 ms."""
 TURNS: Final = 4
-"""Number of answers that are read in one turn of the event loop. Most take less than a millisecond."""
+"""Maximum number of answers that are read in one turn of the event loop. Reading most answers takes less than a
+millisecond."""
 DENIED_HOSTS: Final = 64
 """Maximum number of denied hosts that are remembered for one tenant."""
 HANDSHAKES: Final = 4
-"""Maximum number of one tenant's TLS handshakes whose arithmetic runs concurrently (`outgoing.tls`)."""
+"""Maximum number of one tenant's TLS handshakes that compute at the same time (`outgoing.tls`)."""
 
 LookUp: TypeAlias = Callable[[str, int, socket.SocketKind], Sequence[str]]
 
@@ -66,7 +67,7 @@ log = structlog.get_logger()
 
 
 def look_up(host: str, port: int, kind: socket.SocketKind) -> list[str]:
-    """Return the addresses of a host, in the order that the system prefers. Blocks until the DNS answers.
+    """Return the addresses of a host, in the order that the system prefers. This call blocks until the DNS answers.
 
     Raises OSError, UnicodeError.
     """

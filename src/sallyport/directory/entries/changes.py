@@ -188,7 +188,7 @@ def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[st
     if step == Step.REPLACE:
         return list(wanted)
     if step == Step.DELETE:
-        gone = {value.casefold() for value in wanted}  # most attributes are compared so (caseIgnoreMatch, RFC 4517)
+        gone = {value.casefold() for value in wanted}  # most attributes ignore case (caseIgnoreMatch, RFC 4517)
         return [value for value in values if value.casefold() not in gone] if wanted else []
     return list(dict.fromkeys((*values, *wanted)))
 

@@ -214,7 +214,7 @@ def stop(tx: Tx, job_id: int) -> None:
 
 
 def confirm(tx: Tx, job_id: int) -> bool:
-    """Queue a job again after its confirmation. Return False if the job does not wait for one."""
+    """Queue a job again after an admin has confirmed it. Return False if the job does not wait for a confirmation."""
     sql = (
         "update directory_jobs set state = 'QUEUED', removals = :confirmed, message = '', ended_at = null, node_id = 0 "
         "where id = :id and state = 'FAILED' and removals = :stopped"
@@ -223,7 +223,7 @@ def confirm(tx: Tx, job_id: int) -> bool:
 
 
 def purge(tx: Tx, domain_id: int, keep: int) -> None:
-    """Delete the ended jobs of a domain. keep: number of latest jobs to keep."""
+    """Delete the ended jobs of a domain, except the latest ones. keep: the number of jobs to keep."""
     sql = (
         "delete from directory_jobs where domain_id = :d and state not in ('QUEUED', 'RUNNING') and id <= coalesce("
         "(select id from directory_jobs where domain_id = :d order by id desc limit 1 offset :keep), 0)"

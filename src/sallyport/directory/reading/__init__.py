@@ -23,11 +23,9 @@ from sallyport.base.errors import SallyportError
 
 
 class ReadError(SallyportError):
-    """A reading that ended early. Entries that it has not mentioned are not removed. The message is for an admin,
-    without secrets.
-
-    retry_after_s: the Retry-After of the directory, in seconds; 0: none.
-    """
+    """The error for a reading that ended early. Entries that it has not mentioned are not removed. The message is for
+    an admin and has no secrets. retry_after_s: the Retry-After of the directory in seconds; 0 if the directory has sent
+    none."""
 
     def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:
         super().__init__(message)

@@ -50,8 +50,8 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """A tenant of Entra ID, and the application that reads it. graph, login: origins, which a national cloud
-    changes."""
+    """A tenant of Entra ID, and the application that reads it. graph, login: the origins of Microsoft Graph and of the
+    login server, which differ for a national cloud."""
 
     tenant: str
     client_id: str
@@ -80,7 +80,7 @@ class GraphReader:
 
 
 class _Expired(Exception):
-    """A delta link has expired (HTTP 410)."""
+    """The error for a delta link that has expired (HTTP 410)."""
 
 
 def _token(login: Client, source: GraphSource) -> AccessToken:
@@ -99,7 +99,7 @@ class _Reading:
     def __init__(self, graph: Client, token: AccessToken) -> None:
         self._pages = Pages(graph, token)
         self._origin = str(graph.base_url).rstrip("/")
-        self._links: list[str] = []  # start of the next rounds
+        self._links: list[str] = []  # the links at which the next rounds start
         self._has_accounts = False
 
     async def batches(self, cursor: str, *, full: bool) -> Batches:
@@ -163,7 +163,7 @@ class _Reading:
         while link:
             answer = await self._pages.get(link)
             if answer.status_code >= 400:
-                return Gone(external_id)  # removed since the last page
+                return Gone(external_id)  # removed after the last page
             document = json_object(answer)
             members += (f"{BY_ID}{text_at(each, 'id')}" for each in _objects(document))
             link = text_at(document, "@odata.nextLink")
@@ -196,7 +196,7 @@ def _objects(document: object) -> Sequence[object]:
 
 
 def _links_of(cursor: str, origin: str) -> Sequence[str] | None:
-    """Return the links of a cursor; None if it is not a cursor of this origin."""
+    """Return the links in a cursor, or None if the text is not a cursor of this origin."""
     try:
         links = json.loads(cursor)
     except ValueError:

@@ -5,7 +5,7 @@
 The reader authenticates with an API token (SSWS), or as a service application with its own key (client credentials with
 private_key_jwt, RFC 7523). Okta requires such a key for management scopes.
 
-A reading of changes requests all updates since shortly before the last known change. It includes deactivated users. A
+A reading of changes requests all updates from shortly before the last known change. They include deactivated users. A
 deleted group is found only by the next complete reading.
 """
 
@@ -149,7 +149,8 @@ def application_key(octets: bytes) -> RSAKey | ECKey:
 
 
 def key_flaw(octets: bytes) -> str:
-    """Return the accepted forms of an application's private key if a secret has none of them; otherwise return ""."""
+    """Return a text that lists the accepted forms of an application's private key if the secret has none of them.
+    Otherwise return ""."""
     try:
         application_key(octets)
     except PemError as error:
@@ -214,7 +215,7 @@ class _Reading:
         return Group(external_id, f"{BY_ID}{external_id}", name, tuple(dict.fromkeys(members)))
 
     async def _all(self, path: str, params: dict[str, str]) -> _Objects:
-        """Yield all pages of a list. The list of a removed group has none. Raises ProviderError."""
+        """Yield all pages of a list. Yield nothing for the list of a group that was removed. Raises ProviderError."""
         answer = await self._pages.get(path, params)
         while answer.status_code < 400:
             yield json_array(answer)
