@@ -71,7 +71,8 @@ class Commands:
                 self._commands[name] = each
 
     def ready(self, name: str, arguments: Mapping[str, object]) -> Ready:
-        """Validate the arguments of a command, in any thread. NotFound: no such command. Raises Invalid."""
+        """Validate the arguments of a command. It may run in any thread. NotFound: there is no such command. Raises
+        Invalid."""
         found = self._commands.get(name)
         if found is None:
             raise NotFound("no such command; the running service may be of another version")
@@ -79,7 +80,7 @@ class Commands:
 
 
 class Tenants(Protocol):
-    """A look-up of tenants."""
+    """The tenants of the installation."""
 
     async def tenant_id(self, organization: int, number: int) -> int:
         """Return a tenant's internal id. organization, number: the orgId and tenantId of a body. Raises NotFound."""
@@ -89,14 +90,14 @@ class Tenants(Protocol):
 
 
 class Arguments(Model):
-    """The base class for the arguments of commands; commands without arguments use it as it is. An unknown argument is
-    an error."""
+    """The base class for the arguments of commands. Commands without arguments use this class itself. An unknown
+    argument is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def entries(value: JSON) -> list[Row]:
-    """Return the objects in a list; empty if the value is no list."""
+    """Return the objects in a list. If the value is not a list, return an empty list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
@@ -195,11 +196,9 @@ def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
 def named(
     rows: Iterable[Row], field: str, name: str, kind: str, all_rows: Callable[[], Iterable[Row]] | None = None
 ) -> Row:
-    """Return the entry whose field has a name, ignoring case. NotFound: no entry, or several.
-
-    kind: the kind of entry, for the message. all_rows: returns all entries for suggestions in the message; needed if
-    `rows` are only some of them.
-    """
+    """Return the entry whose field is equal to a name, ignoring case. NotFound: no entry or several entries have the
+    name. kind: the kind of entry, for the message. all_rows: returns all entries, from which the message suggests
+    similar names; needed if `rows` contains only some entries."""
     rows = list(rows)
     found = [each for each in rows if fold(str(each[field])) == fold(name)]
     if len(found) > 1:

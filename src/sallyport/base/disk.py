@@ -1,4 +1,4 @@
-"""Atomic replacement of files, also in case of a crash: write a temporary file, sync it, rename it."""
+"""Atomic replacement of files, even if the machine crashes: write a temporary file, sync it, and rename it."""
 
 import os
 import secrets

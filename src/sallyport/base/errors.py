@@ -99,7 +99,7 @@ class SchemaError(StoreError):
 
 
 class LeaseLost(StoreError):
-    """Another node does the periodic work; the transaction changes nothing."""
+    """Another node does the periodic work. The transaction has changed nothing."""
 
 
 class WireError(SallyportError):
@@ -183,7 +183,8 @@ def invalid_field(field: str, accepted: str) -> Invalid:
 
 @contextmanager
 def in_field(field: str) -> Iterator[None]:
-    """Set the field of each Invalid that the block raises without one: the code in the block does not know the body."""
+    """Set the field of an Invalid that the block raises without a field, because the code in the block does not know
+    the body."""
     try:
         yield
     except Invalid as error:
@@ -226,8 +227,8 @@ class Conflict(Refused):
 
 
 class LimitReached(Conflict):
-    """A tenant has reached its maximum number of rows of a kind. The status is 409 and not 429, since a retry fails too
-    until rows are deleted or the limit is raised."""
+    """A tenant has reached its maximum number of rows of a kind. The status is 409 and not 429, because a retry
+    fails too until rows are deleted or the limit is raised."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"limit reached: {name}; delete some, or let the installation raise the setting limits.{name}")

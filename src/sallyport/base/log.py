@@ -56,7 +56,7 @@ class Pseudonyms:
 
 
 class _Manner:
-    """The settings of the log that may change at run time."""
+    """The settings of the log that can be changed at run time."""
 
     def __init__(self) -> None:
         self.level = "info"
@@ -137,7 +137,8 @@ def hide_identities(pseudonyms: Pseudonyms | None) -> None:
 
 
 def _readable() -> list[structlog.typing.Processor]:
-    """Return the processors for a terminal. Tracebacks are plain: the default shows local variables, so passwords."""
+    """Return the processors for a terminal. Tracebacks are plain, because the default shows local variables, which
+    may contain passwords."""
     return [
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
     ]

@@ -29,7 +29,7 @@ class Notifier:
         self._send("READY=1", _status(status))
 
     def status(self, text: str) -> None:
-        """Report what the process does, for `systemctl status`."""
+        """Report what the process is doing, for `systemctl status`."""
         self._send(_status(text))
 
     def reloading(self) -> None:

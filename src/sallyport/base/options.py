@@ -102,7 +102,7 @@ def option_name(parameter: click.Parameter) -> str:
 
 
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
-    """Return the required options of a command as words. Their values are those of the called command."""
+    """Return the required options of a command as words, with the values that were given to the called command."""
     return [
         f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
         for each in command.params

@@ -3,9 +3,9 @@
 Unicode has two forms of `é`: one character, or an `e` followed by a combining accent. Keyboards and systems differ, and
 both forms are the same name (RFC 8265 section 3.3: normalization form C).
 
-Normalization sorts the combining marks after a letter, in quadratic time: 80,000 marks take 14 s. So in a text longer
-than NAME characters, a joiner is inserted after each MARKS marks first (UAX #15 section 13, Stream-Safe Text Format):
-255 marks take 0.4 ms at most. No text in any language has so many marks.
+Normalization sorts the combining marks after a letter in quadratic time: 80,000 marks take 14 s. Therefore, if a text
+is longer than NAME characters, a joiner is first inserted after each group of MARKS marks (UAX #15 section 13,
+Stream-Safe Text Format): 255 marks take 0.4 ms at most. No text in any language has so many marks.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ MARKS: Final = 30
 NAME: Final = 255
 SUGGESTED: Final = 5
 MOST_COMPARED: Final = 1000
-"""Maximum number of known names that an unknown name is compared with."""
+"""Maximum number of known names with which an unknown name is compared."""
 _JOINER: Final = "\u034f"  # COMBINING GRAPHEME JOINER
 
 
@@ -50,10 +50,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def existing(word: str, known: Iterable[str]) -> str:
-    """Return `; existing: NAME, NAME` for the known names most similar to a word, or else the first known names.
-
-    Empty if there is no name. known: at most MOST_COMPARED names are read, since a list may have a million.
-    """
+    """Return `; existing: NAME, NAME` with the known names that are most similar to a word. If no name is similar,
+    return the first known names. If there is no name, return an empty text. known: at most MOST_COMPARED names are
+    read, because a list may have a million."""
     names = sorted(set(islice(known, MOST_COMPARED)))
     shown = get_close_matches(word, names, n=SUGGESTED) or names[:SUGGESTED]
     left = len(names) - len(shown)
@@ -62,7 +61,8 @@ def existing(word: str, known: Iterable[str]) -> str:
 
 
 def folded(texts: Iterable[str]) -> frozenset[str]:
-    """Return texts in the form for comparison. A hostile name takes 0.4 ms, so fold a long list in a worker thread."""
+    """Return texts in the form for comparison. A malicious name takes 0.4 ms, so fold a long list in a worker
+    thread."""
     return frozenset(map(fold, texts))
 
 
@@ -92,7 +92,7 @@ def _marks_of(character: str) -> tuple[int, int, bool]:
 def fold_name(name: str) -> str:
     """Return a user name in the form for comparison, without surrounding spaces.
 
-    Many servers that check passwords ignore such spaces. Otherwise ` ann` could log in as ann, but without ann's login
-    rules, failure counts and prompts.
+    Many servers that check passwords ignore surrounding spaces. If this function did not remove them, ` ann` could log
+    in as ann, but without ann's login rules, failure counts and prompts.
     """
     return fold(name.strip())

@@ -27,8 +27,8 @@ class TlsStream:
     async def handshake(self, turn: trio.Lock) -> bytes:
         """Do the handshake. Return the peer's certificate in DER; empty if the peer has sent none.
 
-        turn: a lock that all handshakes of the listener share, so that only one handshake continues in each pass of the
-        event loop.
+        turn: a lock that all handshakes of the listener share. It ensures that only one handshake continues in each
+        pass of the event loop.
         """
         try:
             await self._step(self._tls.do_handshake, turn)
@@ -78,6 +78,6 @@ class TlsStream:
                 self._incoming.write_eof()
 
     async def _flush(self) -> None:
-        async with self._one_sends:  # so that octets are sent in the order of the buffer
+        async with self._one_sends:  # the lock ensures that octets are sent in the order of the buffer
             if self._outgoing.pending:
                 await self.transport.send_all(self._outgoing.read())

@@ -42,7 +42,8 @@ Describe: TypeAlias = Callable[[object], JsonSchema]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Printable text of at most `longest` characters that matches `pattern`. means: description for error messages."""
+    """Printable text of at most `longest` characters that matches `pattern`. means: a description of the text for
+    error messages."""
 
     longest: int
     pattern: str = ""

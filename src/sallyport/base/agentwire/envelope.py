@@ -32,14 +32,15 @@ class _Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The version and content digest of the state that an agent has, for comparison with a newer state."""
+    """The version and the content digest of the state that an agent has. The agent compares them with those of a
+    newer state."""
 
     version: int = 0
     content: str = ""
 
 
 def content(state: State) -> str:
-    """Return a digest of a state without its version and time, but with its triggers."""
+    """Return a digest of a state. It includes the triggers, but not the version and the time."""
     return hashlib.sha256(dumps(replace(state, version=0, issued=0))).hexdigest()
 
 
@@ -58,7 +59,8 @@ def envelope(sign: Callable[[bytes], bytes], state: State) -> dict[str, str]:
 
 
 def open_envelope(value: object) -> Signed | None:
-    """Parse the answer to a poll, given in JSON's types. Return None for UNCHANGED. WireError: malformed."""
+    """Parse the answer to a poll, given in JSON's types. Return None if it is UNCHANGED. WireError: the answer is
+    malformed."""
     if isinstance(value, dict) and value.get("unchanged") is True:
         return None
     sealed = decode(_Envelope, value)

@@ -73,11 +73,12 @@ class First(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Parameters of libpwquality. minlen: None if no length is required; then credits above 0 have no effect.
+    """Parameters of libpwquality. minlen: the minimum length; None if no length is required. In this case, credits
+    above 0 have no effect.
 
-    credits: four numbers, for digits, uppercase, lowercase and other characters. With n above 0, up to n of these
-    characters count twice for minlen. With n below 0, at least -n of them are required. The other parameters require
-    nothing if they are 0; so does maxclassrepeat 1.
+    credits: four numbers, for digits, uppercase, lowercase and other characters. If a number n is above 0, up to n of
+    these characters count twice for minlen. If n is below 0, at least -n of these characters are required. The other
+    parameters require nothing if they are 0. maxclassrepeat also requires nothing if it is 1.
     """
 
     minlen: Annotated[int, Whole(0, 1024)] | None = None
