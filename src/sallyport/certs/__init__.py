@@ -7,5 +7,5 @@ bundle       PKCS#12 and Apple's configuration profile, for the device of a pers
 cli          `sallyport cert`
 
 All files are PEM files, which other programs can read. No command needs the running service, and no certificate is lost
-with the database. Of several nodes, each has the files: see `nodes.certificates`.
+with the database. If there are several nodes, each node has the files; see `nodes.certificates`.
 """

@@ -1,4 +1,5 @@
-"""A certificate authority, sans-io: names and public keys in, certificates out, time passed in as `now`.
+"""A certificate authority without input and output. It takes names, public keys and the time `now`, and returns
+certificates.
 
 The keys are RSA keys, which every supplicant accepts. The certificates have these properties:
 
@@ -28,7 +29,7 @@ from sallyport.base.addresses import canonical_host
 from sallyport.base.errors import Invalid
 
 CA_BITS: Final = 3072
-BITS: Final = 2048  # small, since every EAP-TLS login transfers the whole certificate in fragments
+BITS: Final = 2048  # small, because every EAP-TLS login transfers the whole certificate in fragments
 CA_LIFE: Final = timedelta(days=3650)
 LIFE: Final = timedelta(days=397)
 SKEW: Final = timedelta(hours=1)
@@ -70,7 +71,8 @@ class Authority:
         return cls(certificate, key)
 
     def server(self, hosts: Sequence[str], key: rsa.RSAPublicKey, now: datetime) -> x509.Certificate:
-        """Return a certificate for a server with these host names and IP addresses. Invalid: a value is neither."""
+        """Return a certificate for a server with these host names and IP addresses. Invalid: a value is neither a host
+        name nor an IP address."""
         return self._sign(hosts[0], [_host(each) for each in hosts], Usage.SERVER, key, now)
 
     def client(self, name: str, key: rsa.RSAPublicKey, now: datetime) -> x509.Certificate:
@@ -97,8 +99,8 @@ class Authority:
     def revocations(
         self, revoked: Iterable[x509.RevokedCertificate], number: int, now: datetime
     ) -> x509.CertificateRevocationList:
-        """Return the certificate revocation list (RFC 5280 section 5). The list has the same validity as a certificate,
-        and is signed again at renewals."""
+        """Return the certificate revocation list (RFC 5280 section 5). The list is valid for as long as a certificate,
+        and is signed again at each renewal."""
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         builder = (
             x509.CertificateRevocationListBuilder()
@@ -147,7 +149,7 @@ def host_names(certificate: x509.Certificate) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Peer:
     """The content of a peer's certificate. fingerprint: SHA-256 in hex. names: its host names and addresses in
-    canonical form, or its common name if it has none of those (RFC 6125 section 6.4.4). A wildcard has no special
+    canonical form, or its common name if it has neither (RFC 6125 section 6.4.4). A wildcard has no special
     meaning."""
 
     fingerprint: str

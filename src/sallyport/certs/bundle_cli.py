@@ -93,8 +93,8 @@ def wanted(given: dict[str, object]) -> Wanted:
 
 @contextmanager
 def reserved(files: Sequence[Path]) -> Iterator[None]:
-    """Create the files, empty and for their owner alone, before the block makes the certificate. Remove them if the
-    block fails. StartError: a file exists already, or cannot be created."""
+    """Create the files before the block makes the certificate. The files are empty, and only their owner may read them.
+    They are removed if the block fails. StartError: a file exists already, or cannot be created."""
     made: list[Path] = []
     try:
         for path in files:

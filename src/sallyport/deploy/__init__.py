@@ -1,7 +1,7 @@
 """The installation of the service on a machine: its user, settings file, data directory, and units for systemd.
 
-The paths and names are in base/systemd.py, since every command looks there for the installation. A container and the
-Debian package use the same paths and names.
+The paths and names are in base/systemd.py, because every command needs them to find the installation. A container and
+the Debian package use the same paths and names.
 
 systemd         templates of the units, for a program in /opt/sallyport
 units           the text of each unit, and of the drop-ins that the settings need

@@ -148,7 +148,7 @@ class Installation:
         self._report(f"{path} is " + (f"updated; the former is in {old(path).name}" if before else "made"))
 
     def _doubt(self, settings: Settings, user: Account) -> None:
-        """Warn of files in the settings that the service cannot see or read."""
+        """Warn about files in the settings that the service cannot see or read."""
         for name, path in (*units.read_paths(settings), *units.written_paths(settings)):
             if units.is_hidden(path):
                 self._warn(
@@ -160,8 +160,8 @@ class Installation:
 
 
 def has_package(program: Path) -> bool:
-    """Return whether a package has installed the units, for this program. ConfigError: a package's units start another
-    program."""
+    """Return whether a package has installed the units for this program. ConfigError: the units of a package start
+    another program."""
     for path in (directory / systemd.UNIT for directory in systemd.PACKAGE_UNITS):
         if path.exists():
             started = re.search(r"(?m)^ExecStart=(\S+)", path.read_text(encoding="utf-8"))

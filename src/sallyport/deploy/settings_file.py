@@ -39,8 +39,8 @@ def shown(value: object) -> str:
 
 
 def without_default(name: str) -> str:
-    """Return the description of the behaviour without a value, for a setting without a default; empty if it has a
-    default."""
+    """For a setting without a default, return a text that describes what happens without a value. For any other
+    setting, return an empty text."""
     extra = Settings.model_fields[name].json_schema_extra
     return str(extra["unset"]) if isinstance(extra, dict) else ""
 

@@ -16,7 +16,7 @@ _PROGRAM: Final = "/opt/sallyport/bin/sallyport"
 _CAPABILITY: Final = "CAP_NET_BIND_SERVICE"
 _PRIVILEGED: Final = 1024
 _DATABASE: Final = ("After=postgresql.service", "StartLimitIntervalSec=0")
-"""With PostgreSQL: start after a server on this machine, and try again until it answers."""
+"""Lines of a unit for PostgreSQL: start after a PostgreSQL server on this machine, and try again until it answers."""
 
 
 def unit(name: str, program: Path) -> str:
@@ -75,7 +75,7 @@ def _ports(settings: Settings) -> Iterator[tuple[str, int]]:
 
 
 def _drop_in(service: Sequence[str], unit: Sequence[str] = ()) -> str:
-    """Return a drop-in with lines of [Unit] and [Service]; empty without lines."""
+    """Return a drop-in with these lines in [Unit] and [Service]. Return an empty text if there are no lines."""
     if not service and not unit:
         return ""
     sections = [line for head, lines in (("[Unit]", unit), ("[Service]", service)) if lines for line in (head, *lines)]

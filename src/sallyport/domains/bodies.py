@@ -14,7 +14,7 @@ from sallyport.web.paging import ShortPaged, TotalCount
 from sallyport.web.scope import DomainId, Flag, InDomain, Name, PlainText, Scoped, Text, Whole
 
 MAX_REVERT_MINUTES: Final = 10_080
-"""A week."""
+"""Maximum number of minutes: a week."""
 
 
 def _mode(value: object) -> object:
@@ -56,7 +56,7 @@ def _issuer(value: str) -> str:
 
 
 Realm = Annotated[Name, AfterValidator(_realm)]
-"""A further realm: a User-Name with it belongs to the domain."""
+"""A further realm. A User-Name with this realm belongs to the domain."""
 Realms = Annotated[list[str], Field(description="Realms that also choose this domain: REALM of user@REALM.")]
 IssuerName = Annotated[
     PlainText,
@@ -207,7 +207,7 @@ class UpdateDomainEnforcement(Scoped):
     @model_validator(mode="before")
     @classmethod
     def _has_a_mode(cls, values: object) -> object:
-        """Refuse a mode that is null, even with `confirm`."""
+        """Refuse a mode that is null, even if `confirm` is set."""
         if isinstance(values, dict) and "enforcementMode" in values and values["enforcementMode"] is None:
             raise invalid_field("enforcementMode", "monitor or enforce")
         return values
@@ -252,7 +252,7 @@ class DeviceImpact(Model):
 
 
 class Tally(Model):
-    """Number of users or devices by outcome."""
+    """The number of users or devices for each outcome."""
 
     accept: int = Field(default=0, description="Accepted.")
     challenge: int = Field(default=0, description="Challenged.")
@@ -261,7 +261,7 @@ class Tally(Model):
 
 
 class Counts(Model):
-    """Numbers of all users and devices, listed or not."""
+    """The numbers of all users and devices, including those that are not listed."""
 
     users: Tally = Field(description="Users by outcome.")
     devices: Tally = Field(description="Devices by outcome.")

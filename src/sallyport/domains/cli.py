@@ -256,7 +256,7 @@ def _object(value: JSON) -> Row:
 
 
 def _which(words: tuple[str, ...], everything: bool) -> tuple[str | None, str]:
-    """Return the domain's name (None for all) and the mode."""
+    """Return the name of the domain (None for all domains) and the mode."""
     if len(words) != (1 if everything else 2):
         raise click.UsageError(
             "DOMAIN and MODE are missing or too many: give both, as in `domain mode corp enforce`, or --all monitor"

@@ -212,8 +212,8 @@ def _radius(servers: tuple[str, ...], secret: str | None, tls: Row | None) -> Ro
 
 
 def _tls(ours: Path | None, authority: Path | None, name: str | None) -> Row | None:
-    """Return the TLS fields; None without a client certificate. `cert issue` creates a certificate, and its key in the
-    same directory."""
+    """Return the TLS fields, or None if there is no client certificate. `cert issue` creates a certificate, and its key
+    in the same directory."""
     if ours is None:
         if authority is not None or name is not None:
             raise click.UsageError("--radius-tls-ca and --radius-tls-name need --radius-tls")

@@ -1,4 +1,4 @@
-"""Dynamic authorization (RFC 5176): ending and changing live sessions.
+"""Dynamic authorization (RFC 5176), which ends and changes live sessions.
 
     sender        one request over UDP: retransmitted by the RFC's timers, few at a time to each NAS
     service       DynamicAuthorization: the sessions, the attributes that identify them to their NAS, and the results
@@ -13,5 +13,6 @@ this is a RADIUS client of the same tenant. The request is signed with the secre
 An ACK means that the NAS has accepted the request. The Accounting-Stop then shows the end of the session, as for any
 session. A missing answer is reported as `timeout`: RADIUS cannot show whether the NAS has acted.
 
-A lock-out after failures ends no session: otherwise an attacker could end a user's sessions by guessing passwords.
+A lock-out after failed logins does not end sessions. Otherwise an attacker could end a user's sessions by guessing
+passwords.
 """

@@ -44,7 +44,7 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 MOST: Final = 100
-"""Sessions in one call."""
+"""Maximum number of sessions in one call."""
 AT_ONCE: Final = 128  # by tenant, so that silent NASes of one tenant delay no other tenant
 NO_SESSION: Final = "session not found"
 NO_CLIENT: Final = "no RADIUS client that takes requests has its address: they go there by UDP, not back over RadSec"
@@ -60,7 +60,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result for one session. error: the name of the Error-Cause, or why there is no answer."""
+    """The result for one session. error: the name of the Error-Cause, or the reason why there is no answer."""
 
     target: Target
     answer: Answer
@@ -105,8 +105,8 @@ class DynamicAuthorization:
         self._turns: dict[int, trio.CapacityLimiter] = {}
 
     async def disconnect(self, session_id: int, domain_id: int | None = None) -> Results:
-        """End one session. domain_id: the session must belong to this domain; None for any domain. Raises NotFound.
-        Conflict: the session is over."""
+        """End one session. domain_id: the domain to which the session must belong; None for any domain. Raises
+        NotFound. Conflict: the session is over."""
         return Results(await self._ask(Kind.DISCONNECT, [await self._find(session_id, domain_id)]))
 
     async def disconnect_user(self, domain_id: int, user: str) -> Results:
@@ -126,7 +126,7 @@ class DynamicAuthorization:
         return Results(await self._ask(Kind.DISCONNECT, targets[:MOST]), more=len(targets) > MOST)
 
     async def disconnect_all(self, targets: Sequence[Target], reason: str) -> None:
-        """End sessions. reason: for the audit trail."""
+        """End sessions. reason: the text for the audit trail."""
         await self._ask(Kind.DISCONNECT, targets, changes={"reason": [None, reason]})
 
     async def change(self, session_id: int, attributes: Sequence[Reply], domain_id: int | None = None) -> Results:
@@ -145,8 +145,8 @@ class DynamicAuthorization:
         return Results(await self._ask(Kind.CHANGE, [target], octets, changes))
 
     async def _find(self, session_id: int, domain_id: int | None) -> Target:
-        """Return a session that its NAS can still identify. Raises NotFound. Conflict: the device reported its end, or
-        a later session has its Acct-Session-Id."""
+        """Return a session that its NAS can still identify. Raises NotFound. Conflict: the device has reported the end
+        of the session, or a later session has the same Acct-Session-Id."""
         target = await self._store.read(lambda tx: repo.one(tx, session_id))
         if target is None or domain_id not in (None, target.domain_id) or target.domain_id not in self._domains().by_id:
             raise NotFound(NO_SESSION)
@@ -197,8 +197,8 @@ class DynamicAuthorization:
         return answer
 
     def _nas(self, target: Target, tenant_id: int) -> tuple[Nas, bool] | None:
-        """Return the NAS that gets the request, and whether its logins come over TLS. Since a NAS may claim any
-        address, only a RADIUS client of the same tenant gets a request, signed with its secret."""
+        """Return the NAS that gets the request, and whether its logins come over TLS. A NAS may claim any address, so
+        only a RADIUS client of the same tenant gets a request. The request is signed with the secret of that client."""
         for address in filter(None, (target.ip_address, target.client_ip)):
             client = self._find_client(address)
             if client is not None and client.tenant_id == tenant_id and client.coa_port:
@@ -255,8 +255,9 @@ def identify(target: Target) -> bytes:
 
 
 def _nas_names(target: Target) -> list[tuple[int, bytes]]:
-    """Return the attributes that identify the NAS. If the stored address equals the source of the packets, the NAS may
-    not have sent NAS-IP-Address. It has then sent NAS-Identifier (RFC 2866 section 4.1), which is used alone."""
+    """Return the attributes that identify the NAS. If the stored address is equal to the source address of the packets,
+    the NAS may not have sent a NAS-IP-Address. It has then sent a NAS-Identifier (RFC 2866 section 4.1), and only this
+    attribute is used."""
     name = target.nas_identifier.encode()
     if name and target.client_ip == target.ip_address:
         return [(NAS_IDENTIFIER, name)]

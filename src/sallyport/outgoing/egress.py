@@ -115,8 +115,8 @@ class Egress:
     def check(self, host: str, addresses: Sequence[str]) -> list[str]:
         """Return the addresses of a host to which the service may connect.
 
-        AddressNotAllowed: none is allowed. The log names the networks to add, once for each host. ProviderError: the
-        kernel did not answer.
+        AddressNotAllowed: none is allowed. For each host, the log names once the networks that an admin must add to
+        allow it. ProviderError: the kernel did not answer.
         """
         try:
             allowed = [address for address in addresses if self.allows(address)]
@@ -131,7 +131,8 @@ class Egress:
         return allowed
 
     def advice(self) -> list[str]:
-        """Return a line for each recently denied host, with the networks to add. Never show these lines to a tenant."""
+        """Return a line for each recently denied host. It names the networks that must be added to allow the host.
+        Never show these lines to a tenant."""
         return [f"{host}: {AddressNotAllowed(missing).advice}" for host, missing in self._denied.items()]
 
     async def resolve(self, host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> list[str]:
@@ -161,7 +162,7 @@ def _is_address(host: str) -> bool:
 
 
 def _reached(text: str) -> _IPAddress:
-    """Return the address that a connection to this address reaches. ValueError: not an IP address."""
+    """Return the address that a connection to this address reaches. ValueError: the text is not an IP address."""
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv4Address):
         return address
@@ -173,10 +174,9 @@ def _reached(text: str) -> _IPAddress:
 
 
 def _is_own(address: _IPAddress) -> bool:
-    """Return whether the kernel delivers packets for an address to this machine, or by broadcast or multicast.
-
-    The routing table decides (rtnetlink(7), 20 microseconds), so an address that the machine gets later counts too.
-    """
+    """Return whether the kernel delivers packets for an address to this machine itself, or sends them by broadcast or
+    multicast. The routing table decides this (rtnetlink(7)), so an address that the machine gets later also counts. A
+    call takes 20 microseconds."""
     destination = address.packed
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     route = struct.pack("=8BI", family, address.max_prefixlen, 0, 0, 0, 0, 0, 0, 0)  # struct rtmsg
@@ -187,7 +187,7 @@ def _is_own(address: _IPAddress) -> bool:
     message_type: int
     route_type: int
     message_type, route_type = struct.unpack_from("=4xH17xB", answer)
-    return message_type == _RTM_NEWROUTE and route_type != _RTN_UNICAST  # without a route there is no connection
+    return message_type == _RTM_NEWROUTE and route_type != _RTN_UNICAST  # without a route, no connection is possible
 
 
 _NLM_F_REQUEST: Final = 1
@@ -212,8 +212,8 @@ class Idle(Protocol):
 class Sockets:
     """The sockets of one tenant's connections, of which at most `most` are open.
 
-    A tenant has up to a thousand domains, each with servers and pools. Without a limit for all of them, their
-    connections would take every file descriptor of the service.
+    A tenant has up to a thousand domains, each with servers and pools. Without a common limit, their connections could
+    use all file descriptors of the service.
 
     idle: connections that can be closed if too many sockets are open, the oldest first.
     """
@@ -224,7 +224,7 @@ class Sockets:
         self.idle: OrderedDict[Idle, None] = OrderedDict()
 
     def open(self, address: str, kind: socket.SocketKind) -> socket.socket:
-        """Return a new non-blocking socket for an IP address. OSError: too many are open."""
+        """Return a new non-blocking socket for an IP address. OSError: too many sockets are open."""
         while len(self._open) >= self._most:
             self._make_room()
         family = socket.AF_INET6 if ":" in address else socket.AF_INET

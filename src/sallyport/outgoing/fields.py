@@ -1,4 +1,4 @@
-"""The types of providers' fields: the form of the interface's values, checked before anything is stored.
+"""The types of the fields that configure providers. They check the form of a value before it is stored.
 
 Error messages name the accepted values and never repeat a value (`base/validation.py`).
 """
@@ -33,7 +33,7 @@ def _authority(value: str) -> str:
 
 
 def origin(authority: str) -> str:
-    """Return the base URL of an Authority: https, but plain http for a loopback host with a port."""
+    """Return the base URL of an Authority. The scheme is https; for a loopback host with a port, it is http."""
     return f"http://{authority}" if ":" in authority else f"https://{authority}"
 
 
@@ -101,7 +101,7 @@ KeyText = Annotated[SecretStr, Field(max_length=MAX_KEY_LENGTH), AfterValidator(
 
 
 def revealed(fields: BaseModel) -> dict[str, object]:
-    """Return all configured fields, secrets included, so that they can be sealed."""
+    """Return all configured fields, including secrets, so that they can be sealed."""
     return {name: _plain_value(getattr(fields, name)) for name in type(fields).model_fields}
 
 

@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 
 MAX_BITS: Final = 4096
 MAX_CERTIFICATES: Final = 16
-"""Maximum number of certificates. OpenSSL takes 0.3 ms for each, and the interpreter lock is held meanwhile."""
+"""Maximum number of certificates. OpenSSL takes 0.3 ms for each certificate, and holds the interpreter lock during this
+time."""
 MAX_CERTIFICATES_LENGTH: Final = 65_536
 MAX_KEY_LENGTH: Final = 8192
-"""Maximum length of a key in characters; an RSA key of 4096 bits has 3,300."""
+"""Maximum length of a key in characters. An RSA key of 4096 bits has 3,300 characters."""
 _ENCRYPTED: Final = ("ENCRYPTED PRIVATE KEY", "Proc-Type: 4,ENCRYPTED", "DEK-Info:")
 _EXPONENT: Final = 1 << 32
-"""Limit of the public exponent, since verification takes longer with a longer exponent. In practice it is 65537."""
+"""Limit of the public exponent, because verification takes longer with a longer exponent. In practice it is 65537."""
 
 
 def is_encrypted(text: str) -> bool:
@@ -73,7 +74,8 @@ def private_key(text: str) -> PrivateKey:
 
 
 def certificates(text: str) -> list[x509.Certificate]:
-    """Return the certificates in a PEM text. PemError: it holds none or too many, or one has an unsupported key."""
+    """Return the certificates in a PEM text. PemError: the text has no certificate or too many, or a certificate has an
+    unsupported key."""
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa

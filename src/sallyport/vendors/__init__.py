@@ -1,4 +1,4 @@
-"""Identification of the product and the medium of a RADIUS request.
+"""Identify the product that sent a RADIUS request, and the medium of the user's connection.
 
 The forwarder and the NAS behind it are two devices, and each is identified by its own evidence. Vendor attributes,
 NAS-* and Connect-Info describe the NAS, even if several proxies forward the request. Each proxy appends a Proxy-State,
@@ -83,7 +83,7 @@ MEDIA: Final = {
 """The medium of each NAS-Port-Type (RFC 2865 section 5.41, RFC 3580, RFC 4603, and IANA's registry for 22 to 29 and
 from 35 on).
 
-18 (Wireless - Other) and 19 (Wireless - IEEE 802.11) are both the medium Wireless, since people do not distinguish
+18 (Wireless - Other) and 19 (Wireless - IEEE 802.11) both have the medium Wireless, because people do not distinguish
 them.
 """
 
@@ -148,10 +148,8 @@ def _name_nas(attributes: Attributes) -> Finding | None:
 
 
 def _of_one_vendor(attributes: Attributes) -> Finding | None:
-    """Return the first product in the table for which an attribute of its vendor alone is present.
-
-    The finding is only probable if another vendor's own attributes are present too.
-    """
+    """Return the first product in the table for which the request has an attribute that only its vendor sends. The
+    finding is only probable if another vendor's own attributes are present too."""
     found = [_finding(row, evidence) for row in _OF_ONE_VENDOR if (evidence := row.match(attributes))]
     others = [other for other in found if other.product != found[0].product]
     if not others:
@@ -185,11 +183,12 @@ def _finding(row: Fingerprint, evidence: tuple[str, ...]) -> Finding:
 
 
 def medium(request: Request) -> str:
-    """Return the medium of the user's connection; Unknown if NAS-Port-Type is absent or does not have 4 octets."""
+    """Return the medium of the user's connection. It is Unknown if NAS-Port-Type is absent or does not have 4
+    octets."""
     value = request.first.get(NAS_PORT_TYPE)
     return medium_of(int.from_bytes(value)) if value is not None and len(value) == 4 else UNKNOWN
 
 
 def medium_of(number: int) -> str:
-    """Return the medium for the number of a NAS-Port-Type; Unknown if the number is not registered."""
+    """Return the medium for the number of a NAS-Port-Type. It is Unknown if the number is not registered."""
     return MEDIA.get(number, UNKNOWN)

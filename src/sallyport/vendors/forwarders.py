@@ -1,5 +1,5 @@
-"""The table of proxies, which are recognized by the last Proxy-State of a request; and the NAS products that send a
-Proxy-State themselves.
+"""The table of proxies, which are recognized by the last Proxy-State of a request. It also lists the NAS products that
+send a Proxy-State themselves.
 
 The rows have the same form as in `products`.
 """

@@ -2,11 +2,11 @@
 
 To add a product, add its rows here (for a proxy in `forwarders`), and a packet in tests/vendors/packets.
 
-Each row has a source: P a real packet or debug log, S source code, D vendor documentation, M memory, to be confirmed.
+Each row has a source: P a real packet or debug log, S source code, D vendor documentation, M memory, not confirmed yet.
 Within a rank, the first matching row counts. Products that imitate another product's attributes are listed before it:
-Meraki, Ruckus and Aruba before Cisco, whose AV pairs they send too. hostapd is last, since many access points run it.
+Meraki, Ruckus and Aruba before Cisco, whose AV pairs they send too. hostapd is last, because many access points run it.
 
-Not used as evidence, because others send or set the same:
+These are not used as evidence, because other products send or set the same:
 
 - MS-CHAP attributes (Microsoft 311/1, /11, /25) and a User-Name such as meraki_8021x_test;
 - attributes that belong in answers or that a server adds on the way: Fortinet-Group-Name (12356/1), Aruba's role
