@@ -1,5 +1,5 @@
-"""privacyIDEA: OTP tokens, codes by mail or SMS, and push. The provider uses /validate, which needs no authentication,
-and if it has an admin token, also /validate/triggerchallenge and /token.
+"""The provider for privacyIDEA supports OTP tokens, codes by mail or SMS, and push. The provider uses /validate, which
+needs no authentication, and if it has an admin token, also /validate/triggerchallenge and /token.
 
     start   triggerchallenge {user, realm}              push: WAITING; code: CODE; no token: NOT_ENROLLED
     poll    polltransaction, then check {transaction}   the check spends the approval, so that it admits one login
@@ -129,7 +129,7 @@ class PrivacyIdea:
 
     async def poll(self, handle: str) -> Answer:
         """Ask whether the user has answered on the phone, and spend an approval. The server also answers `pending` for
-        a transaction that it no longer knows; then the caller's deadline ends the wait."""
+        a transaction that it no longer knows. In that case the caller's deadline ends the wait."""
         transaction, user = _parts(handle)
         if transaction in self._spent:
             return Answer(Outcome.APPROVED)
@@ -202,7 +202,8 @@ class PrivacyIdea:
         return answer
 
     async def _spend(self, transaction: str, user: str) -> Answer:
-        """Spend the approval. The server deletes it then, so the result is cached here for a repeated poll."""
+        """Spend the approval. The server then deletes the approval. Therefore the result is cached here for a repeated
+        poll."""
         reply = await self._validate(user, "", transaction)
         if reply.error and reply.error not in _FORBIDDEN:
             _check(reply)
@@ -233,7 +234,7 @@ class PrivacyIdea:
 
 
 def _reply(status: int, document: Mapping[str, object]) -> _Reply:
-    """Return the answer as a reply with its error code. ProviderError: it is neither a result nor an error of
+    """Return the answer as a reply with its error code. ProviderError: the answer is neither a result nor an error of
     privacyIDEA."""
     succeeded = member(document, "result", "status")
     error = member(document, "result", "error", "code")
@@ -263,7 +264,7 @@ def _verdict(reply: _Reply) -> str:
 
 
 def _judged(reply: _Reply) -> Answer:
-    """Convert the reply of a check of a typed text to an Answer."""
+    """Convert the reply to a check of a typed text into an Answer."""
     if reply.error == _NO_SUCH_USER:
         return Answer(Outcome.NOT_ENROLLED)
     if reply.error in _FORBIDDEN:
@@ -280,8 +281,8 @@ def _judged(reply: _Reply) -> Answer:
 
 
 def _challenge(reply: _Reply, user: str) -> Answer | None:
-    """Return the Answer that continues with a challenge: WAITING if there is a push, else CODE. None: only a browser
-    can answer the challenge, or the user must enrol first."""
+    """Return the Answer that continues with a challenge. It is WAITING if there is a push, else CODE. Return None if
+    only a browser can answer the challenge, or if the user must enrol first."""
     detail = member(reply.document, "detail")
     listed = member(detail, "multi_challenge")
     challenges = listed if isinstance(listed, list) and listed else [detail]
