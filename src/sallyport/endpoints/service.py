@@ -44,7 +44,7 @@ class Revocations(Protocol):
 
 
 class NoRevocations:
-    """Null implementation of `Revocations`: sessions last until they end by themselves."""
+    """An implementation of `Revocations` that does nothing. Sessions last until they end by themselves."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Do nothing."""

@@ -8,7 +8,7 @@ needs no authentication, and if it has an admin token, also /validate/triggercha
 Without an admin token, a check with an empty password starts the challenge. This triggers only tokens without a PIN;
 for other tokens privacyIDEA counts a failure. The enrolment of users cannot be determined then.
 
-A handle is the id of the transaction. For a push, the user's name follows, since the final check needs both.
+A handle is the id of the transaction. For a push, the user's name follows, because the final check needs both.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _POLLED: Final = {"pending": Outcome.WAITING, "declined": Outcome.DENIED, "cance
 # The token types that are no second factor for logins, and the roll-out states in which a token can be used.
 _NO_FACTOR: Final = frozenset({"sshkey", "certificate"})
 _ROLLED_OUT: Final = frozenset({"", "enrolled"})
-# The client mode by token type, since older servers do not send it. A challenge for a browser cannot be answered over
+# The client mode by token type, because older servers do not send it. A challenge for a browser cannot be answered over
 # RADIUS.
 _MODES: Final = {"push": "poll", "tiqr": "poll", "webauthn": "webauthn", "passkey": "webauthn", "u2f": "u2f"}
 
@@ -60,7 +60,7 @@ def _one_word(value: SecretStr) -> SecretStr:
     return value
 
 
-# Longer than a SecretKey, since a JWT with all rights of an admin has 4,400 characters.
+# Longer than a SecretKey, because a JWT with all rights of an admin has 4,400 characters.
 _AdminToken = Annotated[SecretStr, Field(min_length=1, max_length=8000), AfterValidator(_one_word)]
 
 
@@ -247,7 +247,7 @@ def _reply(status: int, document: Mapping[str, object]) -> _Reply:
 
 def _check(reply: _Reply) -> None:
     if reply.error:
-        # The error text is left out, since it may quote the request.
+        # The error text is left out, because it may quote the request.
         raise ProviderError(f"privacyIDEA answered error {reply.error}")
 
 
@@ -268,7 +268,7 @@ def _judged(reply: _Reply) -> Answer:
     if reply.error == _NO_SUCH_USER:
         return Answer(Outcome.NOT_ENROLLED)
     if reply.error in _FORBIDDEN:
-        # This is not a ProviderError, since the domain's fallbackAction might then admit the user.
+        # This is not a ProviderError, because the domain's fallbackAction might then admit the user.
         return Answer(Outcome.DENIED)
     _check(reply)
     verdict = _verdict(reply)

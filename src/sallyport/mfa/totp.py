@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 STEP_S: Final = 30
 DIGITS: Final = 6
-SLACK: Final = (0, -1, 1)  # the present step comes first, since most codes belong to it
+SLACK: Final = (0, -1, 1)  # the present step comes first, because most codes belong to it
 
 
 def hotp(seed: bytes, counter: int, *, digits: int = DIGITS, digest: Callable[..., _Hash] = hashlib.sha1) -> str:

@@ -30,10 +30,10 @@ from sallyport.base.agentwire.state import First, Quality, Rules
 from sallyport.base.text import counted
 
 SHORTEST: Final = 6
-"""The lowest effective minlen: libpwquality raises a smaller value to it."""
+"""The lowest effective minlen. libpwquality raises a smaller value to this value."""
 CLASSES: Final = 4
 """The number of character classes (digits, uppercase, lowercase, others). libpwquality reduces a larger minclass to
-it."""
+this number."""
 SHORTEST_NAME: Final = 4
 """Minimum length of a user name for usercheck. libpwquality ignores shorter names."""
 _DIGIT, _UPPER, _LOWER, _OTHER = range(CLASSES)
@@ -259,7 +259,7 @@ def _longest_sequence(octets: bytes) -> int:
     longest = length = 1
     direction = 0
     for before, octet in pairwise(octets):
-        # libpwquality reads octets above 127 as negative numbers, since `char` is signed on most machines.
+        # libpwquality reads octets above 127 as negative numbers, because `char` is signed on most machines.
         step = octet - before if (octet < 128) == (before < 128) else 0
         length = (length if step == direction else 1) + 1 if step in (1, -1) else 1
         direction = step

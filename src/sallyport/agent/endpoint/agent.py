@@ -243,7 +243,7 @@ class Endpoint:
 
     def _rotate_passwords(self, state: State, actions: list[Action]) -> Iterator[Outcome]:
         """Rotate the passwords that the triggers name; yield the outcomes. If a rotation stays unfinished, leave the
-        rest to the next pass, since the journal has room for one rotation only."""
+        rest to the next pass, because the journal has room for only one rotation."""
         for trigger in list(self._open_triggers(state)):
             if trigger.kind is not TriggerKind.ROTATE:
                 continue

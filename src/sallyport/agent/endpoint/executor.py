@@ -329,7 +329,7 @@ class Executor:
 
 def _last_line(stderr: bytes, status: int) -> str:
     """Return the last line of a program's error output and its exit status. Non-printable characters are replaced,
-    since a terminal may interpret them as commands."""
+    because a terminal may interpret them as commands."""
     lines = stderr.decode(errors="replace").strip().splitlines() or [_MEANINGS.get(status, "")]
     text = "".join(each if each.isprintable() else "?" for each in lines[-1])
     return f"{text[:300]} (status {status})"

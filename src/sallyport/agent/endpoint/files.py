@@ -167,7 +167,7 @@ class Files:
 
     def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
         """Write a file in an open directory atomically; it is on disk when this returns. Raises HostError."""
-        # The name has a dot, since sudo ignores such files in sudoers.d.
+        # The name has a dot, because sudo ignores such files in sudoers.d.
         temporary = f".{name}.{secrets.token_hex(6)}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:

@@ -22,7 +22,7 @@ LENGTH: Final = 24
 """Default length of a password. A policy may demand more or fewer characters. A password of this length, made of digits
 and of letters of both cases, has 140 random bits."""
 _LONGEST: Final = 128  # maximum length of a User-Password in RADIUS, in octets (RFC 2865 section 5.2)
-# Quotes, backslash and colon are excluded, since configuration files give them a special meaning.
+# Quotes, backslash and colon are excluded, because configuration files give them a special meaning.
 _SPECIAL: Final = "!#$%&()*+,-./;<=>?@[]^_{|}~"
 _TRIES: Final = 300
 _LIBRARIES: Final = ("libcrypt.so.1", "libcrypt.so.2")

@@ -86,7 +86,7 @@ class _Planner:
         leaving = (
             step for kept in self._memory.kept if kept.name not in named_by_state for step in self._leaving(kept)
         )
-        # All accounts are locked before the first session is ended, since that takes time.
+        # All accounts are locked before the first session is ended, because it takes time to end sessions.
         yield from sorted([*expired, *leaving], key=lambda step: step.kind not in {"take-over", "lock"})
         yield from self._groups_to_make(users)
         for user in users:

@@ -27,8 +27,8 @@ _NO_RULE: Final = re.compile(r"(?:Defaults|Host_Alias|Cmnd_Alias|Cmd_Alias|Runas
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that grants privileges. who: the user names, %groups, #uids, aliases or ALL to which the rule applies.
-    text: the line, shortened for reports. file: path of its file."""
+    """A sudoers rule that grants privileges. who: the user names, %groups, #uids, aliases or ALL to which the rule
+    applies. text: the line, shortened for reports. file: path of its file."""
 
     who: tuple[str, ...]
     text: str

@@ -133,7 +133,7 @@ class Presence:
 
         await in_batches(self._store, silent, end)
         for each, _ in silent:
-            await trio.lowlevel.checkpoint()  # since each log line takes time
+            await trio.lowlevel.checkpoint()  # because each log line takes time
             log.warning("agent_silent", instance=each)
 
     def _counts(self) -> tuple[int, float]:

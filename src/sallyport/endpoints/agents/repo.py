@@ -69,8 +69,8 @@ def of_machine(tx: Tx, domain_id: int, machine: str) -> Agent | None:
 
 
 def page(tx: Tx, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-    """Return one page of a domain's agents, ordered by instance, and the total. status: only agents with this status;
-    empty: all."""
+    """Return one page of a domain's agents, ordered by instance, and the total. status: the status of the agents to
+    return; if it is empty, all agents are returned."""
     where = "where a.domain_id = :d" + (" and i.status = :status" if status else "")
     parameters: dict[str, Value] = {"d": stretch.domain_id, **({"status": status} if status else {})}
     rows = tx.all(

@@ -29,7 +29,8 @@ T = TypeVar("T")
 LONGEST: Final = 32_768
 """Maximum total length of the stored lists of a report or of a privilege status, in characters of JSON."""
 MOST_FORGOTTEN: Final = 20
-"""Maximum number of discovered accounts that one transaction deletes when a machine is deleted; up to 0.5 ms each."""
+"""Maximum number of discovered accounts that one transaction deletes when a machine is deleted. Deleting an account
+takes up to 0.5 ms."""
 MOST_PEOPLE: Final = 200
 """Maximum number of accounts of a machine that become users with the source `discovered`."""
 LOWEST_UID, HIGHEST_UID = 1000, 59_999

@@ -190,8 +190,8 @@ def _columns(instance_id: int, drift: Drift, at: int) -> dict[str, Value]:
 def drift(
     tx: Tx, domain_id: int, instance_id: int | None, *, lasting: bool, limit: int, offset: int
 ) -> tuple[list[StoredDrift], int]:
-    """Return one page of the drift of a domain or of one machine, the newest first, and the total. lasting: only drift
-    that has not ended."""
+    """Return one page of the drift of a domain or of one machine, the newest first, and the total. lasting: whether to
+    return only drift that has not ended."""
     where = (
         "domain_id = :d"
         + (" and instance_id = :i" if instance_id else "")

@@ -102,8 +102,8 @@ class Agents:
         await self._store.write(work)
 
     async def page(self, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-        """Return one page of a domain's agents, ordered by instance, and the total. status: only agents with this
-        status; empty: all."""
+        """Return one page of a domain's agents, ordered by instance, and the total. status: the status of the agents to
+        return; if it is empty, all agents are returned."""
         return await self._store.search(partial(repo.page, stretch=stretch, status=status))
 
     async def agent(self, domain_id: int, instance_id: int) -> Agent:

@@ -35,8 +35,8 @@ SHORTEST_WAIT: Final = 0.75
 the same time after an outage do not poll at the same time for ever."""
 MOST_WAITING: Final = 20_000
 LEEWAY_US: Final = 86_400 * SECOND
-"""Maximum distance of an agent's version into the future. A version is a time; the service cannot have issued one that
-is further in the future."""
+"""Maximum time by which an agent's version may be in the future. A version is a time. The service cannot have issued a
+version that is further in the future."""
 
 log = structlog.get_logger()
 
