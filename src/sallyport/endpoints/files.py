@@ -104,7 +104,7 @@ def import_rows(
     """Show the plan of an import, and execute it unless a row is refused.
 
     skip_refused: whether to import the other rows if some are refused. dry_run: whether to only show the plan. Each
-    transaction imports up to BATCH rows. If a transaction fails, none of its rows are imported.
+    transaction imports up to BATCH rows. If a transaction fails, no row of the transaction is imported.
     """
     fresh, steps = _each_once(rows)
     steps += _run(line, command, domain, fresh, apply=False)

@@ -1,8 +1,8 @@
 """This module sends runs and their batches until the service has stored them.
 
-If the service is unavailable, a request is repeated for five minutes. Then the run is abandoned, and none of its
-entries are applied. An entry that the service does not accept must not block the other entries. Therefore its batch is
-halved until the entry is alone in a batch. Then the entry is sent as a problem, which is an entry that exists but
+If the service is unavailable, a request is repeated for five minutes. Then the run is abandoned, and the service
+applies no entry of it. An entry that the service does not accept must not block the other entries. Therefore its batch
+is halved until the entry is alone in a batch. Then the entry is sent as a problem, which is an entry that exists but
 cannot be used. So the service does not treat the entry as removed.
 """
 
