@@ -77,7 +77,7 @@ class _Manner:
 _manner = _Manner()
 _encode: Final = JSONEncoder(default=repr).encode
 _processors: list[structlog.typing.Processor] = []
-"""The processors. `configure` changes this list in place, since existing loggers keep a reference to it."""
+"""The processors. `configure` changes this list in place, because existing loggers keep a reference to it."""
 
 
 def _rank(method: str) -> int:

@@ -155,8 +155,8 @@ def _headline(detail: ErrorDetails) -> str:
 
 
 def _path(detail: ErrorDetails) -> list[str]:
-    """Return the path to the wrong field. For an unknown field, return the path of its object, since the unknown name
-    is a submitted value."""
+    """Return the path to the wrong field. For an unknown field, return the path of the object that contains it,
+    because the unknown name is a submitted value."""
     known = detail["loc"][:-1] if detail["type"] == _UNKNOWN else detail["loc"]
     return [str(part) for part in known if not isinstance(part, str) or _is_name(part)]
 

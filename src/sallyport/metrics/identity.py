@@ -69,7 +69,7 @@ class DirectoryMetrics:
             self._last[str(domain_id),] = at
 
     def forget(self, domain_id: int) -> None:
-        """Remove the time of a domain's last import, since the domain has no directory any more."""
+        """Remove the time of a domain's last import, because the domain has no directory any more."""
         self._last.pop((str(domain_id),), None)
 
 

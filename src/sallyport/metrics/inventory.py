@@ -74,7 +74,8 @@ class DomainMetrics:
         self._registry = registry
 
     def watch(self, modes: Values, names: Values) -> None:
-        """Set the functions that return each domain's mode (1 for the current one) and its name; called at a scrape."""
+        """Set the functions that return each domain's mode (with the value 1 for the current mode) and its name.
+        They are called at a scrape."""
         ReadGauge(
             self._registry,
             "sallyport_enforcement_mode",

@@ -126,7 +126,7 @@ class OutletMetrics:
         )
 
     def forget(self, outlet: str) -> None:
-        """Drop the number of waiting events: another node delivers them."""
+        """Remove the number of waiting events, because another node delivers the events."""
         self.waiting = {labels: count for labels, count in self.waiting.items() if labels[0] != outlet}
 
 
@@ -144,7 +144,8 @@ class SpoolMetrics:
         self.records.expect(lambda: (("spooled",), ("delivered",), ("dropped",)))
 
     def watch(self, records: Callable[[], int], octets: Callable[[], int]) -> None:
-        """Set the functions that return the number of waiting records and their octets; called at a scrape."""
+        """Set the functions that return the number of waiting records and of their octets. They are called at a
+        scrape."""
         for name, help, read in (
             ("sallyport_accounting_spool_waiting_records", "Accounting records that wait on local disk.", records),
             ("sallyport_accounting_spool_bytes", "Size of the accounting spool.", octets),

@@ -34,7 +34,7 @@ class NodeMetrics:
         self._led.set(1)  # until the nodes are read for the first time
 
     def watch(self, leads: Callable[[], bool], silent_s: Callable[[], float]) -> None:
-        """Set the functions that tell whether this node leads, and the age of its heartbeat."""
+        """Set the functions that return whether this node leads, and the seconds since its last heartbeat."""
         self._leads.set_function(leads)
         self._silent.set_function(silent_s)
 

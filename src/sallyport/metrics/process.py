@@ -61,7 +61,7 @@ class HttpMetrics:
 
 
 class CommitDurations(Collector):
-    """Metrics of the store's transactions: their duration, and the number of callers that share one."""
+    """Metrics of the store's transactions: their duration, and the number of callers that share a transaction."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.seconds = Buckets(BUCKETS)

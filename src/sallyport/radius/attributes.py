@@ -85,8 +85,8 @@ Picked = Callable[[tuple[int | None, ...]], tuple[int | None, ...]]
 def pull_attributes(body: bytes, at: int = 0) -> Iterator[tuple[int, bytes]]:
     """Yield (type, value) for each attribute (RFC 2865 section 5).
 
-    body: octets; the attributes begin at offset `at`. value: 0..253 octets, as sent.
-    Raises PacketError when a length octet is below 2 or runs past the end.
+    body: octets in which the attributes begin at offset `at`. value: 0..253 octets, as sent. Raises PacketError when a
+    length octet is below 2 or runs past the end.
     """
     end = len(body)
     while at < end:
@@ -218,8 +218,8 @@ class Layout:
         return b"".join(parts(packet))
 
     def _stretches(self, kinds: frozenset[int]) -> list[slice]:
-        """Return the slices of a packet that contain all attributes except those of the given types, adjacent
-        attributes in one slice."""
+        """Return the slices of a packet that contain all attributes except those of the given types. Adjacent
+        attributes are in one slice."""
         parts, begun = list[slice](), HEADER
         for kind, at, end in self._attributes:
             if kind in kinds:

@@ -59,8 +59,8 @@ class Dictionary:
         vendors: Mapping[int, str],
         notes: tuple[str, ...] = (),
     ) -> None:
-        """attributes: all attributes by name. shown: the name to show for each (vendor, number). notes: the entries
-        that were skipped, for the log."""
+        """attributes: all attributes by name. shown: the name to show for each (vendor, number). notes: messages
+        about skipped entries, for the log."""
         self.attributes: Final = MappingProxyType(dict(attributes))
         self.vendors: Final = MappingProxyType(dict(vendors))
         self.notes: Final = notes
@@ -68,11 +68,9 @@ class Dictionary:
         self._numbered: Final = {place: attributes[name] for place, name in shown.items()}
 
     def attribute(self, name: str) -> Attribute:
-        """Return the attribute of a name without a tag, ignoring case. `Attr-N` and `Attr-26.VENDOR.N` are attributes
-        of octets.
-
-        DictionaryError: no such name; the message suggests the most similar one.
-        """
+        """Return the attribute with a name, ignoring case. The name contains no tag. `Attr-N` and `Attr-26.VENDOR.N`
+        are attributes of the type octets. DictionaryError: no attribute has this name; the message suggests the most
+        similar name."""
         attribute = self._named.get(name.casefold()) or _unnamed(name)
         if attribute is None:
             near = difflib.get_close_matches(name.casefold(), self._named, 1)
@@ -80,7 +78,8 @@ class Dictionary:
         return attribute
 
     def find(self, vendor: int, number: int) -> Attribute | None:
-        """Return the attribute of a vendor (0: the RFCs) and a type number; None if no file defines it."""
+        """Return the attribute with a vendor and a type number; None if no file defines it. The vendor 0 means the
+        attributes of the RFCs."""
         return self._numbered.get((vendor, number))
 
     def name(self, vendor: int, number: int) -> str:
@@ -118,8 +117,8 @@ class Dictionary:
 
         name: the name of the attribute, with `:TAG` (0..31) if the attribute has tags. text: the name or number of a
         value, an address, an ISO 8601 time, plain text, or `0x...` for octets. Returns 1..253 octets (at most 247 for a
-        vendor attribute), which begin with the tag if there is one. A value that a reply must encrypt is returned in
-        clear, with its tag. DictionaryError names the attribute.
+        vendor attribute), which begin with the tag if there is one. A value that must be encrypted in a reply is
+        returned in clear, with its tag. The message of a DictionaryError names the attribute.
         """
         base, tag = _named_tag(name)
         attribute = self.attribute(base)
@@ -334,8 +333,8 @@ def _line(path: Path, number: int, octets: bytes) -> _Line:
 
 
 def _beyond_an_octet(number: str) -> bool:
-    """Return whether a number, or a part of `TLV.PART`, is outside 0..255. FreeRADIUS uses such numbers for its
-    internal attributes."""
+    """Return whether a number, or one of the two numbers of `TLV.PART`, is outside 0..255. FreeRADIUS uses such
+    numbers for its internal attributes."""
     with suppress(ValueError):  # pyrad reports a malformed number
         return not all(0 <= int(part, 0) <= 255 for part in number.split("."))
     return False

@@ -7,8 +7,8 @@ NT_KEY. The LAN Manager response (computed from the two halves of the password i
 attempt that has no other response is Unusable.
 
 The NT hash is an MD4 hash (RFC 1320), which OpenSSL 3 no longer offers. `_mix` processes one block: the NT hash of a
-password of up to 27 characters takes one block, about 15 µs. It keeps the four registers in fixed variables instead of
-rotating them, so that each loop iteration makes four steps.
+password of up to 27 characters takes one block, about 15 µs. Each loop iteration makes four steps, so the four
+registers stay in fixed variables and are not rotated.
 """
 
 import struct
@@ -216,7 +216,7 @@ def nt_hash_hash(hashed: bytes) -> bytes:
 
 
 class NtKey:
-    """A password's NT hash with prepared DES keys, to check many responses.
+    """A password's NT hash with prepared DES keys. One instance can check many responses.
 
     hashed: `nt_hash` of the password, 16 octets.
     """
@@ -260,9 +260,10 @@ def challenge_response(challenge: bytes, hashed: bytes) -> bytes:
 
 
 def peer_names(user_name: bytes) -> tuple[bytes, ...]:
-    r"""Return the names that a client may have hashed, the most likely first, without duplicates.
+    r"""Return the names that a client may have hashed, without duplicates; the most likely name is first.
 
-    RFC 2759 section 4 requires the name without `DOMAIN\`. Some clients hash it as sent, others without its `@realm`.
+    RFC 2759 section 4 requires the name without `DOMAIN\`. Some clients hash the name as they send it, other clients
+    hash it without its `@realm`.
     """
     plain = user_name.partition(b"\\")[2] or user_name
     return tuple(dict.fromkeys((plain, user_name, plain.rpartition(b"@")[0] or plain)))

@@ -139,7 +139,7 @@ class Request:
 def as_text(value: bytes) -> str:
     """Decode octets as UTF-8, or if they are not valid UTF-8, as Latin-1, which maps every octet to a character.
 
-    NUL becomes U+FFFD, since some databases do not accept it in text.
+    NUL becomes U+FFFD, because some databases do not accept NUL in text.
     """
     try:
         text = value.decode()

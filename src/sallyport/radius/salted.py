@@ -34,7 +34,8 @@ HIDDEN: Final[Mapping[tuple[int, int], int]] = MappingProxyType(
 
 
 class Hiding:
-    """The encryption of the values in one reply. It counts up a salt, so use a new instance for each packet.
+    """The encryption of the values in one reply. It increments the salt for each value, so use a new instance for each
+    packet.
 
     secret: the shared secret of the hop. authenticator: the Request Authenticator of the request that the reply
     answers, 16 octets.
@@ -78,7 +79,7 @@ class Hiding:
 def hidden_places(attributes: Iterable[Attribute]) -> Mapping[tuple[int, int], int]:
     """Return `HIDDEN` and the attributes that the dictionary marks with `encrypt=1` or `encrypt=2`.
 
-    attributes: the values of `Dictionary.attributes`. Parts of TLVs are left out, since no sender encrypts them
+    attributes: the values of `Dictionary.attributes`. Parts of TLVs are left out, because no sender encrypts them
     separately.
     """
     told = {

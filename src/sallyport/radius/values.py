@@ -1,7 +1,7 @@
 """Values of RADIUS attributes: octets to text and text to octets, by the type that the dictionary gives.
 
 pyrad converts numbers and addresses. This module converts octets and text, because pyrad would read a text such as
-`0x41` or `65` as other octets, but a password or a Class must not change.
+`0x41` or `65` as other octets. A password or a Class must not be changed like that.
 """
 
 import re
@@ -56,8 +56,8 @@ class Attribute:
 
     vendor: the enterprise number; 0 for the attributes of the RFCs. number: the type octet, 0..255. has_tag: whether
     values have a tag (RFC 2868 section 3.1). encrypt: the encryption: 0 none, 1 as User-Password (RFC 2865 section
-    5.2), 2 as Tunnel-Password (RFC 2868 section 3.5), 3 Ascend. parent: the TLV that contains it, else "". values: the
-    names and numbers of named values, for numeric types only.
+    5.2), 2 as Tunnel-Password (RFC 2868 section 3.5), 3 Ascend. parent: the name of the TLV that contains the
+    attribute, or an empty text. values: the numbers of named values by name, only for numeric types.
     """
 
     name: str
@@ -97,8 +97,8 @@ class Attribute:
 
 
 def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
-    """Return the tag (0: none) and the value. In a number, the tag takes the place of the first octet; in other types
-    it precedes the value."""
+    """Return the tag and the value. The tag 0 means that there is no tag. In a number, the tag takes the place of
+    the first octet; in other types it precedes the value."""
     if not attribute.has_tag or not octets:
         return 0, octets
     if attribute.type is DataType.INTEGER:
@@ -143,7 +143,7 @@ def as_text(attribute: Attribute, octets: bytes) -> str:
 
 def _number_text(attribute: Attribute, number: int) -> str:
     """Return a number as the name of the value, as an ISO 8601 date, or as decimal digits. A name that consists of
-    digits is not used, since it would be read back as another number."""
+    digits is not used, because it would be read back as another number."""
     name = attribute.value_name(number)
     if name is not None and not _NUMERAL.fullmatch(name):
         return name
@@ -153,8 +153,8 @@ def _number_text(attribute: Attribute, number: int) -> str:
 
 
 def as_octets(attribute: Attribute, text: str) -> bytes:
-    """Return the octets of a value given as text, without a tag; at least one octet. DictionaryError: the text does not
-    fit; the message does not contain a secret value."""
+    """Return the octets of a value that is given as text, without a tag. There is at least one octet.
+    DictionaryError: the text does not fit the type. The message does not contain a secret value."""
     try:
         octets = _octets(attribute, text)
     except MISFITS as error:
@@ -167,8 +167,8 @@ def as_octets(attribute: Attribute, text: str) -> bytes:
 
 
 def _octets(attribute: Attribute, text: str) -> bytes:
-    """Return the octets of a value given as text. Raises one of MISFITS if the text does not fit the attribute's
-    type."""
+    """Return the octets of a value that is given as text. Raises one of MISFITS if the text does not fit the
+    attribute's type."""
     kind = attribute.type
     if kind in _OPAQUE and text.startswith("0x"):
         if not _HEX.fullmatch(text):
@@ -182,8 +182,8 @@ def _octets(attribute: Attribute, text: str) -> bytes:
 
 
 def _number(attribute: Attribute, text: str) -> int:
-    """Return the number that a text means: digits, the name of a value, or for a date an ISO 8601 time with a time
-    zone."""
+    """Return the number that a text represents: digits, or the name of a value. For a date, the text may also be an
+    ISO 8601 time with a time zone."""
     if _NUMERAL.fullmatch(text):
         return int(text, 16 if "x" in text.lower() else 10)
     number = attribute.value_number(text)

@@ -120,7 +120,7 @@ class Ranges:
         self._starts = sorted((network.version, int(network.network_address)) for network in self._known)
 
     def touch(self, network: Network) -> bool:
-        """Return whether the network shares an address with one of these."""
+        """Return whether a network has an address in common with one of these networks."""
         version, first = network.version, int(network.network_address)
         at = bisect_left(self._starts, (version, first))
         if at < len(self._starts) and self._starts[at] <= (version, first + network.num_addresses - 1):

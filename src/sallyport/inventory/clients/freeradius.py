@@ -243,7 +243,8 @@ def _product(section: Section, notes: list[str]) -> str | None:
 
 
 def _setting(section: Section, top: Section, name: str) -> Setting:
-    """Return yes, no or auto: the client's own setting, else the setting in the `security` section, else auto."""
+    """Return yes, no or auto: the client's own setting. Without it, return the setting in the `security` section;
+    without both, return auto."""
     value = _value(section, name)
     if value:
         setting = _SETTINGS.get(value.lower())

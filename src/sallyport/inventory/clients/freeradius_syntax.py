@@ -1,6 +1,6 @@
 """The lines and tokens of FreeRADIUS 3 configuration files, as its server reads them.
 
-The rules were determined by tests with FreeRADIUS 3.2 (tests/peers), since its documentation is incomplete and wrong
+The rules were determined by tests with FreeRADIUS 3.2 (tests/peers), because its documentation is incomplete and wrong
 about escapes. Octets are handled as Latin-1 text, one character for each octet, so that secrets stay unchanged.
 
 Rules that differ from common expectations:
@@ -9,7 +9,7 @@ Rules that differ from common expectations:
 - In names and paths `\\n` and `\\101` are escapes.
 - `=*` and `=~` are operators, so `ipaddr =*` is an error.
 
-No message contains a value, since it might be a secret.
+No message contains a value, because the value might be a secret.
 """
 
 import re

@@ -39,11 +39,8 @@ class _UnknownError(Exception):
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """The value of an item `name = value`; empty for an item without a value.
-
-    where: `file:line`. late: the item refers to an item below it. problem: the reason why the value is unknown, else
-    empty.
-    """
+    """The value of an item `name = value`; empty for an item without a value. where: `file:line`. late: whether the
+    item refers to an item below it. problem: the reason why the value is unknown; empty if it is known."""
 
     value: str
     where: str
@@ -68,7 +65,7 @@ class Section:
     _firsts: dict[tuple[str, str | None], "Section"] = field(default_factory=dict)
 
     def open(self, kind: str, label: str | None, where: str) -> "Section":
-        """Add a section to this one, and return it."""
+        """Add an inner section to this section, and return the inner section."""
         inner = Section(kind, label, where, parent=self, depth=self.depth + 1)
         self.sections.append(inner)
         self._firsts.setdefault((kind, label), inner)
@@ -83,7 +80,7 @@ class Section:
             self.items[name] = item
 
     def first(self, kind: str, label: str | None = None) -> "Section | None":
-        """Return the first inner section of a kind, with the label if one is given."""
+        """Return the first inner section of a kind; if a label is given, the first with this label."""
         return self._firsts.get((kind, label))
 
     def find(self, name: str, top: "Section") -> Item | None:

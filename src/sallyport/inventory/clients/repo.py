@@ -210,7 +210,7 @@ def _json(column: str, value: Value) -> JSON:
 
 
 def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row]:
-    """Return a tenant's clients by id, with one query. NotFound: the tenant lacks one of them."""
+    """Return a tenant's clients by id, with one query. NotFound: one of them does not exist in the tenant."""
     sql = f"select {_COLUMNS} from radius_clients where id between :first and :last"
     found = tx.all(_Row, sql, first=min(client_ids, default=0), last=max(client_ids, default=0))
     rows = {row.id: row for row in found if row.tenant_id == tenant_id}
@@ -296,7 +296,7 @@ def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dic
 
 
 def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value]) -> str:
-    """Return an error message if another client has one of the values, else an empty string.
+    """Return an error message if another client has one of the values, otherwise an empty string.
 
     A name is unique in its tenant, a network or certificate in the installation. columns: the columns to set.
     """

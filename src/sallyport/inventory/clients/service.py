@@ -48,7 +48,8 @@ TRUST: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NewClient:
-    """A RADIUS client to add. domain_ids: the default first; empty for all domains of the tenant."""
+    """A RADIUS client to add. domain_ids: the ids of its domains, the default domain first; if empty, the client has
+    all domains of the tenant."""
 
     name: str
     network: str
@@ -88,7 +89,7 @@ class Clients:
         return self._table.value
 
     def find(self, source: Source) -> Client | None:
-        """Return the client of a datagram's source, or None."""
+        """Return the client of a datagram's source; None if the sender is no RADIUS client."""
         return self._table.value.find(source[0])
 
     def owner(self, source: Source) -> int:

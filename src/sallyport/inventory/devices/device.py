@@ -51,7 +51,7 @@ class Posture:
         """Update the measurements with a login that has waited. now: seconds of the monotonic clock.
 
         The device has given up if its last retransmission is clearly longer ago than its retransmission interval. Only
-        the longest time to give up is kept, since a user may also cancel earlier.
+        the longest time to give up is kept, because a user may also cancel earlier.
         """
         if known.gap <= 0:
             return

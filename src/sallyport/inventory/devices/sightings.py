@@ -218,8 +218,8 @@ def new_device(request: Request, source: str, domain_id: int, at: int) -> Device
 
 
 def find_product(device: Device, request: Request, client: Client, at: int) -> None:
-    """Set the product of a device: the configured product of its RADIUS client, else the product that the request
-    shows, else the former product.
+    """Set the product of a device: the configured product of its RADIUS client. Without it, use the product that the
+    request shows; without both, keep the former product.
 
     A former product that was configured for the RADIUS client is not kept.
     """

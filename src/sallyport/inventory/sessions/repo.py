@@ -51,10 +51,8 @@ def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
 
 
 def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split items into parts, using only a few different sizes.
-
-    Few sizes mean few different statements, which stay prepared: preparing a statement takes as long as running it.
-    """
+    """Split items into parts of only a few different sizes. Then there are only a few different statements, and they
+    stay prepared. To prepare a statement takes as long as to run it."""
     at = 0
     while at < len(items):
         size = min(LONGEST, 1 << (len(items) - at).bit_length() - 1)
@@ -65,7 +63,7 @@ def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
 @cache
 def _select(size: int) -> str:
     keys = ", ".join(f"(:v{number}, :s{number})" for number in range(size))
-    return (  # a join, since SQLite scans the table for `in (values ...)`
+    return (  # a join, because SQLite scans the table for `in (values ...)`
         f"with named (device, session) as (values {keys}) select {', '.join(_COLUMNS)} from named cross join sessions "
         "where device_id = device and acct_session_id = session and newest = 1"
     )
@@ -186,7 +184,8 @@ def end_more(tx: Tx, begun: Restart, limit: int) -> None:
 
 
 def end_some(tx: Tx, begun: Restart, limit: int) -> int:
-    """Examine the next `limit` live sessions of a restarted device; end those without a record since the restart.
+    """Examine the next `limit` live sessions of a restarted device; end those that have had no record since the
+    restart.
 
     Return the id of the last examined session; 0 if there are no more.
     """
@@ -362,7 +361,7 @@ def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
     if query.since or query.until != FOREVER:
         where = f"{where} and started >= :since and started < :until"
         parameters |= {"since": query.since, "until": query.until}
-    if narrow:  # coalesce() prevents the use of the index on states: those on users and times are faster
+    if narrow:  # coalesce() prevents the use of the index on states, because the indexes on users and times are faster
         if query.live is not None:
             where = f"{where} and coalesce(state, '') {'=' if query.live else '<>'} '{SessionState.LIVE}'"
         return f"select id from sessions where {where}", parameters

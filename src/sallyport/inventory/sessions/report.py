@@ -120,7 +120,7 @@ class Report:
 def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
     """Return the time of a record's event in microseconds.
 
-    It is the Event-Timestamp (RFC 2869 section 5.3) if that is plausible, else the time of receipt minus
+    It is the Event-Timestamp (RFC 2869 section 5.3) if that is plausible, otherwise the time of receipt minus
     Acct-Delay-Time (RFC 2866 section 5.2).
     """
     sent = received - (delay_s * SECOND if delay_s <= LONGEST_DELAY_S else 0)

@@ -31,7 +31,7 @@ from sallyport.radius.eap.tunnelled import Phase, Tunnelled
 
 ORDER: Final = (PEAP, TTLS, TLS, MSCHAPV2, MD5)
 """The methods in the order in which they are offered. A client may ask for any of them. GTC is offered only inside a
-tunnel, since it sends the password in clear."""
+tunnel, because it sends the password in clear."""
 IN_PEAP: Final = (MSCHAPV2, GTC)
 IN_TTLS: Final = (MSCHAPV2, GTC, MD5)
 _TUNNELLED: Final = (PEAP, TTLS, TLS)
@@ -59,7 +59,8 @@ class Terms:
 
 
 def offers(terms: Terms) -> Offers:
-    """Return the methods that can be offered, and for each other method the reason why it cannot."""
+    """Return the methods that can be offered. For each other method, also return the reason why it cannot be
+    offered."""
     found: list[Offer] = []
     left_out: dict[int, str] = {}
     for kind in terms.order:

@@ -46,8 +46,8 @@ class TlsConfiguration:
 
 
 class TlsServer:
-    """The TLS server for EAP, which creates the connections. It reads the files once: after a change of a file, create
-    another `TlsServer`. ConfigError: a file cannot be used.
+    """The TLS server for EAP, which creates the connections. It reads the files only once: when a file has changed,
+    create another `TlsServer`. ConfigError: a file cannot be used.
 
     Each method has its own TLS contexts, so that a session can be resumed only by the method that established it.
     """

@@ -15,7 +15,7 @@ PROTECTED_SUCCESS: Final = b"\0"
 that comes before it is forged."""
 
 
-# A certificate that an authority has signed and OpenSSL accepts may still violate X.509, by a subject that is not UTF-8
+# A certificate that an authority has signed and OpenSSL accepts may still violate X.509, such as by a non-UTF-8 subject
 # or a duplicate extension.
 _UNREADABLE: Final = (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 

@@ -72,7 +72,7 @@ def pull_avps(octets: bytes) -> Iterator[Avp]:
 
 
 def push_avp(code: int, value: bytes, vendor: int = 0) -> bytes:
-    """Return one mandatory AVP in octets, padded."""
+    """Return one mandatory AVP in octets, with its padding."""
     length = (12 if vendor else 8) + len(value)
     flags = _MANDATORY | (_VENDOR if vendor else 0)
     head = code.to_bytes(4) + bytes((flags,)) + length.to_bytes(3) + (vendor.to_bytes(4) if vendor else b"")

@@ -167,7 +167,7 @@ class Tunnel:
             if not self.established:
                 self._connection.do_handshake()
                 self.established = True
-                self._watch.note(self._connection)  # the session of TLS 1.2 without a ticket
+                self._watch.note(self._connection)  # in TLS 1.2 without a ticket, the session is known only now
             while len(self._clear) <= _MOST_CLEAR:
                 self._clear += self._connection.recv(_READ)
             self.trouble = "too many octets inside TLS"
@@ -220,7 +220,8 @@ class Tunnel:
 
     @property
     def resumed(self) -> bytes | None:
-        """Return the digest of the resumed session; None for a new session, or while this is not known."""
+        """Return the digest of the resumed session. Return None for a new session, and while it is not known whether
+        a session is resumed."""
         return self._watch.resumed
 
     @property
@@ -230,8 +231,8 @@ class Tunnel:
 
     @property
     def certificate(self) -> x509.Certificate | None:
-        """Return the client's certificate, in a resumed session the one from the full handshake; None if there is
-        none."""
+        """Return the client's certificate; None if there is none. In a resumed session, it is the certificate of the
+        full handshake."""
         return self._connection.get_peer_certificate(as_cryptography=True)
 
     @property
