@@ -3,13 +3,13 @@ certificates.
 
 The keys are RSA keys, which every supplicant accepts. The certificates have these properties:
 
-    all        version 3, SHA-256, a random serial number, a validity that began an hour ago, since clocks differ
-    authority  path length 0, ten years: it is installed on devices by hand, so it has to outlast them
+    all        version 3, SHA-256, a random serial number, a validity that began an hour ago, because clocks differ
+    authority  path length 0, ten years, so that it outlasts the devices on which it is installed by hand
     server     the extended key usage serverAuth (for Windows), a subject alternative name (Android checks no other
                name), and at most 397 days (Apple accepts 825 days from a private authority, 398 from a public one)
     client     the extended key usage clientAuth; its subject alternative name identifies the client
 
-RFC 5280 is the profile; the user principal name is Microsoft's otherName 1.3.6.1.4.1.311.20.2.3.
+The certificates follow RFC 5280. The user principal name is Microsoft's otherName 1.3.6.1.4.1.311.20.2.3.
 """
 
 import re
@@ -126,7 +126,7 @@ def taken_back(serial: int, now: datetime) -> x509.RevokedCertificate:
 
 
 def common_name(certificate: x509.Certificate) -> str:
-    """Return the subject's common name; empty if it has none."""
+    """Return the common name of the subject, or an empty text if it has none."""
     found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(found[0].value) if found else ""
 
@@ -148,9 +148,9 @@ def host_names(certificate: x509.Certificate) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The content of a peer's certificate. fingerprint: SHA-256 in hex. names: its host names and addresses in
-    canonical form, or its common name if it has neither (RFC 6125 section 6.4.4). A wildcard has no special
-    meaning."""
+    """The content of a peer's certificate. fingerprint: the SHA-256 of the certificate in hex. names: its host names
+    and addresses in canonical form, or its common name if it has neither (RFC 6125 section 6.4.4). A wildcard has no
+    special meaning."""
 
     fingerprint: str
     names: tuple[str, ...]

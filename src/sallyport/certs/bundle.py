@@ -1,11 +1,11 @@
 """A client's certificate and key for a user's device: PKCS#12 (RFC 7292), and a configuration profile for Apple
-devices, sans-io.
+devices. This module does no input or output.
 
-PKCS#12 is encrypted with AES-256-CBC by PBES2, PBKDF2 with HMAC-SHA-256, and has an HMAC-SHA-256 over the whole.
-OpenSSL 3 writes the same, and macOS 13, iOS 16, Android 13, Windows 10 and Windows Server 2019 read it. Older systems
-read only 3DES and SHA-1, and report a correct password as wrong; `legacy` is for them. The password has 99 random bits,
-so that 3DES is no weaker than the password. The salt of the MAC has 8 octets, because macOS cannot read a salt of 16
-octets.
+PKCS#12 is encrypted with AES-256-CBC by PBES2, PBKDF2 with HMAC-SHA-256, and has an HMAC-SHA-256 over all of it.
+OpenSSL 3 writes the same form, and macOS 13, iOS 16, Android 13, Windows 10 and Windows Server 2019 read it. Older
+systems read only 3DES and SHA-1, and report a correct password as wrong; `legacy` is for them. The password has 99
+random bits, so that 3DES is no weaker than the password. The salt of the MAC has 8 octets, because macOS cannot read a
+salt of 16 octets.
 
 The profile follows Apple's device management reference: com.apple.security.pkcs12 (one identity, without its password,
 which the device asks for), com.apple.security.root, com.apple.wifi.managed with EAP-TLS, and com.apple.vpn.managed with

@@ -1,7 +1,7 @@
 """The commands cert.init, cert.issue, cert.owners, cert.renew and cert.revoke.
 
 The files are written first, then the tenant, then the audit trail. If the store fails, the command fails although the
-certificate was made; the certificate then belongs to no tenant, and `cert renew` records its tenant.
+certificate was made. The certificate then belongs to no tenant until `cert renew` records its tenant.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -86,7 +86,7 @@ class Renewed(_MayNameTenant):
 
 
 class Revoked(Arguments):
-    """Arguments of cert.revoke. wanted: a client's name, or the serial number of one certificate in hex."""
+    """Arguments of cert.revoke. wanted: the name of a client, or the serial number of one certificate in hex."""
 
     wanted: str
 

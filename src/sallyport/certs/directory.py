@@ -3,9 +3,9 @@ that was signed.
 
     ca.pem  ca.key            the authority
     crl.pem                   its revocation list
-    server.pem  server.key    the service's certificate, followed by the authority's, and its key
+    server.pem  server.key    the service's certificate followed by the authority's certificate, and the service's key
     clients/NAME.pem  .key    each client's certificate and key, in the form of server.pem
-    issued/SERIAL.pem         every certificate that was ever signed, since revoking a client revokes all of its own
+    issued/SERIAL.pem         every certificate that was signed, because a client's revocation revokes all of its own
 
 A file is replaced as a whole. A renewal keeps the key and changes only the file of the certificate, so that no reader
 combines a certificate with the key of another certificate. Only when the server's certificate was revoked does the
@@ -247,7 +247,7 @@ class Directory:
 
 
 def present() -> datetime:
-    """Return the present time in whole seconds, the resolution of certificates."""
+    """Return the present time in whole seconds, which is the resolution of times in certificates."""
     return datetime.now(UTC).replace(microsecond=0)
 
 

@@ -179,9 +179,9 @@ def old(path: Path) -> Path:
 
 
 def _give(directory: Path, user: Account) -> None:
-    """Make the service's user the owner of an empty directory, or of the standard directory and its content, as systemd
-    does for StateDirectory= (systemd.exec(5)). ConfigError: it is another directory with content, so an admin must
-    decide on its owner."""
+    """Make the service's user the owner of a directory that is empty, or of the standard directory and its content, as
+    systemd does for StateDirectory= (systemd.exec(5)). ConfigError: any other directory has content, so an admin must
+    decide who owns it."""
     if directory != DATA_DIR and any(directory.iterdir()):
         raise ConfigError(
             f"data_dir {directory} belongs to another user. If it is the service's: sudo chown -R {USER}: {directory}"

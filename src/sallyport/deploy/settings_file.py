@@ -26,7 +26,7 @@ _WIDTH: Final = 118
 
 
 def shown(value: object) -> str:
-    """Return a setting's value as text; empty if the setting has no value."""
+    """Return the value of a setting as text, or an empty text if the setting has no value."""
     if value is None or value is DEFAULTS:
         return ""
     if isinstance(value, tuple) and not isinstance(value, Address):

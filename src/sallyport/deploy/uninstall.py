@@ -36,7 +36,7 @@ def remove_units(report: Callable[[str], None]) -> None:
     for name in (UNIT, BACKUP_UNIT):
         path = units.drop_in_path(name)
         _remove(path, report)
-        with suppress(OSError):  # it stays if an admin has other drop-ins in it
+        with suppress(OSError):  # it is kept if an admin has other drop-ins in it
             path.parent.rmdir()
     for name in there:  # without systemd, the links of `systemctl enable` remain
         for wants in systemd.ADMIN_UNITS.glob("*.wants"):
@@ -60,7 +60,7 @@ def purge(report: Callable[[str], None]) -> None:
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
     _remove(CONFIG_FILE, report)
-    with suppress(OSError):  # it stays if an agent has a file in it
+    with suppress(OSError):  # it is kept if an agent has a file in it
         CONFIG_DIR.rmdir()
     if account.delete():
         report(f"user {USER} is deleted")

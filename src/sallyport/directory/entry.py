@@ -1,4 +1,4 @@
-"""The entries of directories, from any source, and their interpretation.
+"""The entries of directories from any source, and how they are interpreted.
 
     Raw  --understand-->  Person | Group | Unit
 
@@ -185,8 +185,8 @@ class Batch:
 
 
 def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | Group | Unit | None:
-    """Return the person, group or unit of an entry; None for another kind of entry. now: the time in microseconds.
-    mapped: the attributes of mappings, by `attribute_key`. Invalid: the entry cannot be used."""
+    """Return the person, group or unit that an entry describes. Return None for any other kind of entry. now: the time
+    in microseconds. mapped: the attributes of mappings, by `attribute_key`. Invalid: the entry cannot be used."""
     kinds = {value.lower() for value in _texts(raw, "objectclass")}
     if kinds & _PEOPLE and not kinds & _NOT_PEOPLE and not _number(raw, "useraccountcontrol") & _NOT_USERS:
         return _person(raw, now, mapped)
@@ -307,7 +307,7 @@ def _has_expired(raw: Raw, now: int) -> bool:
 
 
 def _is_locked_out(raw: Raw) -> bool:
-    """Return whether an account is locked. lockoutTime stays set after the lock has ended, so the computed flag takes
+    """Return whether an account is locked. lockoutTime is not cleared when the lock ends, so the computed flag takes
     precedence."""
     computed = "msds-user-account-control-computed"
     if computed in raw.attributes:

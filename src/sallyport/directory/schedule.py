@@ -50,7 +50,8 @@ class Timing:
         return min(moment for moment in moments if moment > now)
 
     def is_full(self, runs: int) -> bool:
-        """Return whether the next reading is complete. runs: number of readings since the last complete one."""
+        """Return whether the next reading must be complete. runs: the number of readings after the last complete
+        one."""
         return self.full_every > 0 and runs + 1 >= self.full_every
 
 

@@ -51,8 +51,8 @@ class Schedules:
         self._set = trio.Event()
 
     async def set(self, domain_id: int, name: str, timing: Timing | None) -> int:
-        """Set a directory's schedule; None deletes it. Return the time of the next reading in microseconds, or 0.
-        Invalid: the service does not read the directory. Raises NotFound."""
+        """Set the schedule of a directory; if `timing` is None, delete it. Return the time of the next reading in
+        microseconds, or 0 if there is none. Invalid: the service does not read the directory. Raises NotFound."""
 
         def work(tx: Tx) -> int:
             directory = repo.named(tx, domain_id, name)

@@ -1,4 +1,4 @@
-"""Entries in JSON: in the batches of a directory agent, and in the file that gathers a reading.
+"""The JSON form of entries, in the batches of a directory agent and in the file that collects a reading.
 
     POST /api/v1/agent/directory/begin   {domainId, directoryName, runId?}
         -> {runId, sequence, cursor}     number of the next batch; cursor of the last run that was applied
@@ -9,12 +9,12 @@
 
 Nothing is applied before `finish`. Then an import applies all batches, as it applies a file.
 
-If an answer is lost, the agent sends the batch again: a batch that is already stored is a success, and the answer has
-the number of the next one. A number that is too high is answered with 409 and the expected `sequence`. An unknown run
-is answered with 404; the agent then begins another one. `begin` with the runId of an open run continues that run. Any
-other `begin` discards the directory's open run.
+If an answer is lost, the agent sends the batch again. Sending a batch that is already stored is a success, and the
+answer has the number of the next batch. A number that is too high is answered with 409 and the expected `sequence`. An
+unknown run is answered with 404, and the agent then begins another one. `begin` with the runId of an open run continues
+that run. Any other `begin` discards the directory's open run.
 
-This module is pure, since the agent has neither store nor web.
+This module needs neither the store nor the web server, because the agent has neither of them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Switch a domain between monitoring and enforcing, show the impact on logins, and revert unconfirmed changes.
 
-The deadline of a revert is in the store, so that a restart keeps it. While the process runs, the monotonic clock
-decides, so that a change of the wall clock neither advances nor delays a revert. After a restart only the wall clock is
-known, but a change then stays at most for its own duration. If there are several nodes, each node measures the
-deadlines by its own clock, and the node with the lease reverts the changes. A change that was confirmed in the meantime
-is never reverted.
+The deadline of a revert is in the store, so that it survives a restart. While the process runs, the deadline is
+measured by the monotonic clock, so that a change of the wall clock neither advances nor delays a revert. After a
+restart only the wall clock is known, but a change then stays at most for its own duration. If there are several nodes,
+each node measures the deadlines by its own clock, and the node with the lease reverts the changes. A change that was
+confirmed in the meantime is never reverted.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ class ProviderState(Protocol):
 
     @property
     def problem(self) -> str:
-        """The provider's error and its remedy; empty if the provider works."""
+        """The provider's error and how to remedy it. It is empty if the provider works."""
 
 
 class ProviderChecks(Protocol):

@@ -4,10 +4,9 @@ The first transaction marks the domain, frees its name and realms, and removes i
 then on no look-up finds it. A task deletes its rows in slices (`store.erasure`), and continues after a restart.
 
 Work in progress at the removal, such as a login that waits for a second factor or a report of an agent, may still write
-rows. These rows refer to the row of the domain, which therefore stays for GRACE_S. The deletion is repeated until then.
-Without a running service no work is in progress, and the domain's row is deleted at once.
-
-Live sessions stay, and the network devices end them; their records are deleted.
+rows. These rows refer to the row of the domain, so this row is kept for GRACE_S, and the deletion is repeated until
+then. If the service does not run, no work is in progress, and the domain's row is deleted at once. Live sessions
+continue until the network devices end them, but their records are deleted.
 """
 
 from collections.abc import Callable, Sequence

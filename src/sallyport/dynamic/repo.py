@@ -48,8 +48,8 @@ def of_user(tx: Tx, domain_id: int, names: Sequence[str], *, after: int = 0, lim
         column, parameters[f"n{number}"] = without_case("s.user_name", name)
         columns.setdefault(column, []).append(f":n{number}")
     found = " or ".join(f"{column} in ({', '.join(given)})" for column, given in columns.items())
-    # For ASCII names the index on users is faster than the index on states. `coalesce` prevents that the index on
-    # states is used.
+    # For ASCII names the index on users is faster than the index on states. `coalesce` prevents the use of
+    # the index on states.
     state = "coalesce(s.state, '')" if all(map(str.isascii, names)) else "s.state"
     return tx.all(
         Target,

@@ -77,8 +77,8 @@ class Revocations:
             repo.add_revocations(tx, domain_id, names, reason, self._clock())
 
     async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
-        """End the sessions of logins with client certificates that were revoked. names: a tuple for each certificate:
-        its name, and the tenant that it was issued for (None: all tenants). Raises StoreError."""
+        """End the sessions of logins with client certificates that were revoked. names: for each certificate, its name
+        and the tenant that it was issued for. If the tenant is None, sessions in all tenants end. Raises StoreError."""
         table = self._domains.table
         bearing = {each for name, tenant_id in names for each in bearers(name, table, tenant_id)}
 

@@ -210,7 +210,7 @@ class Idle(Protocol):
 
 
 class Sockets:
-    """The sockets of one tenant's connections, of which at most `most` are open.
+    """The sockets of one tenant's connections. At most `most` sockets are open at the same time.
 
     A tenant has up to a thousand domains, each with servers and pools. Without a common limit, their connections could
     use all file descriptors of the service.

@@ -187,8 +187,8 @@ def member(document: object, *path: str) -> object:
 
 
 def text_at(document: object, *path: str) -> str:
-    """Return the text at a path of keys in a JSON document; empty if there is none. The text can always be encoded in
-    UTF-8."""
+    """Return the text at a path of keys in a JSON document, or an empty text if there is none. The text can always be
+    encoded in UTF-8."""
     found = member(document, *path)
     return found.encode(errors="replace").decode() if isinstance(found, str) else ""
 

@@ -1,9 +1,9 @@
-"""Private keys and certificates that a tenant supplies, read at a bounded cost.
+"""Read private keys and certificates that a tenant supplies, at a bounded cost.
 
 A key derivation, a check of an RSA key's primes and the arithmetic of a long key can each take seconds, so:
 
 - An encrypted key is refused by its label, before anything is parsed.
-- RSA keys have at most 4096 bits, in certificates too, and EC keys are on named curves.
+- RSA keys, including those in certificates, have at most 4096 bits, and EC keys are on named curves.
 - `cryptography` holds the interpreter lock while it checks an RSA key: 35 ms for 2048 bits, 260 ms for 4096, 3.7 s for
   8192. That check is skipped. A trial signature, which does not hold the lock, shows that the key works.
 

@@ -54,7 +54,7 @@ class TooLong(httpx.ReadError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer, as received."""
+    """A complete answer, as the server has sent it."""
 
     status: int
     headers: list[tuple[bytes, bytes]]

@@ -8,17 +8,18 @@ be detected.
 
 The tables are in `products` and `forwarders`. Further rules:
 
-- If one request has own attributes of two vendors, the evidence is contradictory. The first of these products in the
-  table is then probable.
+- If one request has attributes that are specific to two different vendors, the evidence is contradictory. The first of
+  these products in the table is then probable.
 - A name or format counts only if no attribute of another vendor is present.
 - An admin can edit names and formats, so a finding based only on them is probable.
 - A user can type the User-Name, so it is never evidence.
 
-Without evidence, the product that is configured for the RADIUS client is used. These functions raise no errors,
-whatever octets come from the network, and do no I/O.
+If there is no evidence, the product that is configured for the RADIUS client is used. These functions do no I/O, and
+raise no errors for any octets from the network.
 
-evidence a request's attributes, ranks of evidence, and functions for the tables products the table of NAS products
-forwarders the table of proxies
+evidence    the attributes of a request, the ranks of evidence, and functions for the tables
+products    the table of NAS products
+forwarders  the table of proxies
 """
 
 from dataclasses import dataclass

@@ -35,7 +35,7 @@ class Attributes:
         self.source = source
 
     def octets(self, kind: int) -> bytes:
-        """Return the first value of an attribute type; empty if it is absent."""
+        """Return the first value of an attribute type. Return an empty value if the attribute is absent."""
         return self.first.get(kind, b"")
 
     def integer(self, kind: int) -> int | None:
@@ -46,7 +46,7 @@ class Attributes:
 
     @property
     def last_proxy_state(self) -> bytes:
-        """The Proxy-State of the host that sent the packet (RFC 2865 section 5.33); empty if there is none."""
+        """The Proxy-State of the host that sent the packet (RFC 2865 section 5.33). It is empty if there is none."""
         return self.proxy_states[-1] if self.proxy_states else b""
 
     @cached_property
@@ -166,11 +166,8 @@ def prefix(kind: int, name: str, *prefixes: bytes) -> Match:
 
 
 def pattern(kind: int, expression: bytes, *, name: str = "", evidence: str = "") -> Match:
-    """Match if a whole attribute matches an expression.
-
-    evidence: text of the evidence. If it is empty, the evidence is the attribute's name and value, and the expression
-    must match only printable ASCII.
-    """
+    """Match if the whole value of an attribute matches an expression. evidence: the text of the evidence. If it is
+    empty, the evidence is the attribute's name and value, and the expression must match only printable ASCII."""
     compiled = re.compile(expression)
 
     def match(request: Attributes) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Check credential schemas, and subjects against them, at a bounded cost (`keywords`)."""
+"""Check credential schemas, and check subjects against these schemas, at a bounded cost (`keywords`)."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ MAX_SUBJECT_DEPTH: Final = 12
 MAX_SUBJECT_VALUES: Final = 500
 MAX_NAME: Final = 255
 MAX_PATTERNS: Final = 64
-"""Maximum number of patterns in a schema. Compiling one takes up to 60 ms."""
+"""Maximum number of patterns in a schema. Compiling a pattern takes up to 60 ms."""
 MAX_REPORTED: Final = 20
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
@@ -41,8 +41,8 @@ _REFERENCE_ERRORS: Final = (Unresolvable, UnknownType, ValueError, TypeError, At
 def check_schema(schema: JSON) -> dict[str, JSON]:
     """Check a schema, and return it in its stored form, which always has `$schema`.
 
-    Invalid: the schema is not a JSON Schema, uses another draft, is too large or too deep, refers to another document,
-    or has a pattern that may take too long.
+    Invalid: the schema is not a JSON Schema, uses another draft, is too large or nested too deep, refers to another
+    document, or has a pattern that may take too long.
     """
     if not isinstance(schema, dict):
         raise _unfit("it is no object")
@@ -85,8 +85,8 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
 
 
 def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name: int) -> None:
-    """Raise Invalid if a value is too large or too deep, has too many values, has a name that is too long, or contains
-    a number that other JSON parsers would round."""
+    """Raise Invalid if a value is too large or nested too deep, has too many values, has a name that is too long, or
+    contains a number that other JSON parsers would round."""
     level, found = [value], 0
     for _ in range(depth):
         if any(len(each) > name for part in level if isinstance(part, dict) for each in part):

@@ -41,7 +41,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class ListedSchema:
-    """A schema in a list. author: a DID."""
+    """A schema in a list. author: the DID of the author."""
 
     id: int
     name: str

@@ -30,8 +30,8 @@ MAX_COST: Final = 200_000
 BUDGET: Final = 2_000_000
 """Maximum cost of all matches in one run."""
 MAX_STEPS: Final = 20_000
-"""Maximum number of subschemas that one run enters, references that it follows, and values that it compares. A
-reference is a JSON pointer; for an anchor, the library would read the whole schema again each time."""
+"""Maximum number of subschemas that one run enters, references that it follows, and values that it compares. References
+must be JSON pointers, because for an anchor the library would search the whole schema each time."""
 LONGEST: Final = 512
 MAX_DEGREE: Final = 4
 MAX_FACTOR: Final = 4096
@@ -56,7 +56,7 @@ _Keyword = Callable[[Validator, JSON, JSON, _Schema], _Errors | None]
 
 
 class Spent(Exception):
-    """The error of a run that has used up its budget."""
+    """The error for a run that has used up its budget."""
 
 
 class _Descends(Protocol):

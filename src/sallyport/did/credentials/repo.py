@@ -17,12 +17,12 @@ from sallyport.store.vault import Vault
 COUNTER = "credentials"
 VALID_EVER = "c.status in ('Assigned', 'Accepted')"
 VALID = f"{VALID_EVER} and (c.expires_at is null or c.expires_at > :at)"
-"""SQL condition: the credential `c` admits its holder at the time `:at`."""
+"""The SQL condition that the credential `c` admits its holder at the time `:at`."""
 LIVE = (
     "exists (select 1 from dids h where h.domain_id = c.domain_id and h.did = c.holder_did and h.kind = 'User' "
     "and h.deleted_at is null)"
 )
-"""SQL condition: the holder's DID of the credential `c` is not deleted."""
+"""The SQL condition that the DID of the holder of the credential `c` is not deleted."""
 _SCHEMA = f"select {', '.join(Schema.__dataclass_fields__)} from credential_schemas"
 _LISTED_SCHEMA = (
     "select id, name, (select did from dids where id = credential_schemas.author_id) as author, "
@@ -67,7 +67,8 @@ def published_schema(tx: Tx, uuid: str) -> str | None:
 
 
 def schemas(tx: Tx, stretch: Stretch, author: str) -> tuple[list[ListedSchema], int]:
-    """Return one page of a domain's schemas, ordered by id, and the total. author: a DID; empty: any."""
+    """Return one page of a domain's schemas, ordered by id, and the total. author: the DID of the author; if empty, the
+    author is not checked."""
     by = " and author_id in (select id from dids where domain_id = :d and did = :author)" if author else ""
     given: dict[str, Value] = {"d": stretch.domain_id, **({"author": author} if author else {})}
     ids = f"select id from credential_schemas where domain_id = :d{by}"
@@ -135,7 +136,7 @@ def of_wallet(
 
 
 def valid_of_wallet(tx: Tx, wallet_id: int, at: int) -> list[int]:
-    """Return the ids of a wallet's credentials that admit their holder at a time, in ascending order."""
+    """Return the ids of the credentials in a wallet that admit their holder at the time `at`, in ascending order."""
     sql = f"select c.id from credentials c where c.wallet_id = :wallet and {VALID} and {LIVE} order by c.id"
     return [int(str(each)) for (each,) in tx.rows(sql, wallet=wallet_id, at=at)]
 
@@ -195,7 +196,7 @@ def keep_password(tx: Tx, vault: Vault, credential_id: int, clear: str) -> None:
 
 
 def password(tx: Tx, vault: Vault, credential_id: int) -> str:
-    """Return the password of a credential; empty if it has none. Raises SecretError."""
+    """Return the password of a credential, or an empty text if it has none. Raises SecretError."""
     sealed = tx.value(bytes, "select password from credentials where id = :id", id=credential_id)
     return "" if sealed is None else vault.open(sealed, password_identity(credential_id)).decode()
 

@@ -146,7 +146,7 @@ class Credentials:
         return await self._store.read(work)
 
     async def revoke(self, domain_id: int, credential_id: int, issuer_did: str = "", holder_did: str = "") -> None:
-        """Revoke a credential; a revoked one stays revoked. issuer_did, holder_did: values that the
+        """Revoke a credential permanently; revoking it again is not an error. issuer_did, holder_did: values that the
         credential must have; an empty value is not checked. Raises NotFound.
 
         If the revocation is interrupted, the credential stays valid but may have lost some open presentation requests;

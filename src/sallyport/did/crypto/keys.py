@@ -28,9 +28,9 @@ _D: Final = -121665 * pow(121666, -1, _FIELD) % _FIELD
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A curve. name: its `crv` in a JWK. algorithms: names in JOSE; tokens are signed with the first. prefix: the
-    multicodec prefix. octets: size of the public key after the prefix. order: the order of the group of an ECDSA curve;
-    0 for Ed25519."""
+    """A curve. name: its `crv` in a JWK. algorithms: the names of its algorithms in JOSE; tokens are signed with the
+    first one. prefix: the multicodec prefix. octets: the size of the public key after the prefix. order: the order of
+    the group of an ECDSA curve; 0 for Ed25519."""
 
     name: str
     kty: str
@@ -85,7 +85,7 @@ class PublicKey:
 
     @property
     def jwk(self) -> dict[str, JSON]:
-        """Return the JWK with the required members only, in the order of RFC 7638."""
+        """Return the JWK with only the required members, in the order of RFC 7638."""
 
         if not isinstance(self._key, ec.EllipticCurvePublicKey):
             return {"crv": self.curve.name, "kty": self.curve.kty, "x": to_base64url(self.octets)}

@@ -22,7 +22,7 @@ KIND: Final = "DataIntegrityProof"
 
 
 def suite_of(curve: Curve) -> str | None:
-    """Return the cryptosuite of a curve, or None: secp256k1 has no cryptosuite."""
+    """Return the cryptosuite of a curve. Return None for secp256k1, which has no cryptosuite."""
     return next((name for name, each in SUITES.items() if each is curve), None)
 
 
@@ -131,7 +131,7 @@ def _time(moment: JSON) -> int:
 
 
 def _text(proof: dict[str, JSON], name: str) -> str:
-    """Return a member of a proof; empty if it is absent. CredentialError: the member is not text."""
+    """Return a member of a proof, or an empty text if it is absent. CredentialError: the member is not text."""
     value = proof.get(name, "")
     if not isinstance(value, str):
         raise CredentialError("a member of the proof is no text")

@@ -1,7 +1,7 @@
 """Credentials and presentations as tokens (W3C Verifiable Credentials Data Model 1.1, section 6.3.1).
 
-A token has the whole document as `vc`, and claims that repeat parts of it. Both must agree. Otherwise two verifiers
-that read different parts would see different credentials.
+A token has the whole document as `vc`, and claims that repeat parts of the document. The claims must agree with the
+document. Otherwise two verifiers that read different parts would see different credentials.
 """
 
 from collections.abc import Sequence

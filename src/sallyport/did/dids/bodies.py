@@ -82,7 +82,7 @@ class CreateHolderDid(CreateIssuerDid):
 
     @property
     def issuer(self) -> str:
-        """Return the issuer's id or DID, whichever is given; empty if none is given."""
+        """Return the issuer's id or DID, whichever is given. Return an empty text if neither is given."""
         return self.issuerId or self.issuerDid
 
 

@@ -45,7 +45,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """A stored key. sealed: the sealed private key; None if a wallet keeps it."""
+    """A stored key. sealed: the sealed private key, or None if a wallet keeps the key."""
 
     id: int
     did_id: int

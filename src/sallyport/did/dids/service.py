@@ -106,7 +106,8 @@ class Dids:
         holder's credentials no longer admit users. The users that they admitted are disconnected if the domain
         disconnects on revocation. NotFound: one of the DIDs does not exist; then nothing is changed.
 
-        If the deletion is interrupted, all DIDs stay but may have lost some open requests; see `in_slices`.
+        If the deletion is interrupted, no DID is deleted, but some open requests may already be closed; see
+        `in_slices`.
         """
         closed: list[int] = []
 
@@ -143,7 +144,7 @@ class Dids:
 
     async def rotate(self, domain_id: int, did: str) -> str:
         """Give an issuer's did:web a new key of the same curve. Return the id of its verification method. The former
-        key stays in the document, so that its signatures can still be verified. Raises NotFound. Invalid: the DID has
+        key is kept in the document, so that its signatures can still be verified. Raises NotFound. Invalid: the DID has
         another method, so that the DID itself contains the key. Conflict: the document has no room for another key."""
 
         def work(tx: Tx) -> str:

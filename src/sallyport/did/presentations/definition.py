@@ -4,10 +4,10 @@ Definitions that this service makes ask for one credential. A VC-JWT is evaluate
 credential under `vc`. A credential document has the same fields at its root. A definition gives each path in both
 forms, so that every evaluator finds the field.
 
-A definition from outside is restricted: it is small, its paths consist of names, indexes and wildcards of RFC 9535 with
-at most one descendant segment (`..`), and its filters compare values. So the time of its evaluation is at most
-proportional to the credential's length: it has no filter expressions, no lists of selectors (which multiply) and no
-regular expressions. The libraries for the evaluation are imported when the first definition is read (`exchange`).
+A definition that another program made is restricted: it is small, its paths consist of names, indexes and wildcards of
+RFC 9535 with at most one descendant segment (`..`), and its filters compare values. So the time of its evaluation is at
+most proportional to the credential's length: it has no filter expressions, no lists of selectors (which multiply) and
+no regular expressions. The libraries for the evaluation are imported when the first definition is read (`exchange`).
 """
 
 from collections.abc import Mapping

@@ -81,7 +81,7 @@ class LoginPrompts:
         expires_at: int,
     ) -> int | None:
         """Ask the user's wallet for that credential. Return the id of the request, which is the same for the same
-        challenge_id. None: the user holds no such credential."""
+        challenge_id. Return None if the user holds no such credential."""
         at = self._clock()
 
         def work(tx: Tx) -> int | None:

@@ -126,9 +126,9 @@ class Presentations:
         request_id: int,
         presentation: str | dict[str, JSON],
     ) -> None:
-        """Answer a request with a presentation, once. Raises NotFound. Conflict: the request is over. CredentialError:
-        the presentation is not valid, or presents another credential; the request stays open. Raises Forbidden,
-        TooMany."""
+        """Answer a request with a presentation. A request can be answered only once. Raises NotFound. Conflict: the
+        request is over. CredentialError: the presentation is not valid, or presents another credential; the request
+        stays open. Raises Forbidden, TooMany."""
         wallet = await self._wallet(caller, wallet_id)
         self._tries.check(caller, wallet.id)
         request = await self._store.read(lambda tx: _request(tx, wallet, holder_did, request_id))

@@ -4,8 +4,8 @@ its user: `walletId` and `userId` are the same number. The wallet authenticates 
 operations of this wallet.
 
 wallet      values
-key         values derived from a walletKey, and sealing for its owner
-guard       the callers that may act for a wallet, and a limit of wrong walletKeys
+key         the values that are derived from a walletKey, and sealing for its owner
+guard       checks which callers may act for a wallet, and limits wrong walletKeys
 bodies      requests and answers
 operations  /api/v1/walletService/*, /api/v1/wallet/users
 service     registration, assignment, delivery, acknowledgement

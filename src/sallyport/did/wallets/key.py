@@ -1,9 +1,8 @@
-"""The walletKey: `wk_` and 256 random bits, shown once.
-
-Two values derived from it are stored. Its SHA-256 identifies the walletKey. The public key of an X25519 pair, whose
-private key is derived from the walletKey (HKDF, RFC 5869), seals values such as a holder's signing key while the wallet
-is not connected. Only the walletKey opens them. Sealing uses X25519 (RFC 7748) with an ephemeral key, HKDF, then
-AES-256-GCM with the row's identity as associated data.
+"""The walletKey is `wk_` followed by 256 random bits. It is shown once; two values that are derived from it are stored.
+Its SHA-256 identifies the walletKey. The public key of an X25519 pair, whose private key is derived from the walletKey
+(HKDF, RFC 5869), seals values such as a holder's signing key while the wallet is not connected. Only the walletKey
+opens them. Sealing uses X25519 (RFC 7748) with an ephemeral key, HKDF, then AES-256-GCM with the row's identity as
+associated data.
 
     sealed = 32 octets of the ephemeral public key | 12 octets of nonce | ciphertext and tag
 """

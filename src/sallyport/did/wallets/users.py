@@ -91,7 +91,8 @@ class UserCredentials:
         return {int(str(user)): str(uuid) for user, uuid in tx.rows(sql, ids=listed(user_ids))}
 
     def type_of(self, tx: Tx, user_id: int) -> str:
-        """Return the credentialType of the user's newest credential that is not revoked; empty if there is none."""
+        """Return the credentialType of the user's newest credential that is not revoked, or an empty text if there is
+        none."""
         sql = (
             "select l.credential_type from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
             "where l.user_id = :user and c.status <> 'Revoked' order by c.id desc limit 1"

@@ -39,7 +39,8 @@ LIMITS: Final = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The number of entries in a prepared file. skipped: the number of entries that are not a person, group or unit."""
+    """The number of entries in a prepared file. skipped: the number of entries that were omitted, because they are not
+    a person, group or unit."""
 
     total: int
     skipped: int

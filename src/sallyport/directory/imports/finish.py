@@ -102,10 +102,10 @@ class Losses:
     """Ends the sessions of people who have lost a group that gives access: they were members before the import, and are
     not members after it.
 
-    Members are compared over the whole import, not entry by entry. Removing a nested group from its parent also removes
-    people from the parent. Moving a person between two groups of one parent does not. The members before the import are
-    stored in a file next to the import's file, so that they survive a restart. A domain without such groups needs none
-    of this work.
+    The members before and after the whole import are compared, not the changes of single entries. For example, removing
+    a nested group from its parent removes its people from the parent too, but moving a person between two groups of one
+    parent does not. The members before the import are stored in a file next to the import's file, so that they survive
+    a restart. A domain without such groups needs none of this work.
     """
 
     def __init__(self, store: Store, files: ImportFiles, revocations: Revocations) -> None:

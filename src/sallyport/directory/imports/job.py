@@ -51,8 +51,9 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Job:
     """A stored job. file: name of the file in `ImportFiles`. complete: whether to remove the entries that the source
-    does not have. source, errors: JSON. position: number of written lines of the prepared file. removals: a value of
-    `Removals`. node_id: the node that has the file and runs the job; 0 for any node. Times are in microseconds."""
+    does not have. source, errors: JSON. position: the number of lines of the prepared file that are written. removals:
+    a value of `Removals`. node_id: the node that has the file and runs the job; 0 for any node. Times are in
+    microseconds."""
 
     id: int
     tenant_id: int

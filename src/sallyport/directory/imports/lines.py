@@ -1,7 +1,8 @@
-"""The lines of a prepared file. Each is a JSON array: an entry ready to be written, which saves work in the service.
+"""The lines of a prepared file. A line is a JSON array with an entry that can be written without further parsing.
 
 Names are hashed to keys of 16 octets, and members are compared by key. An unchanged entry is recognized by the digest
-of all its values. The lines with a group's members follow the group, at most MEMBERS in a line.
+of all its values. The lines with a group's members follow the line of the group; a line has at most MEMBERS
+members.
 
     ["p", external_id, dn, dn_key, uid_key, name, aliases, status, group_keys, attributes, digest]
     ["g", external_id, dn, dn_key, name, digest, number of "m" lines that follow]   ["m", [member_key, ...]]

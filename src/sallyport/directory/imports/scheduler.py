@@ -1,5 +1,5 @@
-"""Choose the jobs to run: at most one at a time for a domain, and two for a tenant. At most two jobs in all write at
-the same time.
+"""Choose the jobs to run: at most one at a time for a domain, and two for a tenant. Of all jobs, at most two
+write at the same time.
 
 A directory decides how long its reading takes, and may delay it without end. So a reading never takes a place that
 another tenant could use. Writing ends when all entries are written. So all tenants share the two places for writers, in

@@ -2,11 +2,11 @@
 
 A job has three steps, and a restart continues with the step that was not completed:
 
-1. The source is stored in a file: an upload, an agent's run, or a directory that the service reads (`collect`).
+1. The source is stored in a file. It is an upload, an agent's run, or a directory that the service reads (`collect`).
 2. A child process prepares the file.
 3. The prepared lines are written, and the position is stored in the job's row.
 
-A job that runs when the service stops stays RUNNING in the store, and continues after the start.
+If the service stops while a job runs, the job keeps the state RUNNING in the store, and continues after the next start.
 
 If there are several nodes, each node runs the jobs whose files it has, and also jobs without a file (`handover`).
 """

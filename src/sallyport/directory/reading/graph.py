@@ -1,14 +1,14 @@
-"""Microsoft Graph: the users and groups of Entra ID.
+"""Read the users and groups of Entra ID from Microsoft Graph.
 
     POST {login}/{tenant}/oauth2/v2.0/token          client credentials (RFC 6749 section 4.4)
     GET  {graph}/v1.0/users/delta, /groups/delta     page after page by @odata.nextLink; the last has @odata.deltaLink
     GET  {graph}/v1.0/groups/{id}/members            for each group in a delta
 
 The first round of a delta query returns everything. A later round returns the changes, with `@removed` for removed
-objects. A cursor holds two links: the next round for users, and the next round for groups.
+objects. A cursor has two links: one to the next round for users, and one to the next round for groups.
 
-groups/delta distributes changes of members over several pages, and a lost part would never be noticed. So the members
-of a changed group are read in full.
+groups/delta distributes the changes of a group's members over several pages, and a lost part would not be noticed. So
+all members of a changed group are read again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Okta: users, groups and memberships.
+"""Read the users, groups and memberships of Okta.
 
     GET /api/v1/users, /api/v1/groups, /api/v1/groups/{id}/users     page after page by the Link header's rel="next"
 
 The reader authenticates with an API token (SSWS), or as a service application with its own key (client credentials with
-private_key_jwt, RFC 7523). Okta requires such a key for management scopes.
+private_key_jwt, RFC 7523). Okta requires a key for scopes of its management API.
 
 A reading of changes requests all updates from shortly before the last known change. They include deactivated users. A
 deleted group is found only by the next complete reading.

@@ -1,13 +1,13 @@
-"""One reading of an LDAP directory, from the bind to the last batch.
+"""One reading of an LDAP directory, from the bind to the last batch. There are two kinds of readings:
 
-    full      the names and keys of all groups; then every account, group and unit
-    changes   the identity of every entry, to find removed, renamed and expired ones; then the changed entries
+    full      reads the names and keys of all groups; then every account, group and unit
+    changes   reads the identity of every entry, to find removed, renamed and expired ones; then the changed entries
 
 Directories have no common way to report deletions, and most show them only to administrators. Reading the identity of
 every entry works with all of them, and costs a tenth of a full reading.
 
-If a group is read too, its memberships are taken from the group: in most directories an account's memberOf changes
-without a change of the account, and a membership that has ended would be kept. The primary group, and groups outside of
+If a group is read too, its memberships are taken from the group. In most directories an account's memberOf changes
+without a change of the account, so a membership that has ended would be kept. The primary group, and groups outside of
 the base, are taken from the account's own entry.
 
 The reading ends with ReadError if the directory closes the connection, refuses a request, or returns no account at all.

@@ -130,7 +130,7 @@ class Kind:
         return str(place) if self.counts else datetime.fromtimestamp(place, UTC).strftime("%Y%m%d%H%M%SZ")
 
     def place_of(self, stamp: bytes) -> int:
-        """Return the place that a value of the stamp means; 0 if the value is not valid."""
+        """Return the place that a value of the stamp stands for, or 0 if the value is not valid."""
         text = stamp.decode(errors="replace")
         try:
             if self.counts:
