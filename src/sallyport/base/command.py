@@ -121,9 +121,9 @@ class CommandLine(Protocol):
     ) -> Row:
         """Run an operation of the API, in the running service or on the store if no service runs. Return its answer.
 
-        An answer that is not a JSON object is returned in the field `message`. domain, domains: names or ids; they
-        become domainId and domainIds of the body. A domain also sets orgId and tenantId; without one, the body must
-        contain them. SallyportError: the operation failed.
+        An answer that is not a JSON object is returned in the field `message`. domain, domains: names or ids of
+        domains, which are sent as domainId and domainIds in the body. orgId and tenantId are then sent too; without a
+        domain, the body must contain them. SallyportError: the operation failed.
         """
 
     def listed(
@@ -210,7 +210,7 @@ def named(
 
 
 def note_new(line: CommandLine, made: Row) -> None:
-    """Print a note about an organization or tenant that a command has created."""
+    """Print a note about the organization or tenant that a command has created."""
     new = made["new"]
     for each in new if isinstance(new, list) else ():
         line.note(f"{each} is new")

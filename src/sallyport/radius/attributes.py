@@ -2,8 +2,8 @@
 
 A device sends the same attributes with the same lengths again and again. Therefore `Layouts` caches the positions of
 the attributes (`Layout`) by the packet's length. It compares the attribute types and lengths of a packet with those of
-a cached layout in one operation on two large integers. This takes a third of the time of parsing, which is the most
-expensive part of a login.
+a cached layout in one operation on two large integers. Parsing is the most expensive part of a login, and this
+comparison takes only a third of its time.
 """
 
 from collections.abc import Callable, Iterator
@@ -110,8 +110,8 @@ def push_vendor_attribute(vendor: int, kind: int, value: bytes) -> bytes:
 
 
 def combine(found: bytes, chosen: bytes) -> bytes:
-    """Return `found` and `chosen` as attributes in octets. The attributes in `chosen` replace those in `found` with the
-    same type or the same (vendor, type)."""
+    """Return the attributes of `found` and `chosen` in octets. If both contain an attribute with the same type or
+    the same (vendor, type), only that of `chosen` is returned."""
     taken = {_key(kind, value) for kind, value in pull_attributes(chosen)}
     kept = (pair for pair in pull_attributes(found) if _key(*pair) not in taken)
     return b"".join(push_attribute(kind, value) for kind, value in kept) + chosen
@@ -124,7 +124,7 @@ def _key(kind: int, value: bytes) -> tuple[int, int, int]:
 def pull_vendor_attributes(value: bytes) -> tuple[int, list[tuple[int, bytes]]]:
     """Return the vendor's number and the (type, value) pairs of a Vendor-Specific value (RFC 2865 section 5.26).
 
-    A value that does not have the format that the RFC suggests yields no pairs; the packet is valid nevertheless.
+    If the value does not have the format that the RFC suggests, there are no pairs; the packet is still valid.
     """
     if len(value) < 4:
         return 0, []
@@ -137,8 +137,9 @@ def pull_vendor_attributes(value: bytes) -> tuple[int, list[tuple[int, bytes]]]:
 class Layout:
     """The attributes of a packet without padding.
 
-    mask, heads: another packet of this length has this layout if `number & mask == heads`, where `number` is that
-    packet as one big-endian integer. signature: the offset of the Message-Authenticator's value; 0 if there is none.
+    mask, heads: another packet of this length has this layout if `number & mask == heads`. `number` is the other
+    packet, read as one big-endian integer. signature: the offset of the Message-Authenticator's value; 0 if there is
+    none.
     """
 
     __slots__ = ("_attributes", "_integers", "_kinds", "_parts", "_places", "_pull", "heads", "mask", "signature")

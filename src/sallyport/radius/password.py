@@ -45,7 +45,7 @@ class Method:
 
 
 TYPED: Final = frozenset({Method.PAP, Method.CHAP, Method.PEAP_GTC, Method.TTLS_GTC})
-"""The methods by which a user can type a code to answer a challenge."""
+"""The methods with which a user can type a code as the answer to a challenge."""
 
 
 def method_of(request: Request) -> str:

@@ -8,8 +8,8 @@ in time.
             trying.note_sent(now)
         wait for an answer, no longer than until trying.next_at
 
-All retransmissions have the same octets. With a new Event-Timestamp, a retransmission would be another request, and the
-NAS might execute both.
+All retransmissions have the same octets. If a retransmission had a new Event-Timestamp, it would be another request,
+and the NAS might execute both requests.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ RFC_5080: Final = Timers()
 
 
 def _jitter() -> float:
-    """Return the RFC's RAND, which prevents clients from retransmitting at the same time."""
+    """Return the random factor RAND of the RFC. It prevents clients from retransmitting at the same time."""
     return _random.uniform(-0.1, 0.1)
 
 

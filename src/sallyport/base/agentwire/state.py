@@ -38,10 +38,10 @@ class TriggerKind(StrEnum):
 class DesiredUser:
     """An account that should exist.
 
-    uid: None lets the host choose. groups: groups in addition to the account's own group. home, shell: empty for the
-    host's default. ssh_keys: OpenSSH public keys without options. password_hash: in the form of shadow(5); NO_PASSWORD
-    disables passwords; empty leaves the password unchanged. expires: the account is locked from this time on, even if
-    the agent cannot reach the service; None for never.
+    uid: the user id; if None, the host chooses one. groups: groups in addition to the account's own group. home, shell:
+    if empty, the host's default is used. ssh_keys: OpenSSH public keys without options. password_hash: a hash in the
+    form of shadow(5). NO_PASSWORD disables passwords; if empty, the password is not changed. expires: the time from
+    which the account is locked, even if the agent cannot reach the service; None means never.
     """
 
     name: Name
@@ -57,7 +57,7 @@ class DesiredUser:
 
 @dataclass(frozen=True, slots=True)
 class DesiredGroup:
-    """A group that should exist. gid: None lets the host choose."""
+    """A group that should exist. gid: the group id; if None, the host chooses one."""
 
     name: Name
     gid: Id | None = None
@@ -115,11 +115,11 @@ class Rules:
 class Settings:
     """The settings of an agent.
 
-    put_back_privileges: remove rights that a managed account should not have. remove_unknown_keys: remove keys of
-    managed accounts that are not in the state. remove_homes: remove the home directory with the account; otherwise root
-    becomes its owner. sudo_without_password: privileged users need no password for sudo. end_sessions: end sessions of
-    accounts that are locked or deleted. privilege_s, discover_s: interval of privilege statuses and of discoveries, in
-    seconds.
+    put_back_privileges: whether to remove rights that a managed account should not have. remove_unknown_keys: whether
+    to remove keys from managed accounts if the state does not contain them. remove_homes: whether to remove the home
+    directory with the account; otherwise root becomes its owner. sudo_without_password: whether privileged users need
+    no password for sudo. end_sessions: whether to end the sessions of accounts that are locked or deleted. privilege_s,
+    discover_s: interval of privilege statuses and of discoveries, in seconds.
     """
 
     put_back_privileges: bool = False

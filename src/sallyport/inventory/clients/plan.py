@@ -1,4 +1,4 @@
-"""The plan of an import: a step for each imported client, made before anything is changed.
+"""The plan of an import: a step for each imported client. The plan is made before anything is changed.
 
 An imported client updates the tenant's client of the same name. A field that the import does not contain keeps its
 value. Examples are the product if the file does not contain it, and the domains if the command does not name any.

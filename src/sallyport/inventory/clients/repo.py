@@ -58,8 +58,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The result of a change. name: the client's name before the change. fields: [before, after] of each changed field,
-    by the API's names, without the secret."""
+    """The result of a change. name: the client's name before the change. fields: the list [before, after] for each
+    changed field except the secret, by the field's name in the API."""
 
     name: str
     fields: dict[str, JSON]
@@ -104,7 +104,7 @@ class Opened:
         self._clear: dict[tuple[int, bytes], bytes] = {}
 
     def secrets(self, rows: list[_Row]) -> list[bytes]:
-        """Return the secrets of these clients, and drop all others from the cache. Raises SecretError."""
+        """Return the secrets of these clients, and remove all other secrets from the cache. Raises SecretError."""
         known, self._clear = self._clear, {}
         for row in rows:
             key = (row.id, row.secret)

@@ -1,4 +1,5 @@
-"""The service for RADIUS clients: changes, imports, learned settings and the rules for them."""
+"""The service for RADIUS clients: it changes and imports clients, stores learned settings, and enforces the rules
+for clients."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ TRUST: Final = frozenset(
         "tlsName",
     }
 )  # fmt: skip
-"""The fields that decide which packets are trusted. A change requires the role admin."""
+"""The fields that decide which packets are trusted. To change them, the role admin is required."""
 
 
 @dataclass(frozen=True, slots=True)

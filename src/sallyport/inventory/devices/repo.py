@@ -1,7 +1,8 @@
 """SQL for devices, their posture, stations and history.
 
 The `..._key` columns hold case-folded text for comparisons. Addresses are stored in canonical form. The name of a
-device is its NAS-Identifier or, without one, its product. So a search for a name compares both columns.
+device is its NAS-Identifier; if it has none, the name is its product. Therefore a search for a name compares both
+columns.
 """
 
 import json
@@ -142,10 +143,8 @@ def _recall(device: Device, row: DeviceRow) -> None:
 
 
 def flush(tx: Tx, device: Device, requests: int) -> bool:
-    """Add the requests since the last flush, and write changed columns.
-
-    Return False if the row does not exist: another node deleted the device.
-    """
+    """Add the requests since the last flush, and write changed columns. Return False if the row does not exist
+    because another node has deleted the device."""
     row = tx.one(DeviceRow, f"{_SELECT} where id = :id", id=device.id)
     if row is None:
         return False

@@ -1,4 +1,4 @@
-"""The service for devices and stations: pages, deletion, and the flush of counts."""
+"""The service for devices and stations: it reads pages, deletes devices, and flushes counts."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -112,8 +112,8 @@ class Devices:
     ) -> int:
         """Remove devices; return their number. Their next request registers them again.
 
-        NotFound: one of them does not exist; no device is removed. Conflict: too many devices have the addresses.
-        If the call is interrupted, all devices remain, some without their stations; see `in_slices`.
+        NotFound: one of them does not exist; in this case no device is removed. Conflict: too many devices have the
+        addresses. If the call is interrupted, all devices remain, some without their stations; see `in_slices`.
         """
 
         def find(tx: Tx) -> list[DeviceRow]:
@@ -190,7 +190,7 @@ class Devices:
             )
 
     def _refuse(self, refused: Refused) -> None:
-        """Count a sighting that got no row, and log the tenant's limit once an hour."""
+        """Count a sighting that got no row. Log that the tenant has reached its limit, at most once an hour."""
         self._metrics.refused.cell(refused.limit).count += 1
         if refused.device.id is None:
             self.sightings.set_aside(refused.device, refused.station)

@@ -1,7 +1,7 @@
 """Active devices and stations in memory, and the functions that write their rows.
 
-The look-up of a known device takes one dictionary access. The product of a device is determined when the device is new,
-when its RADIUS client changes, and once a minute. The next flush writes the counts to the store. The number of devices
+A known device is found with one dictionary access. The product of a device is determined when the device is new, when
+its RADIUS client changes, and once a minute. Counts are written to the store by the next flush. The number of devices
 in memory is limited, with a share for each tenant. If a device is evicted, its row is read from the store again.
 """
 
@@ -48,7 +48,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A device that got a row in the store. again: the device was deleted before."""
+    """A device that got a row in the store. again: whether the device had been deleted before."""
 
     device: Device
     again: bool
@@ -73,8 +73,8 @@ class Sightings:
         self._changed_stations: dict[Station, None] = {}
 
     def device(self, request: Request, source: str, client: Client, domain_id: int, at: int) -> Device:
-        """Count an authentic request, and return the device that sent it; a new device has no id yet. at:
-        microseconds."""
+        """Count an authentic request, and return the device that sent it. A new device has no id yet. at: the time
+        of the request in microseconds."""
         first = request.first
         key = (domain_id, source, first.get(NAS_IP_ADDRESS), first.get(NAS_IPV6_ADDRESS), first.get(NAS_IDENTIFIER))
         device = self._devices.get(key)
@@ -96,7 +96,7 @@ class Sightings:
         return device
 
     def station(self, device: Device, name: str, user: str, at: int) -> Station:
-        """Count a login of a station, and return the station. at: microseconds."""
+        """Count a login of a station, and return the station. at: the time of the login in microseconds."""
         station = self._stations.get((device, name))
         if station is None:
             station = Station(device, name, user, at)
@@ -120,7 +120,8 @@ class Sightings:
         return self._changed_devices.get(identity, ())
 
     def take_changes(self) -> Iterator[Changes]:
-        """Yield the changes that exist at the call, in parts that take about the same time to write.
+        """Yield the changes that exist when the function is called. They are divided into parts that take about the
+        same time to write.
 
         The counts of a part are reset when it is yielded. Devices without a row, and the stations behind them, keep
         their counts until the device has a row.

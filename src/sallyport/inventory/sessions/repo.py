@@ -39,7 +39,8 @@ _STATES = {each.value: each for each in SessionState}
 
 
 def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
-    """Return the newest session of each device and Acct-Session-Id; keys without a session are absent."""
+    """Return the newest session for each key (device and Acct-Session-Id). The result has no entry for a key without
+    a session."""
     found: dict[Key, Session] = {}
     for part in _blocks(list(keys)):
         parameters: dict[str, Value] = {}
@@ -70,7 +71,8 @@ def _select(size: int) -> str:
 
 
 def _session(row: tuple[Value, ...]) -> Session:
-    """Return a session from a row of _COLUMNS. It reads columns by position for speed: most records read a session."""
+    """Return a session from a row of _COLUMNS. It reads the columns by position for speed, because most accounting
+    records read a session."""
     values = cast(tuple[Any, ...], row)
     started, first_seen, updated, stopped, state, cause, records, recent, follows = values[_STARTED:]
     session = Session(*values[:3], started=started, follows=bool(follows))
@@ -130,7 +132,7 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
 
 
 def supersede(tx: Tx, session: Session) -> None:
-    """Write a session, and mark it as no longer the newest: a new session has the same Acct-Session-Id."""
+    """Write a session, and mark it as not the newest any more, because a new session has the same Acct-Session-Id."""
     put(tx, [session])
     tx.execute(
         "update sessions set newest = 0 where device_id = :device and acct_session_id = :session and newest = 1",
@@ -141,7 +143,7 @@ def supersede(tx: Tx, session: Session) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A restart or shutdown of a device: it ends all sessions without a later record.
+    """A restart or shutdown of a device. It ends all sessions of the device that have no later record.
 
     at: microseconds. after: the last session id that was examined.
     """
@@ -209,8 +211,8 @@ _SILENT = (
     "state = 'live' and updated < :now - :day "
     "and updated < :now - 3 * (updated - first_seen) / (case when records > 2 then records - 1 else 1 end)"
 )
-"""SQL condition for silent sessions: no record for a day, and for three times the average interval of the session's
-records."""
+"""SQL condition for silent sessions: there was no record for a day, and also none for three times the average
+interval between the session's records."""
 
 
 def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:

@@ -1,7 +1,8 @@
 """The values of one Accounting-Request (RFC 2866, 2869, 3162, 4818, 6911).
 
-No content of a packet raises an error. A value with a wrong length counts as absent, an implausible time is ignored,
-and a number that is too large for the store becomes the largest possible one. The record itself is stored as received.
+No content of a packet raises an error. A value with a wrong length is treated as absent. An implausible time is
+ignored. A number that is too large for the store becomes the largest possible number. The record itself is stored as
+received.
 """
 
 import socket
@@ -82,9 +83,10 @@ COUNTS: Final = ("session_time", "input_octets", "output_octets", "input_packets
 class Report:
     """The values of one accounting record. Times are in microseconds.
 
-    status: 0 if absent or malformed. at: time of the event. begun: latest possible begin of the session. session_id:
-    empty for a record without a session. tells_time: whether the record has an Acct-Session-Time. user, station: empty
-    if absent. cause: Acct-Terminate-Cause. digest: equal for copies of a record that is sent again.
+    status: the Acct-Status-Type; 0 if it is absent or malformed. at: the time of the event. begun: the latest possible
+    begin of the session. session_id: the Acct-Session-Id; empty if the record belongs to no session. tells_time:
+    whether the record has an Acct-Session-Time. user, station: the User-Name and the Calling-Station-Id; empty if
+    absent. cause: the Acct-Terminate-Cause. digest: the same for all copies of a record that is sent again.
     """
 
     __slots__ = (

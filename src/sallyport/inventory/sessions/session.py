@@ -1,4 +1,5 @@
-"""A session, and its update by a record. The result does not depend on the order of arrival."""
+"""A session, and the function that applies a record to it. The result does not depend on the order in which records
+arrive."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -42,10 +43,10 @@ _NO_COUNTS: Final = (0,) * len(COUNTS)
 class Session:
     """A session in memory, while a transaction updates its row. Times are in microseconds.
 
-    facts, counts: in the order of report.FACTS and COUNTS. started: earliest begin that a record shows. first_seen,
-    updated: times of the first and last event. records: number of different records. recent: digests of the last
-    records. follows: whether an earlier session had the same Acct-Session-Id. stored: the stored values of the indexed
-    columns; None if there is no row yet.
+    facts, counts: in the order of report.FACTS and COUNTS. started: the earliest begin that a record shows. first_seen,
+    updated: the times of the first and the last event. records: the number of different records. recent: the digests of
+    the last records. follows: whether an earlier session had the same Acct-Session-Id. stored: the stored values of the
+    indexed columns; None if there is no row yet.
     """
 
     __slots__ = (
@@ -117,7 +118,7 @@ class Session:
         return True
 
     def give_up(self) -> None:
-        """End a live session because a later session has its Acct-Session-Id."""
+        """End a live session because a later session has the same Acct-Session-Id."""
         if self.state is LIVE:
             self.state, self.stopped = LOST, self.updated
 

@@ -41,7 +41,8 @@ from sallyport.radius.eap.packet import (
 )
 
 MAX_ROUNDS: Final = 100
-"""Maximum number of a client's responses. A certificate chain in fragments of 100 octets takes about seventy."""
+"""Maximum number of a client's responses. A certificate chain in fragments of 100 octets takes about seventy
+responses."""
 MAX_NAME: Final = 253
 
 
@@ -198,7 +199,7 @@ MOST: Final = 4096
 AGE_S: Final = 60.0
 STATE_OCTETS: Final = 16
 NODE_OCTETS: Final = 4
-"""The first octets of a State: the number of the node that has the conversation."""
+"""Number of octets at the start of a State. They contain the number of the node that has the conversation."""
 
 _Talk = TypeVar("_Talk")
 
@@ -236,8 +237,8 @@ class Conversations(Generic[_Talk]):
         return state
 
     def find(self, client_id: int, state: bytes, *, now: float) -> _Talk | None:
-        """Return the conversation of a State; None if the State is unknown or belongs to another client, or the
-        conversation has ended or expired."""
+        """Return the conversation of a State. Return None if the State is unknown or belongs to another client, or
+        if the conversation has ended or expired."""
         self.purge(now=now)
         known = self._talks.get(state, now=now)
         if known is None or known[1] != client_id:

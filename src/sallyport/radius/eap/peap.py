@@ -1,7 +1,7 @@
 """The protocol inside PEAP version 0 (MS-PEAP): EAP without its headers, then Result TLVs of both sides.
 
-Inside the tunnel, Windows and wpa_supplicant omit the code, identifier and length of EAP packets. Only the Extensions
-packets, which contain the TLVs, have these headers. This module does not use the Cryptobinding TLV.
+Inside the tunnel, Windows and wpa_supplicant omit the code, identifier and length of EAP packets. Only Extensions
+packets have these headers; they contain the TLVs. This module does not use the Cryptobinding TLV.
 """
 
 from typing import Final

@@ -2,7 +2,7 @@
 section 4).
 
 TLS itself stores no user with a session. This table stores the user's name under a digest of the session's secret,
-until the session expires. For a session that is not in the table, the client must do a full login in a new session. A
+until the session expires. If a session is not in the table, the client must do a full login in a new session. A
 resumption does not extend the lifetime.
 """
 
@@ -29,7 +29,8 @@ class Holder:
 
 def digest(secret: bytes, scope: str) -> bytes:
     """Return the key of a session in the table. secret: the master secret; in TLS 1.3 the pre-shared key. scope: the
-    scope of the user's name. The same session has another key in another scope, and is therefore unknown there."""
+    scope of the user's name. The key of a session is different in each scope, so a session is unknown in other
+    scopes."""
     return sha256(scope.encode() + b"\0" + secret).digest()
 
 

@@ -1,5 +1,5 @@
-"""TLS on the server's side without a socket, by pyOpenSSL: it takes the client's octets, and returns octets for the
-client."""
+"""TLS on the server's side with pyOpenSSL and without a socket: a tunnel takes the client's octets and returns
+octets for the client."""
 
 import math
 from dataclasses import dataclass
@@ -147,7 +147,7 @@ class Tunnel:
 
     def begin_anew(self) -> None:
         """Process the ClientHello again in a context that resumes no session, so that a full handshake follows. The
-        caller must not have sent any octets of the first try."""
+        caller must not have sent any octets from the first attempt."""
         self._begin(self._contexts.forgetful)
 
     def _begin(self, context: SSL.Context) -> None:
@@ -215,7 +215,7 @@ class Tunnel:
 
     @property
     def is_tls13(self) -> bool:
-        """Return whether TLS 1.3 was negotiated. It has other key labels and another end of EAP-TLS."""
+        """Return whether TLS 1.3 was negotiated. With TLS 1.3, the key labels and the end of EAP-TLS are different."""
         return self._connection.get_protocol_version() >= SSL.TLS1_3_VERSION
 
     @property

@@ -1,7 +1,7 @@
 """The common part of TLS, TTLS and PEAP: the handshake in fragments, the inner phase, the keys, and the end.
 
 If a client resumes a session, the method asks the caller about the session's user before it answers the ClientHello. If
-the user is refused, or the session is unknown, a full handshake follows, and the client logs in again. This must be
+the user is refused or the session is unknown, a full handshake follows and the client logs in again. This must be
 decided before the handshake: most clients treat a resumed handshake as the end of the login, so a later refusal could
 not lead to a full login.
 """
@@ -125,7 +125,7 @@ class Tunnelled:
         return Next(self._framing.send(octets)) if octets else Failed("an empty message in the handshake")
 
     def _recognize(self, session: bytes) -> Step:
-        """Ask about the user of the session that the client wants to resume. If it is unknown, start a full
+        """Ask about the user of the session that the client wants to resume. If the session is unknown, start a full
         handshake."""
         self._holder = holder = self._resumptions.find(session, now=self._now)
         self._session = None if holder is None else session
@@ -136,7 +136,7 @@ class Tunnelled:
         return self._shake()
 
     def _say(self, step: Step) -> Step:
-        """Send the inner phase's message, after any message of TLS itself."""
+        """Send the message of the inner phase. If TLS itself has a message, it is sent first."""
         if isinstance(step, Check):
             return step
         if isinstance(step, Next):
