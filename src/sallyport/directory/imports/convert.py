@@ -1,10 +1,10 @@
 """Prepare a file of entries: `python -I -m ... ldif|spool SOURCE TARGET MAPPED CPU_S OCTETS`.
 
 Parsing 100,000 entries keeps the interpreter busy for seconds, and logins would have to wait. So a child process
-(`child`) reads SOURCE and writes one line of TARGET for each entry (`lines`). TARGET appears only after all of SOURCE has been
-read, so that nothing is imported from a file with an error. The child prints one JSON object: `{"total", "skipped"}`,
-or `{"error"}` with a message for an admin. MAPPED: the attributes of mappings, separated by commas. CPU_S, OCTETS:
-limits of CPU time (in seconds) and of memory.
+(`child`) reads SOURCE and writes one line of TARGET for each entry (`lines`). TARGET appears only after all of SOURCE
+has been read, so that nothing is imported from a file with an error. The child prints one JSON object: `{"total",
+"skipped"}`, or `{"error"}` with a message for an admin. MAPPED: the attributes of mappings, separated by commas. CPU_S,
+OCTETS: limits of CPU time (in seconds) and of memory.
 """
 
 import json
