@@ -261,7 +261,7 @@ def _id(*, id: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _DeletedRow:
-    """The name of the counter to which a deleted row belongs."""
+    """The domain of a deleted row, and the name of the counter to which the row belongs."""
 
     domain_id: int
     total: str

@@ -166,6 +166,5 @@ def _next(tx: Tx, outlet: str, queue: Queue, last: int) -> tuple[int | None, Seq
 
 
 def _is_left(tx: Tx, queue: Queue, last: int) -> bool:
-    """Return whether the entries up to an id are still in the table. If retention has not deleted them, no later entry
-    is lost either."""
+    """Return whether the table still has entries up to an id. If so, retention has deleted no later entry."""
     return repo.has_up_to(tx, queue.table, last)

@@ -47,7 +47,7 @@ class Dialer:
 
 
 def cut(connection: Connection | None) -> None:
-    """End a connection for which another thread waits. The call of that thread then raises psycopg.OperationalError."""
+    """End a connection on which another thread waits. The call of that thread then raises psycopg.OperationalError."""
     if connection is not None:
         with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.pgconn.socket)) as copy:
             copy.shutdown(socket.SHUT_RDWR)
