@@ -185,8 +185,8 @@ def _host(name: str) -> x509.GeneralName:
 
 
 def _client_names(name: str) -> list[x509.GeneralName]:
-    """Return the subject alternative names. A host has its name or address. Any other client has the user principal
-    name, and also the mail address if the name is a mail address."""
+    """Return the subject alternative names for a client. A host has its name or address. Any other client has the user
+    principal name, and also the mail address if the name is a mail address."""
     if _HOST.fullmatch(name):
         return [x509.DNSName(name)]
     try:

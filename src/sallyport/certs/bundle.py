@@ -91,8 +91,8 @@ def as_pkcs12(identity: Identity, password: str, *, legacy: bool = False, with_a
 
 
 def as_profile(identity: Identity, password: str, network: Network, *, legacy: bool = False) -> bytes:
-    """Return a configuration profile as a property list in XML. password: the password of the PKCS#12 in the profile,
-    which the device asks for."""
+    """Return a configuration profile as a property list in XML. password: the password of the PKCS#12 in the profile;
+    the device asks its user for this password."""
     base = f"org.sallyport.{fingerprint(identity.authority)[:16]}.{identity.name.replace(' ', '-')}"
     own = _payload(
         "com.apple.security.pkcs12",

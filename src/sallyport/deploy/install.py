@@ -1,4 +1,4 @@
-"""The steps of `sallyport server install`. Each can be repeated, and changes only parts that are missing or wrong.
+"""The steps of `sallyport server install`. Each step can be repeated, and changes only what is missing or wrong.
 
 All reasons to refuse the installation are checked before the first change. If a step fails, the installation stops; the
 next attempt continues with that step.

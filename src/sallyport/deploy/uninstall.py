@@ -1,4 +1,5 @@
-"""The steps of `sallyport server uninstall`. Each can be repeated, so the next attempt completes an interrupted one."""
+"""The steps of `sallyport server uninstall`. Each step can be repeated, so that a further attempt completes an
+interrupted one."""
 
 import fcntl
 import os
@@ -38,7 +39,7 @@ def remove_units(report: Callable[[str], None]) -> None:
         _remove(path, report)
         with suppress(OSError):  # it is kept if an admin has other drop-ins in it
             path.parent.rmdir()
-    for name in there:  # without systemd, the links of `systemctl enable` remain
+    for name in there:  # without systemd, the links that `systemctl enable` has made remain
         for wants in systemd.ADMIN_UNITS.glob("*.wants"):
             (wants / name).unlink(missing_ok=True)
     if there and systemd.is_booted():

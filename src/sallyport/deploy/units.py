@@ -35,8 +35,8 @@ def drop_in_path(name: str) -> Path:
 
 
 def drop_ins(settings: Settings) -> dict[Path, str]:
-    """Return the text of each drop-in: the rights that the settings need and the unit does not grant. A text is empty
-    if nothing is needed. Paths in the settings must be absolute."""
+    """Return the text of each drop-in. It grants the rights that the settings need and that the unit does not grant. It
+    is empty if no rights are needed. Paths in the settings must be absolute."""
     written = [path for _, path in written_paths(settings) if not path.is_relative_to(DATA_DIR)]
     writes = [f"ReadWritePaths=-{_quoted(path)}" for path in dict.fromkeys(written)]
     binds = [f"{kind}={_CAPABILITY}" for kind in ("CapabilityBoundingSet", "AmbientCapabilities")]

@@ -140,8 +140,8 @@ class DirectoryUserList(Model):
 
 
 class SaveDirectory(OfDomain):
-    """A directory in the body of saveDirectoryConfig. An absent field keeps the stored value. An empty field clears it,
-    but an empty secret keeps the stored one."""
+    """A directory in the body of saveDirectoryConfig. If a field is absent, the stored value is kept. If it is empty,
+    the stored value is cleared, except that an empty secret keeps the stored secret."""
 
     directoryName: DirectoryName
     accountName: Text | None = Field(

@@ -85,7 +85,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """New values of a directory. None keeps the stored value; an empty secret keeps the stored secret."""
+    """New values of a directory. If a value is None, the stored value is kept; an empty secret also keeps the stored
+    secret."""
 
     name: str
     kind: DirectoryKind | None = None

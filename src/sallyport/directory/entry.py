@@ -245,8 +245,8 @@ def identity(raw: Raw) -> str:
 
 
 def _named(raw: Raw, attributes: Iterable[str]) -> str:
-    """Return the first attribute value that is a valid name. If the attribute has several values, return the one in the
-    distinguished name. Invalid: there is no valid name."""
+    """Return the value of the first attribute that has a valid name as its value. If this attribute has several values,
+    return the value that is in the distinguished name, or else the first one. Invalid: there is no valid name."""
     for attribute in attributes:
         values = [value for value in _texts(raw, attribute) if is_name(value)]
         if len(values) > 1:

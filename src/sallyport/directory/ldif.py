@@ -1,8 +1,8 @@
 """A parser of LDIF (RFC 2849) without input and output: it takes octets and yields records. A file is split at its
-empty lines into records. A record is unfolded and split as a whole: the work for each line is small, and line numbers
-are computed only for errors. The parser is lenient in three points: any record may have a `changetype`, a record in a
-file of changes may lack it, and text may be UTF-8 without base64. Everything else is parsed strictly. A URL in a value
-is never fetched."""
+empty lines into records. A record is unfolded and split as a whole, so that little work is done for each line. Line
+numbers are computed only for errors. The parser is lenient in three points: any record may have a `changetype`, a
+record in a file of changes may have no `changetype`, and text may be UTF-8 without base64. Everything else is parsed
+strictly. A URL in a value is never fetched."""
 
 import re
 from base64 import b64decode

@@ -77,8 +77,8 @@ def attributes_in(attributes: str) -> list[str]:
 
 
 def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
-    """Return the fields of a person. The username, the address and the display name have the first value of their
-    attributes; the other fields have all values. attributes: values by `entry.attribute_key`."""
+    """Return the fields of a person. The username, the address and the display name get only the first value of their
+    attributes; the other fields get all values. attributes: the values by `entry.attribute_key`."""
     chosen = {field: attributes_in(taken) for field, taken in {**DEFAULTS, **mapping.attributes}.items()}
     username = _first(attributes, chosen.get("username", ())).strip()
     others = {

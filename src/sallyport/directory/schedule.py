@@ -1,4 +1,4 @@
-"""The time of a directory's next reading: after a number of minutes, or at a time of the day.
+"""Compute the time of a directory's next reading, which is after a number of minutes or at a time of the day.
 
 A random delay is added, so that many directories with one schedule, or many services with one directory, do not start
 at once.

@@ -1,4 +1,4 @@
-"""The rules of schedules, and the queueing of readings that are due.
+"""Set schedules, and queue the readings that are due.
 
 A due reading is skipped while the previous one is still running. If readings were missed while the service did not run,
 one reading follows soon after the start.

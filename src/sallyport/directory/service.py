@@ -81,7 +81,7 @@ class Directories:
         return await self._store.search(work)
 
     async def groups_of(self, users: Sequence[User]) -> list[list[str]]:
-        """Return the names of the groups that each person is a direct member of."""
+        """Return, for each person, the names of the groups that the person is a direct member of."""
         return await self._store.search(lambda tx: [entries.names_of_own_groups(tx, user) for user in users])
 
     async def names(self, domain_id: int) -> dict[int, str]:

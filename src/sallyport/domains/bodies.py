@@ -271,7 +271,7 @@ class Counts(Model):
 
 
 class Summary(Model):
-    """An impact without names."""
+    """The impact of enforcing, without names of users and devices."""
 
     counts: Counts = Field(description="Numbers of users and devices.")
     logins: int = Field(description="Logins that were evaluated.")
@@ -292,7 +292,7 @@ class Impact(Summary):
 
 
 class Survey(Model):
-    """The progress of the look-up of enrolments."""
+    """The progress of looking up enrolments."""
 
     users: int = Field(description="Users of recent logins who need a second factor.")
     left: int = Field(description="Users whose enrolment is not known yet; 0: all are known.")

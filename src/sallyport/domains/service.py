@@ -228,7 +228,8 @@ class Domains:
         return [NO_PROVIDER.format(domain.fallback)] if alone else []
 
     def shown(self) -> list[tuple[str, str]]:
-        """Return (label, mode) of the domains that have a label of their own in metrics; the others share `other`."""
+        """Return the label and the mode of each domain that has its own label in metrics. The other domains share the
+        label `other`."""
         return [(domain.label, domain.mode.value) for domain in islice(tuple(self.table.by_id.values()), MAX_NAMES)]
 
     def _modes(self) -> dict[tuple[str, ...], float]:

@@ -238,7 +238,7 @@ class DynamicAuthorization:
 
 
 def identify(target: Target) -> bytes:
-    """Return the attributes of a session and of its NAS, in octets (RFC 5176 section 3).
+    """Return the encoded attributes that identify a session and its NAS (RFC 5176 section 3).
 
     Only a few attributes are sent: a NAS refuses a request with an attribute that it does not support (such as NAS-Port
     with hostapd) or with a value that differs from its own. An Acct-Session-Id is always sent. A session without a

@@ -79,7 +79,7 @@ class HttpFactory:
         return own
 
     def __call__(self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0) -> Client:
-        """Return a client for one origin, for `exchange`. timeout_s: default time limit of one exchange.
+        """Return a client for one origin, for `exchange`. timeout_s: the default time limit of one exchange.
 
         The client keeps no cookies, follows no redirects and reads no settings from the environment. Close it with
         `aclose`.

@@ -48,8 +48,8 @@ def is_encrypted(text: str) -> bool:
 def private_key(text: str) -> PrivateKey:
     """Return the private key in a PEM text or a JWK (RFC 7518 section 6); an RSA key must pass a trial signature.
 
-    PemError: the key is encrypted, too long, of another kind, or does not sign. Takes up to 70 ms, most of it without
-    the interpreter lock: call it in a worker thread.
+    PemError: the key is encrypted, too long, of another kind, or does not sign. Call it in a worker thread, because it
+    takes up to 70 ms, most of this time without the interpreter lock.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa

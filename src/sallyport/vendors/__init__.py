@@ -100,8 +100,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The products of a request's forwarder and NAS. If `forwarded` is true and `forwarder` is None, the proxy is
-    unknown."""
+    """The products of the forwarder and of the NAS of a request. If `forwarded` is true and `forwarder` is None, the
+    product of the proxy is not known."""
 
     forwarder: Finding | None
     nas: Finding | None
@@ -128,8 +128,8 @@ _FORWARDERS: Final = _select(FORWARDERS, *Rank)
 def identify(request: Request, *, source: str) -> Identity:
     """Identify the host that sent a request, and the NAS that the request is about. It raises no errors.
 
-    source: the packet's source address as text. A call takes 5 to 35 µs, so it is made for new devices and occasionally
-    for known ones, not for each packet.
+    source: the packet's source address as text. A call takes 5 to 35 µs, so the service identifies new devices, and
+    known devices only occasionally, but not each packet.
     """
     attributes = Attributes(request, source)
     nas = _name_nas(attributes)
@@ -162,8 +162,8 @@ def _of_one_vendor(attributes: Attributes) -> Finding | None:
 def _without_forwarder(nas: Finding, attributes: Attributes) -> Finding:
     """Return the finding about a NAS that sends a Proxy-State without being a proxy.
 
-    A proxy's Proxy-State can look the same, so the finding is certain only if the packet comes from the NAS's own
-    address.
+    A proxy may send a Proxy-State of the same form, so the finding is certain only if the packet comes from the NAS's
+    own address.
     """
     if attributes.is_sent_by_nas:
         return nas

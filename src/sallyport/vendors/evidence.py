@@ -1,8 +1,9 @@
-"""Evidence in a request for a product, and the functions that the tables of fingerprints use.
+"""Find the evidence for a product in a request. The tables of fingerprints use the functions of this module.
 
 Each of these functions returns a `Match`. A `Match` takes a request and returns its evidence as printable texts, such
 as "Vendor-Specific 12356/3" or "Connect-Info vpn-ssl". The tuple is empty if the request does not match. Evidence never
-contains a user's data. Values are compared as octets: a value from the network becomes text only after it has matched.
+contains a user's data. Values are compared as octets. A value from the network is converted to text only after it has
+matched.
 """
 
 import re

@@ -59,7 +59,7 @@ FORWARDERS: Final = (
 
 
 def _is_of_rras(request: Attributes) -> bool:
-    """Return whether the Proxy-State is from RRAS. Source P: RRAS contains the engine of NPS and sends the same
+    """Return whether the Proxy-State is from RRAS. By source P, RRAS contains the engine of NPS and sends the same
     Proxy-State, often without a NAS address."""
     if len(request.proxy_states) != 1 or not _is_of_nps(request.last_proxy_state):
         return False
@@ -67,8 +67,8 @@ def _is_of_rras(request: Attributes) -> bool:
 
 
 def _is_of_ruckus(request: Attributes) -> bool:
-    """Return whether the Proxy-State is from Ruckus. Source P: a controller sends the requests of its access points
-    with a Proxy-State like that of FreeRADIUS 3."""
+    """Return whether the Proxy-State is from Ruckus. By source P, a controller forwards the requests of its access
+    points with a Proxy-State like that of FreeRADIUS 3."""
     return len(request.proxy_states) == 1 and _is_packet_identifier(request.last_proxy_state)
 
 

@@ -42,8 +42,8 @@ class Schemas:
         return f"{self._base()}{PATH}{uuid}"
 
     async def create(self, tenant_id: int, new: NewSchema) -> Schema:
-        """Create a schema in its author's domain. Invalid: it is not a schema, or its cost has no bound. NotFound: the
-        author is not an issuer of the tenant."""
+        """Create a schema in its author's domain. Invalid: the content is not a schema, or the cost of a validation has
+        no bound. NotFound: the author is not an issuer of the tenant."""
         checked = await trio.to_thread.run_sync(_checked, new.content, limiter=self._checking)
 
         def work(tx: Tx) -> Schema:

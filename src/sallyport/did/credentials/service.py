@@ -64,8 +64,8 @@ class Credentials:
         self._checking = trio.CapacityLimiter(1)  # one thread: Python code in many threads slows the event loop down
 
     async def issue(self, tenant_id: int, new: NewCredential) -> Credential:
-        """Issue a credential to a holder. NotFound: no such issuer, holder or schema in the domain. Invalid: the schema
-        does not allow the claims, or the time of expiry is in the past."""
+        """Issue a credential to a holder. NotFound: the domain has no such issuer, holder or schema. Invalid: the
+        schema does not allow the claims, or the time of expiry is in the past."""
         if new.expires_at is not None and not self._clock() < new.expires_at <= LATEST:
             raise invalid_field("expiry", "a time in the future")
         schema = await self._store.read(lambda tx: repo.schema(tx, new.domain_id, new.schema_id))
@@ -122,7 +122,7 @@ class Credentials:
         self, caller: Caller, wallet_id: int, status: Status, offset: int, limit: int, search: str = ""
     ) -> tuple[list[Credential], int]:
         """Return one page of a wallet's credentials with a status, ordered by id, and the number of matches. search: a
-        part of the name. NotFound: no such wallet. Forbidden: the caller is another wallet."""
+        part of the name. NotFound: there is no such wallet. Forbidden: the caller is another wallet."""
 
         def work(tx: Tx) -> tuple[list[Credential], int]:
             guard.own_wallet(tx, caller, wallet_id)

@@ -1,7 +1,7 @@
 """Strict base64url, base58btc and JSON. Each octet string has exactly one text in base64url and in base58btc.
 
-`canonical` writes JSON in the form that signatures cover (RFC 8785, JCS): names in the order of their UTF-16 code
-units, numbers as in ECMAScript, no white space.
+`canonical` writes JSON in the form that signatures cover (RFC 8785, JCS): names are in the order of their UTF-16 code
+units, numbers are written as in ECMAScript, and there is no white space.
 """
 
 import binascii

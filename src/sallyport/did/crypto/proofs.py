@@ -59,8 +59,8 @@ def sign(
 def secure(document: dict[str, JSON], signer: Signer, at: int, token: str = "") -> dict[str, JSON]:
     """Return a document with an assertion proof by its signer.
 
-    token: the document as a VC-JWT, which becomes the proof's `jws`. If it is empty, `jws` is a token whose payload is
-    the document. A secp256k1 key has no cryptosuite, so the proof then has only `jws`.
+    token: the document as a VC-JWT, which becomes the proof's `jws`. If token is empty, `jws` is a token that has the
+    document as its payload. For a secp256k1 key there is no cryptosuite, so the proof has only `jws`.
     """
     token = token or jws.sign(document, signer)
     if suite_of(signer.key.curve) is not None:

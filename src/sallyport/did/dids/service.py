@@ -64,8 +64,8 @@ class Dids:
         """Create a holder's DID for a wallet. issuer: the id or the DID of an issuer; if empty, the DID has no issuer.
         jwk: the wallet's public key; if None, the service makes a key and seals it for the wallet.
 
-        NotFound: no such wallet user or issuer. Invalid: the JWK is not a key, or is a private key. Conflict: the
-        domain already has that DID.
+        NotFound: there is no such wallet user or issuer. Invalid: the JWK is not a key, or is a private key. Conflict:
+        the domain already has that DID.
         """
         private = PrivateKey.new(CURVES[new.curve]) if jwk is None else None
         key = _key(jwk) if private is None else private.public
@@ -163,7 +163,8 @@ class Dids:
         return await self._store.write(work)
 
     async def published(self, name: str) -> dict[str, JSON]:
-        """Return the document of a did:web of this service. name: the last part of the DID. NotFound: no such DID."""
+        """Return the document of a did:web of this service. name: the last part of the DID. NotFound: there is no such
+        DID."""
         did = web_did(self._base(), FOLDER, name)
         found = await self._store.search(lambda tx: repo.document(tx, did))  # leaves threads to logins
         if found is None:

@@ -118,7 +118,7 @@ class OpenRequest:
 
 class Remote:
     """The wallet's client of the service's HTTP API. Its methods raise StartError if the service does not answer or
-    refuses a request, and NotFound if it answers with HTTP status 404."""
+    refuses a request. They raise NotFound if it answers with HTTP status 404."""
 
     def __init__(self, wallet: WalletFile, client: httpx.Client) -> None:
         self._wallet = wallet

@@ -79,9 +79,9 @@ class Presentations:
         return await self._store.read(work)
 
     async def create(self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int) -> str:
-        """Sign the presentation of a holder whose key the service keeps. NotFound: no such request or key, or no
-        credential that the request asks for. Conflict: the request is over. Raises Unauthenticated, Forbidden, TooMany.
-        """
+        """Sign the presentation of a holder whose key the service keeps. NotFound: there is no such request or key, or
+        the wallet has no credential that the request asks for. Conflict: the request is over. Raises Unauthenticated,
+        Forbidden, TooMany."""
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
@@ -205,7 +205,7 @@ def holders_signer(tx: Tx, vault: Vault, domain_id: int, did: str, wallet_key: s
 
 
 def _matching_token(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
-    """Return the token of the holder's first credential that the request asks for. Raises NotFound."""
+    """Return the token of the first of the holder's credentials that meets the request. Raises NotFound."""
     from sallyport.did.presentations.exchange import satisfies  # slow import: in a worker thread
 
     asked = definition.read(request.definition)

@@ -3,9 +3,9 @@
 A row belongs to the entry that states the membership: a group that names a member (told = 0), or a member that names
 its group (told = 1). Only that entry can withdraw it.
 
-When an entry is renamed, the rows that other entries state about it are renamed too, as directories rename their own
-links. Some directories do not. So the digests of the groups that name the entry are cleared, and the next reading
-compares their members again.
+When an entry is renamed, the rows that other entries state about it are renamed too, because most directories rename
+their own links. Some directories do not rename them, so the digests of the groups that name the entry are cleared, and
+the next reading compares their members again.
 """
 
 from collections.abc import Iterable, Sequence

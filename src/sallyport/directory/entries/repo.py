@@ -109,7 +109,7 @@ def has_people(tx: Tx, directory_id: int) -> bool:
 
 
 def shows_nobody(tx: Tx, run: Run) -> bool:
-    """Return whether the directory has stored people, and the import has found none of them."""
+    """Return whether people of the directory are stored, but the import has found none of them."""
     seen = "select 1 from directory_users where directory_id = :dir and seen = :job limit 1"
     return has_people(tx, run.directory_id) and not tx.rows(seen, dir=run.directory_id, job=run.job_id)
 

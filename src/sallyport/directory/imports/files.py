@@ -1,7 +1,8 @@
-"""The files of imports: uploads, runs of agents and readings, in a folder of the data directory until their job ends.
+"""The files of imports: uploads, runs of agents, and readings. A file is in a folder of the data directory until its
+job ends.
 
-A file has a random name, which is stored in the job's row. A file whose name is in no row was left by a crash. It is
-deleted when the service starts.
+A file has a random name, which is stored in the job's row. If the name of a file is in no row, a crash has left the
+file, and it is deleted when the service starts.
 """
 
 import os

@@ -151,8 +151,8 @@ class Losses:
 
 
 def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[int, list[str]]]:
-    """Return the people who were in a group and are no longer in it. group: the folded name, by which rules know the
-    group; several groups may have it."""
+    """Return the people that were in a group and are no longer in it. group: the folded name of the group, which login
+    rules use; several groups may have this name."""
     groups = [group_id for group_id, name in repo.groups_of_directory(tx, directory_id) if fold(name) == group]
     after = {user_id for group_id in groups for user_id in repo.everyone_in(tx, group_id, directory_id)}
     return [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]

@@ -135,8 +135,8 @@ SallyportError: the reason why the directory cannot be read."""
 class Run:
     """The state that the transactions of an import share. marks: whether to mark each entry that the source has, and to
     remove the unmarked entries at the end. mapped: the attributes in the mappings of the directory and its groups.
-    started_at: microseconds. former: the mappings of groups that this import has removed, by folded name; a group that
-    the import adds again gets its former mapping. A restart loses `former`."""
+    started_at: the time in microseconds. former: the mappings of groups that this import has removed, by folded name; a
+    group that the import adds again gets its former mapping. A restart loses `former`."""
 
     domain_id: int
     directory_id: int

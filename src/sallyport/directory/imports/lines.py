@@ -55,8 +55,8 @@ def gathered(entries: Iterable[Entry]) -> bytes:
 
 
 def key_of(name: str) -> bytes:
-    """Return the key of a name, 16 octets. name: a distinguished name in any spelling, `uid:` and a login name, or
-    `id:` and an identifier of a cloud directory. Invalid: any other text."""
+    """Return the key of a name, which has 16 octets. name: a distinguished name in any spelling, `uid:` followed by a
+    login name, or `id:` followed by an identifier of a cloud directory. Invalid: the name is any other text."""
     own = name.casefold() if name.startswith((UID, ID)) else normalized(name)
     if not own:
         raise Invalid("it has no name")

@@ -170,8 +170,8 @@ def prepared(tx: Tx, job_id: int, total: int, skipped: int) -> None:
 
 
 def progress(tx: Tx, job_id: int, position: int | None, counts: Counts, errors: Sequence[tuple[str, str]] = ()) -> None:
-    """Add the results of a transaction to the job, in the same transaction. position: number of written lines; None:
-    unchanged."""
+    """Add the results of a transaction to the job, in the same transaction. position: the number of written lines; if
+    None, it does not change."""
     columns: dict[str, Value] = {
         "added": counts.added,
         "updated": counts.updated,

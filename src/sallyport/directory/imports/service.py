@@ -81,9 +81,9 @@ log = structlog.get_logger()
 
 
 class Jobs:
-    """The jobs of all domains; `run` runs them. readers: the reader of each kind of directory. changed: called with the
-    id of each domain that an import has changed. cluster: this node among the others. limits: limits of the child
-    process that prepares a file."""
+    """The jobs of all domains; `run` runs them. readers: the reader of each kind of directory. changed: a function that
+    is called with the id of each domain that an import has changed. cluster: the nodes, of which this node is one.
+    limits: limits of the child process that prepares a file."""
 
     def __init__(
         self,
@@ -349,7 +349,7 @@ class Jobs:
         return message
 
     async def _too_many(self, job: Job, run: Run) -> str:
-        """Return the reason why the job must not remove the missing entries; empty if it may remove them."""
+        """Return the reason why the job must not remove the missing entries, or an empty text if it may remove them."""
         if job.removals == Removals.CONFIRMED:
             return ""
         for table, kind in (("directory_users", "users"), ("directory_groups", "groups")):

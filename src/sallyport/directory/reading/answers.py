@@ -226,7 +226,7 @@ def _check_result(message: memoryview, at: int, end: int) -> None:
 
 
 def _kept_control(message: memoryview, at: int, wanted: bytes | None) -> bytes:
-    """Return the control of the type `wanted` from the end of a message; empty if there is none."""
+    """Return the control of the type `wanted` from the end of a message. Return an empty result if there is none."""
     _, start, end = _expected(message, at, _CONTROLS)
     _require(end == len(message))
     for tag, first, last in _elements(message, start, end):

@@ -1,7 +1,7 @@
 """One LDAP conversation over an open stream: a bind, then searches.
 
 libldap connects to a Unix socket in a directory of mode 0700. The directory is removed as soon as libldap has
-connected, before the first octet to the server, so that a process that is killed during a slow answer leaves no file.
+connected, and before any octet is sent to the server. So a process that is killed during a slow answer leaves no file.
 
 Two tasks relay the octets between that socket and the server. So no call of libldap blocks: it connects at once and
 never waits for input. Closing the connection ends all waits. Referrals are neither followed nor returned.
@@ -212,9 +212,9 @@ async def bind(
 ) -> Connection:
     """Bind once over a stream. The connection owns the stream, which is closed if the bind fails.
 
-    nursery: runs the relay until the connection is closed. account: None to stay anonymous. limits: limits of the
-    server's answers. turns: limits the number of answers that one pass of the event loop reads. asks_policy: whether to
-    send the password policy control. Raises Refusal, Unreachable, TooLarge.
+    nursery: runs the relay until the connection is closed. account: the account of the bind, or None for an anonymous
+    bind. limits: the limits of the server's answers. turns: limits the number of answers that one pass of the event
+    loop reads. asks_policy: whether to send the password policy control. Raises Refusal, Unreachable, TooLarge.
     """
     relay, answers = trio.CancelScope(), Answers(limits)
     try:
@@ -243,7 +243,7 @@ async def _bind(
     import bonsai
 
     # Distinguished names come from the directory and go back to it unchanged. The check in the bindings is disabled:
-    # it fails a whole search for a legal name with a # inside (RFC 4514 section 2.4), and splits names at a semicolon.
+    # it makes a whole search fail if a legal name contains a # (RFC 4514 section 2.4), and splits names at a semicolon.
     bonsai.LDAPDN._dnregex = _ANY
     with ExitStack() as until_connected, trio.CancelScope() as attempt:
         directory = mkdtemp(prefix="sallyport-")

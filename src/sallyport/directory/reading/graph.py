@@ -68,11 +68,8 @@ class GraphReader:
 
     @asynccontextmanager
     async def read(self, source: GraphSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """Yield the batches of one reading. Raises ReadError, also during the iteration.
-
-        cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set or the cursor has
-        expired.
-        """
+        """Yield the batches of one reading. Raises ReadError, also during the iteration. cursor: the cursor of the last
+        reading. Only changes after that reading are read, unless `full` is set or the cursor has expired."""
         async with self._http(source.graph) as graph, self._http(source.login) as login:
             reading = _Reading(graph, _token(login, source))
             async with aclosing(reading.batches(cursor, full=full)) as batches:

@@ -60,11 +60,9 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class OktaSource:
-    """An organization of Okta.
-
-    url: its origin, without a trailing slash. client_id: the application whose private key is the secret (RSA or P-256,
-    in PEM or as a JWK); "" if the secret is an API token. attributes: profile attributes that take precedence.
-    """
+    """An organization of Okta. url: the origin of the organization, without a trailing slash. client_id: the id of an
+    application; the secret is then the private key of this application (RSA or P-256, in PEM or as a JWK). If client_id
+    is empty, the secret is an API token. attributes: the profile attributes that take precedence."""
 
     url: str
     client_id: str
@@ -83,7 +81,7 @@ class OktaReader:
     async def read(self, source: OktaSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Yield the batches of one reading. Raises ReadError, also during the iteration.
 
-        cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set.
+        cursor: the cursor of the last reading. Only changes after that reading are read, unless `full` is set.
         """
         async with self._http(source.url) as client:
             authorize: Authorize = (
@@ -252,7 +250,7 @@ def _user(found: object, mapped: Collection[str]) -> Entry:
 
 
 def _moment(text: str) -> int | None:
-    """Return an ISO 8601 time in microseconds; None for other text."""
+    """Return an ISO 8601 time in microseconds, or None for any other text."""
     try:
         return from_iso(text)
     except (ValueError, OverflowError):

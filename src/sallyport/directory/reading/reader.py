@@ -91,12 +91,10 @@ Understood = Person | Group | Unit | Problem | None
 
 @dataclass(frozen=True, slots=True)
 class LdapSource:
-    """A directory to read.
-
-    servers: the first server that answers is read. account: None for an anonymous bind. accounts: the filter of the
-    accounts (RFC 4515); all groups and units are read too. attributes: the attributes to read in addition to the usual
-    ones; they take precedence. authorities: certificates in PEM, trusted instead of the system's trust store.
-    """
+    """A directory to read. servers: the servers, of which the first one that answers is read. account: the account of
+    the bind, or None for an anonymous bind. accounts: the filter of the accounts (RFC 4515); all groups and units are
+    read too. attributes: the attributes to read in addition to the usual ones; they take precedence. authorities:
+    certificates in PEM, trusted instead of the system's trust store."""
 
     servers: Sequence[Server]
     base: str
@@ -107,8 +105,8 @@ class LdapSource:
 
 
 class LdapReader:
-    """A reader of LDAP directories. Several readings may run at the same time. trust: the TLS context; None: a context
-    with the system's trust store."""
+    """A reader of LDAP directories. Several readings may run at the same time. trust: the TLS context; if None, it is a
+    context with the system's trust store."""
 
     def __init__(self, egress: Egress, clock: Clock, trust: ssl.SSLContext | None = None) -> None:
         self._egress = egress
@@ -119,8 +117,8 @@ class LdapReader:
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Yield the batches of one reading. Raises ReadError, also during the iteration.
 
-        cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set or the cursor is
-        of another server.
+        cursor: the cursor of the last reading. Only changes after that reading are read, unless `full` is set or the
+        cursor belongs to another server.
         """
         async with self._opened(source) as reading, aclosing(reading.batches(cursor, full=full)) as batches:
             yield batches
