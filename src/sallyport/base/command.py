@@ -60,7 +60,7 @@ def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[J
 
 
 class Commands:
-    """All commands of the service. ValueError: two areas define a command of the same name."""
+    """All commands of the service. ValueError: two areas define a command with the same name."""
 
     def __init__(self, areas: Iterable[Mapping[str, Command]]) -> None:
         self._commands: dict[str, Command] = {}

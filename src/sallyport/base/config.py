@@ -274,8 +274,8 @@ class Settings(BaseModel):
     def link_base(self, bound: Address | None = None) -> str:
         """Return the base of the URLs that link to this service, without a slash at the end.
 
-        bound: the actual address of the HTTP listener, once it is bound. For a listener on all addresses, the base
-        contains the machine's host name.
+        bound: the actual address of the HTTP listener, if it is bound already. For a listener on all addresses, the
+        base contains the machine's host name.
         """
         if self.public_url:
             return self.public_url
@@ -289,7 +289,7 @@ class Settings(BaseModel):
         return self.did_url or self.link_base(bound)
 
     def below(self, directory: Path) -> "Settings":
-        """Return these settings with absolute paths; relative ones are resolved against `directory`."""
+        """Return these settings with absolute paths. Relative paths are resolved against `directory`."""
         paths = {name: directory / value for name, value in self if isinstance(value, Path)}
         database = {"database": str(directory / self.database)} if self.database and not self.database_url else {}
         return self.model_copy(update={**paths, **database})

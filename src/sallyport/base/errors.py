@@ -107,11 +107,9 @@ class WireError(SallyportError):
 
 
 class ServiceAway(SallyportError):
-    """An agent's request had no valid answer: the service is unreachable, another program answered, or the service
-    answered with a status of 500 or above or with a status that asks for a retry, such as 429.
-
-    after_s: the service's Retry-After in seconds, or 0.
-    """
+    """An agent's request had no valid answer. Either the service is unreachable, or another program answered, or the
+    status of the answer is at least 500 or asks for a retry, such as 429. after_s: the Retry-After of the answer in
+    seconds; 0 if there is none."""
 
     def __init__(self, message: str, after_s: float = 0.0) -> None:
         super().__init__(message)
@@ -127,7 +125,7 @@ class ServiceRefused(SallyportError):
 
 
 class HostError(SallyportError):
-    """An action on an agent's host failed, or the host is not in the state that the action needs."""
+    """An action on an agent's host failed, or the host is not in the state that the action requires."""
 
 
 class SecretError(SallyportError):
@@ -158,8 +156,8 @@ class Refused(SallyportError):
 
 
 class Invalid(Refused):
-    """A value is not accepted. fields: the wrong fields; empty if the code that raises the error does not know the
-    body."""
+    """A value is not accepted. fields: the wrong fields. It is empty if the code that raises the error does not know
+    the body."""
 
     def __init__(self, message: str, fields: tuple[FieldError, ...] = ()) -> None:
         super().__init__(message)

@@ -168,7 +168,7 @@ def _conflicts(entry: _Entry, address: Address) -> bool:
 
 
 def _process_of(inode: str) -> int | None:
-    """Return the first process with a descriptor of a socket; None if /proc denies access."""
+    """Return the id of the first process that has a descriptor of a socket. Return None if /proc denies access."""
     for process_id in sorted(int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()):
         try:
             if any(_link(each) == f"socket:[{inode}]" for each in Path(f"/proc/{process_id}/fd").iterdir()):

@@ -112,7 +112,7 @@ def configure(*, level: str = "info", json: bool | None = None) -> None:
 
 
 def set_level(level: str) -> None:
-    """Set the lowest level that is logged, for all loggers. level: one of LEVELS."""
+    """Set the lowest level that all loggers log. level: one of LEVELS."""
     _manner.level = level
 
 

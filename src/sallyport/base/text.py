@@ -39,12 +39,14 @@ def fold(text: str) -> str:
 
 
 def counted(number: object, one: str, several: str = "") -> str:
-    """Return a number with its noun: `1 device`, `2 devices`. several: the plural; empty for a regular plural in s."""
+    """Return a number with its noun: `1 device`, `2 devices`. several: the plural of the noun; it may be empty if
+    the plural only adds an s."""
     return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ` Did you mean "NAME"?` for the known name most similar to a word; empty if no name is similar."""
+    """Return ` Did you mean "NAME"?` with the known name that is most similar to a word. Return an empty text if no
+    name is similar."""
     found = get_close_matches(word.casefold(), list(known), n=1)
     return f' Did you mean "{found[0]}"?' if found else ""
 

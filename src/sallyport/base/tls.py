@@ -38,7 +38,8 @@ class TlsStream:
         return self._tls.getpeercert(binary_form=True) or b""
 
     async def receive_some(self, most: int) -> bytes:
-        """Return received octets; empty if the peer has closed the connection, with or without a closure alert."""
+        """Return received octets. They are empty if the peer has closed the connection, with or without a closure
+        alert."""
         try:
             return await self._step(lambda: self._tls.read(most))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):

@@ -33,7 +33,7 @@ class LoginMetrics:
 
 
 class MfaMetrics:
-    """Metrics of second factors. provider: name of the provider. result: result of the second factor."""
+    """Metrics of second factors. provider: the name of the provider. result: the result of the second factor."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._challenges = Counter(
@@ -106,7 +106,7 @@ class LockoutMetrics:
 class OutletMetrics:
     """Metrics of events sent to outlets. outlet: the outlet's URL in the settings. type: login, audit.
 
-    waiting: number of undelivered events by (outlet, type).
+    waiting: the number of events that were not delivered yet, by (outlet, type).
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

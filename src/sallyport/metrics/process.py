@@ -38,8 +38,8 @@ class ProcessMetrics:
         )
 
     def lag(self, seconds: float) -> None:
-        """Record the delay of an event loop wake-up. It is called four times a second; the metric is the maximum of the
-        last minute."""
+        """Record how late the event loop has woken up. It is called four times a second. The metric is the maximum
+        of the last minute."""
         self._lags.append(seconds)
 
 

@@ -17,12 +17,12 @@ from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH, ZERO, SharedSecret, 
 PORT: Final = 3799
 """The UDP port on which a NAS listens (RFC 5176 section 2.1)."""
 ROOM: Final = MAX_LENGTH - MIN_LENGTH - 18 - 6
-"""Maximum length of the attributes in octets, in addition to Message-Authenticator and Event-Timestamp."""
+"""Maximum length of the attributes in octets. Message-Authenticator and Event-Timestamp are not included in it."""
 
 
 class Kind(IntEnum):
-    """The kind of a request, with its code. The code of its ACK is one higher, that of its NAK two higher (RFC 5176
-    section 2.3)."""
+    """The kind of a request, with its code. The code of the ACK is higher by one, and the code of the NAK is higher
+    by two (RFC 5176 section 2.3)."""
 
     DISCONNECT = 40
     CHANGE = 43

@@ -190,8 +190,8 @@ def _offer(kind: int, value: bytes, challenge: bytes) -> Offer:
 
 
 def push_attempt(attempt: MsChap2) -> bytes:
-    """Return the attributes of an MS-CHAPv2 attempt in octets, the counterpart of `recognise` (RFC 2548 sections 2.1.1
-    and 2.3.2)."""
+    """Return the attributes of an MS-CHAPv2 attempt in octets (RFC 2548 sections 2.1.1 and 2.3.2). This is the
+    counterpart of `recognise`."""
     value = bytes((attempt.identifier, attempt.flags)) + attempt.peer_challenge + bytes(8) + attempt.response
     return push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, attempt.challenge) + push_vendor_attribute(
         MICROSOFT, MS_CHAP2_RESPONSE, value

@@ -63,8 +63,8 @@ def push_success(
     """Return the attributes of an Access-Accept for a valid attempt: MS-CHAP2-Success, and the MPPE keys and policy.
 
     hash_hash: the hash of the NT hash, 16 octets. name: the name that the client has hashed in the response. hiding:
-    encrypts the keys in the reply. policy: ENCRYPTION_ALLOWED or ENCRYPTION_REQUIRED. In MS-CHAP the server proves
-    nothing, so its answer has only keys and policy.
+    the object that encrypts the keys in the reply. policy: ENCRYPTION_ALLOWED or ENCRYPTION_REQUIRED. In MS-CHAP, the
+    server does not prove that it knows the password, so the answer contains only keys and policy.
     """
     if isinstance(attempt, MsChap1):
         return push_chap_keys(hash_hash, hiding) + push_encryption(policy)

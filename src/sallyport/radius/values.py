@@ -77,7 +77,7 @@ class Attribute:
 
     @property
     def room(self) -> int:
-        """Return the maximum length of a value from `encode` in octets: 255 minus headers, salt and padding."""
+        """Return the maximum length in octets of a value that `encode` returns: 255 minus headers, salt and padding."""
         if self.encrypt == 1:
             return 128
         if self.encrypt == 2:

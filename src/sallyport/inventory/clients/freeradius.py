@@ -275,8 +275,8 @@ def _note_ignored(section: Section, notes: list[str]) -> None:
 def findings(entries: Iterable[Entry]) -> list[str]:
     """Return a line for each problem that an admin should examine before the import. The lines show no secret.
 
-    Problems are weak secrets, duplicate names and networks, networks within other networks, ranges that can never learn
-    require_message_authenticator, and very wide ranges.
+    Problems are weak secrets, duplicate names and networks, networks within other networks, very wide ranges, and
+    ranges whose require_message_authenticator is `auto` (only a single address can learn it).
     """
     clients = list(entries)
     return [*_weak(clients), *_twice(clients), *_overlaps(clients), *_ranges(clients)]

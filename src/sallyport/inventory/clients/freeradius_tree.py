@@ -124,7 +124,8 @@ class Parser:
         return self.top
 
     def _file(self, path: Path, floor: Section, asked: str) -> None:
-        """Read a file into the section `floor`. asked: `file:line` of the include, for messages."""
+        """Read a file, and add its content to the section `floor`. asked: `file:line` of the line that includes the
+        file, for messages."""
         identity, text = self._load(path, asked)
         self._including.append(identity)
         here = floor
@@ -165,7 +166,7 @@ class Parser:
             raise ClientsFileError(f"{what} contains a NUL octet; save it as text")
 
     def _statement(self, line: Line, here: Section, floor: Section) -> Section:
-        """Read one item, section head, section end or directive. Return the section that is open after it."""
+        """Read one item, section head, section end or directive. Return the section that is open afterwards."""
         self._statements -= 1
         if self._statements < 0:
             raise line.error(f"more than {self._max_statements} statements in all")

@@ -24,7 +24,8 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The tenant ids of issued certificates, by SHA-256 in hex and by name in canonical form."""
+    """The tenant ids of issued certificates. The keys are the SHA-256 of the certificate in hex, and the name in
+    canonical form."""
 
     by_fingerprint: Mapping[str, int] = field(default_factory=dict)
     by_name: Mapping[str, int] = field(default_factory=dict)

@@ -15,7 +15,8 @@ from sallyport.radius.packet import Request
 
 UNKNOWN: Final = "Unknown"
 MAX_DELETED: Final = 200
-"""Maximum number of devices in one delete request. Logins wait for its transaction, up to 0.1 ms for each device."""
+"""Maximum number of devices in one delete request. Logins wait for the transaction of the request, which takes up to
+0.1 ms for each device."""
 QUIET_US: Final = 7 * 86_400 * SECOND
 """Time without an unsigned login after which a device is considered to sign all logins."""
 UNANSWERED: Final = 3

@@ -288,7 +288,8 @@ def _remember(tx: Tx, entries: Sequence[tuple[Device | DeviceRow, int, str, int,
 
 
 def of_device(domain_id: int, device_id: int) -> tuple[str, dict[str, Value]]:
-    """Return the SQL condition for rows of a device, and its parameters. device_id: 0 for all of the domain."""
+    """Return the SQL condition for rows of a device, and its parameters. device_id: the id of the device, or 0 for
+    all devices of the domain."""
     where = "domain_id = :d and device_id = :device" if device_id else "domain_id = :d"
     return where, {"d": domain_id, "device": device_id}
 
@@ -296,7 +297,7 @@ def of_device(domain_id: int, device_id: int) -> tuple[str, dict[str, Value]]:
 def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
     """Return one page of a device's history, newest first, and the number of all entries.
 
-    device_id: 0 for all devices of the domain.
+    device_id: the id of the device, or 0 for all devices of the domain.
     """
     where, parameters = of_device(domain_id, device_id)
     columns = ", ".join(HistoryRow.__dataclass_fields__)

@@ -92,14 +92,16 @@ class Devices:
     async def stations(
         self, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
     ) -> tuple[list[StationRow], int]:
-        """Return one page of stations and the number of all matches. device_id: 0 for all devices."""
+        """Return one page of stations and the number of all matches. device_id: the id of the device, or 0 for all
+        devices of the domain."""
         await self._flush_or_log()
         is_short = device_id and not search and offset + limit <= SHORT
         read = self._store.read_now if is_short else self._store.search
         return await read(lambda tx: station_repo.page(tx, domain_id, device_id, search, offset=offset, limit=limit))
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
-        """Return one page of the history and the number of all entries. device_id: 0 for all devices."""
+        """Return one page of the history and the number of all entries. device_id: the id of the device, or 0 for
+        all devices of the domain."""
         read = self._store.read_now if device_id and offset + limit <= SHORT else self._store.search
         return await read(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
 

@@ -97,7 +97,7 @@ def page(
 ) -> tuple[list[StationRow], int]:
     """Return one page of the stations behind a device, ordered by id, and the number of all matches.
 
-    device_id: 0 for all devices of the domain.
+    device_id: the id of the device, or 0 for all devices of the domain.
     """
     where, parameters = of_device(domain_id, device_id)
     if search:

@@ -253,7 +253,7 @@ def live(tx: Tx) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session with its device, for lists. Times are in microseconds."""
+    """A session with its device, as an entry of a list. Times are in microseconds."""
 
     id: int
     acct_session_id: bytes
@@ -286,8 +286,8 @@ class SessionRow:
 @dataclass(frozen=True, slots=True)
 class SessionQuery:
     """A query for one page of a domain's sessions. live: whether to select live or past sessions; None selects both.
-    device_id: 0 for all devices. since, until: range of the begin in microseconds; `until` is exclusive. search:
-    part of a user, station, address or Acct-Session-Id."""
+    device_id: the id of a device, or 0 for all devices. since, until: the range of the begin in microseconds,
+    without `until` itself. search: part of a user, station, address or Acct-Session-Id."""
 
     domain_id: int
     live: bool | None = None

@@ -79,7 +79,7 @@ LENGTH: Final = 0x80
 MORE: Final = 0x40
 START: Final = 0x20
 MAX_MESSAGE: Final = 65_536
-"""Maximum length of a reassembled message in octets, enough for a long certificate chain."""
+"""Maximum length of a reassembled message in octets. It is sufficient for a long certificate chain."""
 SMALLEST: Final = 64
 _VERSION: Final = 0x07
 _OVERHEAD: Final = HEADER + 5  # EAP header, flags and message length

@@ -8,7 +8,7 @@ EAP-MSCHAPv2 (draft-kamath-pppext-eap-mschapv2): MS-CHAPv2 (RFC 2759) in four ki
 EAP-MD5 (RFC 3748 section 5.4): a CHAP challenge. It derives no keys, and does not authenticate the server.
 
 EAP-GTC (RFC 3748 section 5.6): a prompt, and the text that the user types. The text is sent in clear, so the method is
-offered only inside a tunnel. A verdict may contain another prompt, such as for the code of a second factor.
+offered only inside a tunnel. A verdict may contain another prompt, for example for the code of a second factor.
 """
 
 from secrets import token_bytes

@@ -29,10 +29,11 @@ class Phase(Protocol):
         """Return the name of the inner method, such as `mschapv2`; empty if it is not known yet."""
 
     def established(self, holder: Holder | None) -> Step:
-        """Start after the handshake. holder: the user of the resumed session; None if no session was resumed."""
+        """Start the inner phase after the handshake. holder: the user of the resumed session; None if no session was
+        resumed."""
 
     def respond(self, clear: bytes) -> Step:
-        """Process the client's decrypted octets; they are empty for an acknowledgement."""
+        """Process the client's decrypted octets. They are empty if the client acknowledges a message."""
 
     def answer(self, verdict: Verdict) -> Step:
         """Continue with the verdict on the inner protocol's question."""
