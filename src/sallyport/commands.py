@@ -103,7 +103,7 @@ class Requests:
             wanted = AskedCommand.model_validate(asked)
         except ValidationError as error:
             raise refusal(error) from None
-        # In a thread, since the arguments of an import may contain thousands of clients.
+        # In a thread, because the arguments of an import may contain thousands of clients.
         ready = await trio.to_thread.run_sync(self._commands.ready, wanted.command, wanted.arguments)
         with acting_as(Actor("command line", user)):
             return json.dumps(await ready()).encode()

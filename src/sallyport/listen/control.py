@@ -3,9 +3,9 @@
     {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
     {"result": {...}}    or    {"error": "no domain corp", "status": 404}
 
-The socket is in the data directory with mode 0600. The peer must be the service's own user or root (SO_PEERCRED), since
-these users can open the store anyway. The length of messages is limited. A peer that sends nothing or does not read is
-disconnected.
+The socket is in the data directory with mode 0600. The peer must be the service's own user or root (SO_PEERCRED),
+because these users can open the store anyway. The length of messages is limited. A peer that sends nothing or does not
+read is disconnected.
 """
 
 import json

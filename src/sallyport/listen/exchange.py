@@ -1,5 +1,5 @@
 """The processing of a datagram up to its answer: find the RADIUS client, verify the packet, detect duplicates, decide,
-and answer after the decision is on disk. Each socket has its own exchange, since identifiers are unique only for each
+and answer after the decision is on disk. Each socket has its own exchange, because identifiers are unique only for each
 socket (RFC 5080 section 2.2.2).
 
 All code here runs on the event loop by plain calls. Only a login that must wait gets a task. All exchanges share one
@@ -125,7 +125,7 @@ class Exchange:
     # --- in ---------------------------------------------------------------------------------------------------
 
     def refuse(self, datagram: bytes, source: Source, at: int) -> None:
-        """Count a datagram that is dropped unread, since its tenant has reached its share of the queue."""
+        """Count a datagram that is dropped unread, because its tenant has reached its share of the queue."""
         self._discard("overload", source, at, self._find_client(source), datagram)
 
     def receive(self, datagrams: Iterable[Datagram]) -> None:
@@ -310,11 +310,11 @@ class Exchange:
         return self.committed(login, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
-        """Set the login's decision, and learn from an authentic request whether the client signs, since the next
+        """Set the login's decision, and learn from an authentic request whether the client signs, because the next
         request is checked against this."""
         login.decision, request, client = decision, login.request, login.client
-        # A correct PAP password proves that the sender has the shared secret, since it was encrypted with it. CHAP does
-        # not use the secret.
+        # A correct PAP password proves that the sender has the shared secret, because it was encrypted with it. CHAP
+        # does not use the secret.
         authentic = request.signed or (login.proven and login.method == Method.PAP)
         if authentic and (client.learns_signature or client.learns_limit):
             self._learn(request, client)
@@ -349,7 +349,7 @@ class Exchange:
 
     def _learn(self, request: Request, client: Client) -> None:
         """Learn from an authentic request whether its client signs; only for clients with a single address. A request
-        of `sallyport check` does not count, since it does not come from the device, which may never have signed."""
+        of `sallyport check` does not count, because it does not come from the device, which may never have signed."""
         if request.first.get(NAS_IDENTIFIER) == CHECK:
             return
         if client.learns_signature and request.signed and EAP_MESSAGE not in request.first:

@@ -59,7 +59,7 @@ millisecond."""
 AT_ONCE_S: Final = 0.004
 """CPU time in seconds in which one wake-up processes rounds of EAP at once. One of ten rounds needs a signature that
 takes a millisecond. Further rounds get tasks, so that plain logins after them need not wait. CPU time is measured,
-since time in which other programs use the processor must not count."""
+because time in which other programs use the processor must not count."""
 
 
 class Undecided:

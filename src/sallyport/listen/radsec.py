@@ -6,7 +6,7 @@ login: a login that waits for a second factor continues, and the peer's retransm
 
 `Limits` bounds the resources of a peer. Connections without a verified certificate ("strangers") have a separate limit.
 If it is reached, the oldest stranger of the network with the most strangers is closed. Tenants share the connections
-like the slots for pending requests (`Room`). In each pass of the event loop only one handshake continues, since a
+like the slots for pending requests (`Room`). In each pass of the event loop only one handshake continues, because a
 handshake needs a signature of a millisecond or more.
 """
 
@@ -83,7 +83,7 @@ class _Connection:
 
 
 def _network(host: str) -> str:
-    """Return an IPv4 address unchanged; for an IPv6 address return its /64, since one peer may have all addresses in
+    """Return an IPv4 address unchanged; for an IPv6 address return its /64, because one peer may have all addresses in
     it."""
     return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
 
@@ -354,7 +354,7 @@ class RadSec:
 
 
 def decode_proven(packet: bytes, secret: SharedSecret) -> Request:
-    """Parse and verify a packet that arrived over TLS. It counts as signed, since TLS has authenticated the sender.
+    """Parse and verify a packet that arrived over TLS. It counts as signed, because TLS has authenticated the sender.
     Raises PacketError."""
     request = decode(packet, secret)
     request.signed = True

@@ -1,8 +1,8 @@
 """RADIUS over UDP.
 
-A readable socket is drained by non-blocking calls, up to 64 datagrams for each wake-up, since a task or an awaited call
-for each datagram would cost more than the whole decision. All 64 are read before the first is processed; otherwise the
-code of the kernel and of the service would displace each other from the processor's caches.
+A readable socket is drained by non-blocking calls, up to 64 datagrams for each wake-up, because a task or an awaited
+call for each datagram would cost more than the whole decision. All 64 are read before the first is processed; otherwise
+the code of the kernel and of the service would displace each other from the processor's caches.
 
 Further datagrams are read into a queue, from which tenants are served in turn, and the sources of a tenant in turn. So
 a thousand logins of one tenant do not delay those of another. All senders without a RADIUS client count as one tenant.
@@ -10,7 +10,7 @@ The kernel's buffer is first in, first out. Therefore it is emptied at each wake
 the queue are dropped here.
 
 A socket on all addresses of a machine gets the destination address of each datagram from the kernel (RFC 3542 section
-6; for IPv4 Linux ip(7)). The answer is sent from this address, since a NAS drops an answer from another address.
+6; for IPv4 Linux ip(7)). The answer is sent from this address, because a NAS drops an answer from another address.
 """
 
 import os
@@ -104,7 +104,7 @@ async def receive(
 
     owner: returns the tenant of a source; 0 if the source belongs to none. refuse: called with a datagram that is
     dropped. ahead: the maximum number of datagrams in the queue; if it is full, datagrams of an owner that has its
-    share are refused. A source is an address with its port, since a proxy may use a port for each NAS.
+    share are refused. A source is an address with its port, because a proxy may use a port for each NAS.
     """
     pull = _puller(sock)
     behind: FairShares[int, Source, Datagram] = FairShares(ahead)

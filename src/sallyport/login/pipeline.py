@@ -169,8 +169,8 @@ class Pipeline:
     # --- the user or station -----------------------------------------------------------------------------------
 
     def admit_station(self, login: Login, domain: Domain) -> Decision:
-        """Admit a station by its MAC address, unless a rule blocks it. No second factor is asked, since no user is
-        present. Lock-outs neither apply nor end, since no password was tried."""
+        """Admit a station by its MAC address, unless a rule blocks it. No second factor is asked, because no user is
+        present. Lock-outs neither apply nor end, because no password was tried."""
         login.method, login.factor = Method.MAB, BY_ADDRESS
         login.proven = True
         self.note(login)
@@ -179,8 +179,8 @@ class Pipeline:
 
     @staticmethod
     def action_for_station(action: Action) -> Action:
-        """Return the action for a station that is admitted by its MAC address: mfa_required becomes allow, since there
-        is no user to prompt."""
+        """Return the action for a station that is admitted by its MAC address: mfa_required becomes allow, because
+        there is no user to prompt."""
         return Action.BLOCK if action is Action.BLOCK else Action.ALLOW
 
     def _is_by_station(self, login: Login, domain: Domain) -> bool:
@@ -386,7 +386,7 @@ class Pipeline:
 
 
 def show_unproven(login: Login) -> None:
-    """Set a device that only the login's event contains, since the inventory contains only devices whose requests are
+    """Set a device that only the login's event contains, because the inventory contains only devices whose requests are
     proven."""
     login.device = new_device(login.request, login.source[0], 0, login.at)
     login.device.id = 0

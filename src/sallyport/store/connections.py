@@ -28,7 +28,7 @@ MERGED = 16
 fewer pages."""
 LONGEST_INSERT = 64  # rows in one statement; 500 columns would still be within SQLite's 32,766 parameters
 # In pages of 4 KiB. Checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB. If the
-# disk is nearly full they come early, since the log takes space that the database needs.
+# disk is nearly full they come early, because the log takes space that the database needs.
 LONG_LOG, SHORT_LOG = 20_000, 256
 # If a transaction on the event loop takes longer than QUICK_S, the disk counts as too slow for it, for SLOW_FOR_S
 # seconds.

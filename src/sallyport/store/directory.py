@@ -106,7 +106,7 @@ class Reserve:
     """A file of `size` octets that reserves space for the store's log. If `size` is 0, there is no reserve. The methods
     raise no errors.
 
-    released: whether the space is not reserved, since it was freed or never taken.
+    released: whether the space is not reserved, because it was freed or never taken.
     """
 
     def __init__(self, path: Path, size: int) -> None:

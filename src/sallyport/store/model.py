@@ -183,7 +183,7 @@ class Engine(Store, Protocol):
 
     async def replace(self, path: Path) -> None:
         """Replace all rows by those of a database of SQLite with the schema of this program. Raises StoreError if it
-        fails; then no row has changed. Until `acknowledge`, writes are refused, since they may depend on the old
+        fails; then no row has changed. Until `acknowledge`, writes are refused, because they may depend on the old
         rows."""
 
     def write_dump(self, path: Path) -> None:

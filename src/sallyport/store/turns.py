@@ -9,7 +9,7 @@ from sallyport.base.actor import Actor, acting
 from sallyport.base.fair import FairLimiter
 
 WRITES: Final = 4
-"""Maximum concurrent writes of tokens, since a login may wait for all of them."""
+"""Maximum concurrent writes of tokens, because a login may wait for all of them."""
 
 
 class Turns:

@@ -394,7 +394,7 @@ def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
 
 
 def _probe(tx: Tx) -> None:
-    """Make the smallest possible write, as a test of the disk. It changes a value and changes it back, since an update
-    to the same value writes nothing."""
+    """Make the smallest possible write, as a test of the disk. It changes a value and changes it back, because an
+    update to the same value writes nothing."""
     for step in (1, -1):
         tx.execute("update config_version set version = version + :step", step=step)

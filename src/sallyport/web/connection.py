@@ -122,7 +122,7 @@ class Connection:
         self._proxied = proxied
         self._parser = Parser(limits.head_octets)
         self._scope = trio.CancelScope()
-        # One scope for all waits for a head and for the peer to read an answer, since a new scope takes 10 us.
+        # One scope for all waits for a head and for the peer to read an answer, because a new scope takes 10 us.
         self._patience = trio.CancelScope()
         self._left_s = math.inf  # the time that the peer still has in this phase
         self._descriptor = self._transport.socket.fileno() if stream is self._transport else None

@@ -45,7 +45,7 @@ class ConnectionTable(Generic[ConnectionT]):
             self._close(next((each for each in own if each in self._waiting_strangers), connection))
 
     def forget_address(self, connection: ConnectionT) -> None:
-        """Stop counting a connection for its address, since it is no stranger any more, or now has a client with
+        """Stop counting a connection for its address, because it is no stranger any more, or now has a client with
         another address."""
         address = self._address.pop(connection, None)
         if address is not None:

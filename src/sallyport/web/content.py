@@ -57,7 +57,7 @@ async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[b
 def headers_of(request: Request) -> dict[str, str]:
     """Return the headers of a request as a dict. If several headers have the same name, it contains the first.
 
-    The dict is stored in the ASGI scope, since Starlette's own look-up searches all headers each time.
+    The dict is stored in the ASGI scope, because Starlette's own look-up searches all headers each time.
     """
     headers: dict[str, str] | None = request.scope.get(_HEADERS)
     if headers is None:

@@ -73,7 +73,8 @@ class Page:
 
 
 Show: TypeAlias = Callable[[str], Awaitable[Page]]
-"""A function that returns the page of a link: show(secret). It changes nothing, since mail scanners open links too."""
+"""A function that returns the page of a link: show(secret). It changes nothing, because mail scanners open links
+too."""
 Submit: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[Page]]
 """A function that returns the page after the form was sent: submit(secret, fields of the form)."""
 

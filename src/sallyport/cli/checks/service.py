@@ -67,7 +67,7 @@ def _has_registered_devices(examination: Examination, client: Row) -> bool:
     """Return whether a device was registered through a client with a single address.
 
     If so, the client has sent an authentic request. If the client nevertheless has not learned limitProxyState, that
-    request had Proxy-State and no signature. Requests of `sallyport check` are ignored, since they do not change
+    request had Proxy-State and no signature. Requests of `sallyport check` are ignored, because they do not change
     learned settings.
     """
     for domain in examination.domains:

@@ -96,7 +96,7 @@ class Eap:
         conversation, if it may be admitted by its MAC address.
 
         Returns an EapResult if this round decides the login. If the login is refused, `login.found` may still contain a
-        challenge, since EAP ends with further rounds. Returns None if this round decides nothing: `login.found`
+        challenge, because EAP ends with further rounds. Returns None if this round decides nothing: `login.found`
         contains a challenge, or the attributes of an earlier refusal. Returns an OpenQuestion if `answer` must be
         called. Raises PacketError if the request does not answer the last challenge.
         """
@@ -340,7 +340,7 @@ def _fragment_size(login: Login) -> int:
 
 def _accept(login: Login, done: Done) -> bytes:
     """Return the attributes of an Access-Accept: EAP-Success, the keys, and the user's name. The name is left out if a
-    proxy forwarded the login, since the user has disclosed only the outer identity to the proxy."""
+    proxy forwarded the login, because the user has disclosed only the outer identity to the proxy."""
     attributes = push_eap_message(done.octets)
     if done.msk:
         half = len(done.msk) // 2

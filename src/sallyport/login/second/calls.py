@@ -131,7 +131,7 @@ async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Ans
 
 
 async def withdraw(conversation: Conversation) -> None:
-    """Withdraw the prompt, if there is one, since its answer would no longer count."""
+    """Withdraw the prompt, if there is one, because its answer would no longer count."""
     if conversation.handle:
         with trio.CancelScope(shield=True):
             await conversation.attached.provider.cancel(conversation.handle, deadline_s=CANCEL_S)

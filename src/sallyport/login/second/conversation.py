@@ -111,7 +111,7 @@ class Conversation:
 
     def outlives(self, login: Login) -> bool:
         """Return whether a challenge could be answered after a restart of the service. This requires a handle from the
-        provider, a device that shows challenges, and PAP or CHAP, since EAP conversations are only in memory."""
+        provider, a device that shows challenges, and PAP or CHAP, because EAP conversations are only in memory."""
         shows = self.session.step > 0 or login.device.posture.takes_challenges
         return bool(self.handle) and shows and login.method in (Method.PAP, Method.CHAP)
 

@@ -102,7 +102,7 @@ class SecondFactor:
             task_status.started()
 
     def stop_waiting(self) -> None:
-        """Answer all waiting logins now, since the service stops. A device that has answered challenges before gets a
+        """Answer all waiting logins now, because the service stops. A device that has answered challenges before gets a
         challenge, which continues the same prompt after the next start. For other devices the fallback decides."""
         self._stopping = True
         for conversation in tuple(self._by_challenge.values()):
@@ -125,7 +125,7 @@ class SecondFactor:
         method = login.method if login.code is None else Method.PAP  # a code already follows the password
         if now.takes_no_code(method):
             return Reason.TAKES_NO_CODE
-        # This is done also while the circuit is open, since the look-up tries the provider again.
+        # This is done also while the circuit is open, because the look-up tries the provider again.
         enrolment = self.enrolments.look_up(
             attached, domain.tenant_id, (domain.id, fold(login.principal)), login.principal
         )

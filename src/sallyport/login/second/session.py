@@ -157,9 +157,10 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
     can be distinguished.
 
     These are the RADIUS client, the device, the verified user, the code appended to the password, and every attribute
-    that identifies a session or a port. The client alone is not sufficient, since it may be a range or a proxy of many
-    devices, which all have a port 1. Packets and credentials are not compared, since a CHAP response differs each time.
-    A signed and an unsigned request are never one login: a spoofed copy without the signature would take the answer.
+    that identifies a session or a port. The client alone is not sufficient, because it may be a range or a proxy of
+    many devices, which all have a port 1. Packets and credentials are not compared, because a CHAP response differs
+    each time. A signed and an unsigned request are never one login: a spoofed copy without the signature would take the
+    answer.
     """
     request, first = login.request, login.request.first
     if not _identifies_login(login) or login.domain is None:

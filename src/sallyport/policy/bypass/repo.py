@@ -30,7 +30,7 @@ class StationRow:
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """The number of rows and the highest id. If both are unchanged, the rows are unchanged, since ids are not
+    """The number of rows and the highest id. If both are unchanged, the rows are unchanged, because ids are not
     reused."""
 
     count: int

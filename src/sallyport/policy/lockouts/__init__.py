@@ -10,8 +10,8 @@ They are refused before a password is checked, in both enforcement modes.
 A user is identified by domain and name, a station by domain and Calling-Station-Id. Wrong passwords, unknown users and
 wrong codes count.
 
-- Wrong passwords count in authentic requests only. Wrong codes count in all requests, since a code is checked only
-  after a correct password or with a valid State, and a spoofer has neither.
+- Wrong passwords count in authentic requests only. Wrong codes count in all requests, because a code is checked only
+after a correct password or with a valid State, and a spoofer has neither.
 - Each guess counts once. A replayed packet does not lock a user out, nor does a device that repeats one wrong password
   with new authenticators.
 - A success of the user, or of any user at the station, resets the count. Wrong codes still count if no second factor

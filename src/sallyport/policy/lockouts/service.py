@@ -139,7 +139,7 @@ class Lockouts:
         """Return octets that identify a guess.
 
         A repeated password with a new authenticator is the same guess, and so is a replayed packet. A repeated code is
-        a new guess, since codes change. A new response with the same authenticator is a new guess too, since an
+        a new guess, because codes change. A new response with the same authenticator is a new guess too, because an
         attacker with the RADIUS secret can choose the authenticator.
         """
         request = login.request

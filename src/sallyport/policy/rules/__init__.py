@@ -15,7 +15,7 @@ stations. If a condition cannot be evaluated (an absent attribute, groups that c
 The stricter outcome applies:
 
 - An `allow` rule that may match is skipped.
-- A `block` or `mfa_required` rule that may match sets the minimum. The rules after it are read nevertheless, since a
-  rule that surely matches may be stricter: an omitted attribute must not turn a block into a prompt.
-- The reply attributes of a rule that may match are not sent.
+- A `block` or `mfa_required` rule that may match sets the minimum. The rules after it are read nevertheless, because a
+rule that surely matches may be stricter: an omitted attribute must not turn a block into a prompt. - The reply
+attributes of a rule that may match are not sent.
 """

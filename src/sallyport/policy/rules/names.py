@@ -1,9 +1,9 @@
 """Warnings about unknown users, groups and RADIUS clients in a rule.
 
-They are no errors, since the next import may add a group. The known users and groups of a domain are its endpoint users
-and their groups, and the users and groups of imported directories. If another server checks the passwords of a domain
-and nothing is imported, there are no names to compare. A warning has the number of the entry, and the most similar name
-in the same domain or tenant.
+They are no errors, because the next import may add a group. The known users and groups of a domain are its endpoint
+users and their groups, and the users and groups of imported directories. If another server checks the passwords of a
+domain and nothing is imported, there are no names to compare. A warning has the number of the entry, and the most
+similar name in the same domain or tenant.
 """
 
 import re

@@ -113,7 +113,7 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
 
 
 def _must_fit(tx: Tx, domain_id: int) -> None:
-    """Limit the total length of a domain's rules, since all rules are in memory. Raises Conflict."""
+    """Limit the total length of a domain's rules, because all rules are in memory. Raises Conflict."""
     sql = "select sum(length(definition)) from login_rules where domain_id = :domain"
     if (tx.value(int, sql, domain=domain_id) or 0) > MAX_CHARACTERS:
         raise Conflict(

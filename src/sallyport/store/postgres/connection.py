@@ -43,7 +43,7 @@ _RAISED: Final = "P0001"  # raised by one of our triggers
 
 
 class _TextDumper(StrDumper):
-    """Text in which NUL is replaced, since PostgreSQL does not accept it."""
+    """Text in which NUL is replaced, because PostgreSQL does not accept it."""
 
     def dump(self, obj: str) -> Buffer | None:
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)

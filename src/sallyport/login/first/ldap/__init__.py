@@ -7,7 +7,7 @@
 
 Each login makes at most one bind with the user's password, so that the directory's own lock-out counts each failure
 once. The service account finds the user's entry. The user's password is sent over a separate connection to the server
-that found the entry, since libldap's bindings cannot bind a connection twice.
+that found the entry, because libldap's bindings cannot bind a connection twice.
 
 `sallyport.directory.reading` implements the connections and the protocol.
 """

@@ -35,8 +35,8 @@ ATTRIBUTES: Final = (
 LONGEST_NAME: Final = 255
 """Maximum length in characters of a value that is compared with names, and of a group's or unit's name."""
 LONGEST_NAMES: Final = 65_536
-"""Maximum length in characters of all groups and units of an account together, since a login that waits for its second
-factor keeps them in memory."""
+"""Maximum length in characters of all groups and units of an account together, because a login that waits for its
+second factor keeps them in memory."""
 _IN_PARTS: Final = "memberof;range="  # MS-ADTS section 3.1.1.3.1.3.3
 _DATA: Final = re.compile(r"\bdata ([0-9a-f]{3,4})\b", re.IGNORECASE)
 _CODES: Final = {
@@ -122,7 +122,7 @@ def found(entry: Entry) -> Found:
     """Return the case-folded names of the groups of which the entry is a direct member, and of the organizational units
     that contain it.
 
-    Raises TooLarge if a name cannot be read or a limit is exceeded. The list is not truncated, since the group of a
+    Raises TooLarge if a name cannot be read or a limit is exceeded. The list is not truncated, because the group of a
     block rule could then be missing; the login is refused.
     """
     if any(name.startswith(_IN_PARTS) for name in entry.values):

@@ -145,8 +145,8 @@ class Ldap:
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
         """Bind as the user, and return the result with groups and units. A failure of the directory is returned as a
-        reason, not raised. An empty password is never sent, since to a directory it means an unauthenticated bind (RFC
-        4513 section 5.1.2).
+        reason, not raised. An empty password is never sent, because to a directory it means an unauthenticated bind
+        (RFC 4513 section 5.1.2).
         """
         if not password or "\0" in password:
             tell("an empty password, or one with a NUL, is never sent")
@@ -162,7 +162,7 @@ class Ldap:
         return reason, found
 
     async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
-        """Return whether a user exists and may log in, with groups and units. It makes no bind, since the user is
+        """Return whether a user exists and may log in, with groups and units. It makes no bind, because the user is
         authenticated otherwise. Therefore the directory's password policy is not applied."""
         answer = await self._answered(partial(self._find, account_name(user), tell), tell)
         if isinstance(answer, Reason):

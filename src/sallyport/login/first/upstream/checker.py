@@ -83,7 +83,7 @@ class Upstream:
         self._code_digits = settings.code_digits
         self._back = Back(host.hidden)
         # The Proxy-State is random, so that only a server that got a request can know it. Each domain has its own,
-        # since a request may pass this service twice, on its way from one domain to another.
+        # because a request may pass this service twice, on its way from one domain to another.
         self._mark = token_bytes(MARK_OCTETS)
         self._pool = Pool(
             [self._home_server(each, host.egress) for each in settings.servers],

@@ -123,7 +123,7 @@ class Question(Pending):
 
     server: the home server that is asked now or has answered. tried: all servers that were asked. over: whether there
     is an answer, or no server is left to ask. done: called when the login is over. limit_at: the end of the failover
-    time limit. stays: whether only this server can continue the login, since it sent the State.
+    time limit. stays: whether only this server can continue the login, because it sent the State.
     """
 
     __slots__ = ("answer", "done", "forward", "limit_at", "over", "server", "stays", "tried")

@@ -51,7 +51,7 @@ class TlsSettings:
 
     def context(self) -> ssl.SSLContext:
         """Return a context for TLS 1.2 or newer that verifies the server's name and sends the client certificate (RFC
-        6614 section 2.3). Raises PemError, ssl.SSLError. Call it in a worker thread, since it takes up to 100 ms."""
+        6614 section 2.3). Raises PemError, ssl.SSLError. Call it in a worker thread, because it takes up to 100 ms."""
         made = client_context(self.authorities)
         made.minimum_version = ssl.TLSVersion.TLSv1_2
         show_certificate(made, self.certificate, self.key)

@@ -206,7 +206,7 @@ class Pool:
         self._warn(server, "home_server_connection_ended", server.trouble, trio.current_time())
 
     def _let_go(self, question: Question, now: float) -> None:
-        """Stop waiting for the present server. Block the identifier, since an answer may still arrive."""
+        """Stop waiting for the present server. Block the identifier, because an answer may still arrive."""
         if question.server is not None:
             question.channel.rest(question.identifier, now + self._window_s)
             question.server.waiting -= 1
@@ -240,8 +240,8 @@ class Pool:
                 server.refused(now)
 
     def _take(self, server: HomeServer, channel: Channel[Pending], datagram: bytes, now: float) -> None:
-        """Deliver an answer to its request. A packet that fails verification is dropped, since the authentic answer may
-        still arrive."""
+        """Deliver an answer to its request. A packet that fails verification is dropped, because the authentic answer
+        may still arrive."""
         ask = channel.waiting.get(datagram[1]) if len(datagram) >= MIN_LENGTH else None
         if ask is None:
             return self._discard(server, "no request waits for it", "unexpected", now)
@@ -354,7 +354,7 @@ class Pool:
                         ask.end()
 
     async def _locate(self, server: HomeServer) -> None:
-        """Resolve a server's name periodically, since its address may change."""
+        """Resolve a server's name periodically, because its address may change."""
         looked_at = -math.inf
         while True:
             now = trio.current_time()

@@ -107,7 +107,7 @@ def split_name(name: bytes) -> tuple[bytes, bytes]:
     r"""Split a User-Name into (user, realm). It has the form `REALM\user`, or `user@realm`, where the last @ is the
     separator. Without a realm the result is (name, b"").
 
-    Like `login.identity.split_realm`, but for octets, since a forwarded User-Name need not be text.
+    Like `login.identity.split_realm`, but for octets, because a forwarded User-Name need not be text.
     """
     if b"\\" in name:
         realm, _, user = name.partition(b"\\")
@@ -122,7 +122,7 @@ def accepted_user(login: Login, name: bytes) -> str | None:
     """Return the user that an Access-Accept with a User-Name admits, without realm; None if the User-Name does not fit
     the request.
 
-    For EAP the result may be another user, since the outer identity may hide the user (RFC 3579 section 3). But the
+    For EAP the result may be another user, because the outer identity may hide the user (RFC 3579 section 3). But the
     domain must be the same: a realm must be that of the request, or one of the domain's. Otherwise the user must be
     that of the request; the realm and the notation of a MAC address are ignored.
     """

@@ -10,6 +10,6 @@ answer to the client needs nothing else. The host must have joined the domain; i
 the domain controller. `ntlm_auth` is Samba's program for RADIUS servers. Its helper protocol makes it unnecessary to
 start a process for each login.
 
-Each login is asked about only once, since Active Directory counts every wrong response for its lock-out. Therefore only
-one of the names that the client may have hashed is tried, and a question whose answer was lost is not repeated.
+Each login is asked about only once, because Active Directory counts every wrong response for its lock-out. Therefore
+only one of the names that the client may have hashed is tried, and a question whose answer was lost is not repeated.
 """

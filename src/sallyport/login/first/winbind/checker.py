@@ -89,7 +89,7 @@ class Winbind:
 def hashed_name(user_name: bytes) -> bytes:
     r"""Return the octets that a client has most likely hashed as its name: the name without `DOMAIN\`, with a `@realm`
     as typed. RFC 2759 section 4 requires this, and Windows, wpa_supplicant and macOS do so. Other names are not tried,
-    since Active Directory would count each try as a wrong password."""
+    because Active Directory would count each try as a wrong password."""
     return peer_names(user_name)[0]
 
 
