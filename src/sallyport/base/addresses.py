@@ -59,7 +59,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_host(text: str) -> bool:
-    """Return whether a text is an IP address without a zone, or has the form of a host name."""
+    """Return whether a text is an IP address without a zone, or a text in the form of a host name."""
     try:
         ip_address(text)
     except ValueError:

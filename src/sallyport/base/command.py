@@ -183,7 +183,8 @@ class CommandLine(Protocol):
 
 
 def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
-    """Yield the domain with a name or id, or every domain if the name is None, in the form of GetAllDomains."""
+    """Yield the domain with a name or id; if the name is None, yield every domain. A domain has the form of
+    GetAllDomains."""
     path, field, size = "/ad/GetAllDomains", "domains", 100
     if name is None:
         yield from line.listed_everywhere(path, field, size=size)

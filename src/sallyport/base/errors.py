@@ -103,7 +103,8 @@ class LeaseLost(StoreError):
 
 
 class WireError(SallyportError):
-    """A malformed message between the service and an agent. The text names the field, without its value."""
+    """A malformed message between the service and an agent. The text names the field, but does not contain its
+    value."""
 
 
 class ServiceAway(SallyportError):

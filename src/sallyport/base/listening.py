@@ -50,7 +50,8 @@ class _Entry(NamedTuple):
 
 
 def cannot_listen(setting: str, address: Address, kind: socket.SocketKind, error: OSError) -> StartError:
-    """Return the error for a socket that cannot be bound, with setting, address, cause and remedy."""
+    """Return the error for a socket that cannot be bound. Its message contains the setting, the address, the cause
+    and the remedy."""
     variable, protocol = environment_name(setting), "UDP" if kind == socket.SOCK_DGRAM else "TCP"
     where = f"setting {setting}: cannot listen on {address} ({protocol})"
     if error.errno == errno.EADDRINUSE:

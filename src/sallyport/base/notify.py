@@ -11,11 +11,8 @@ from contextlib import suppress
 
 
 class Notifier:
-    """The socket of the service manager.
-
-    watchdog_s: seconds within which the service manager expects `alive`; None without a watchdog. alive_s: half of
-    watchdog_s, the interval for `alive`.
-    """
+    """The socket of the service manager. watchdog_s: the seconds within which the service manager expects `alive`;
+    None if there is no watchdog. alive_s: the interval at which `alive` must be called, which is half of watchdog_s."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._path = environ.get("NOTIFY_SOCKET", "")
@@ -37,7 +34,8 @@ class Notifier:
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def stopping(self, within_s: float | None = None) -> None:
-        """Report that the process stops. within_s: maximum seconds until its end, instead of the unit's limit."""
+        """Report that the process is stopping. within_s: the maximum seconds until its end; it replaces the limit of
+        the unit."""
         self._send("STOPPING=1", *(() if within_s is None else (f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}",)))
 
     def alive(self) -> None:

@@ -34,7 +34,8 @@ def user_name(user_id: int) -> str:
 
 
 def denied(path: Path, owner: Path | None = None) -> str:
-    """Return an error message: the user has no permission for a path. owner: a path whose owner has the permission."""
+    """Return the error message for a path for which the user has no permission. owner: a path whose owner has the
+    permission."""
     try:
         name = user_name((owner or path).stat().st_uid)
     except OSError:

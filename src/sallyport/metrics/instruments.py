@@ -24,7 +24,7 @@ MAX_NAMES = 1000
 OTHER = "other"
 
 Values: TypeAlias = Callable[[], dict[tuple[str, ...], float]]
-"""A function that returns numbers by label values, called at a scrape."""
+"""A function that is called at a scrape and returns numbers by label values."""
 
 
 class Cell:

@@ -100,7 +100,7 @@ class StoreMetrics:
         ).set_function(depth)
 
     def watch_files(self, database: Path) -> None:
-        """Export the sizes of the database and its log, and the free disk space, read at a scrape."""
+        """Export the sizes of the database and of its log, and the free disk space. They are read at a scrape."""
         for name, help, path in (
             ("sallyport_store_bytes", "Size of the database.", database),
             ("sallyport_store_wal_bytes", "Size of the write-ahead log of the database.", Path(f"{database}-wal")),

@@ -183,7 +183,7 @@ class _Line:
 
 
 class _Loader:
-    """A loader that reads files into one pyrad dictionary and collects notes on skipped entries."""
+    """A loader that reads files into one pyrad dictionary, and collects notes about skipped entries."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

@@ -75,7 +75,7 @@ def sent_password(request: Request, secret: SharedSecret) -> bytes:
 
 
 def sent_chap(request: Request) -> tuple[bytes, bytes]:
-    """Return the CHAP-Password of a request (identifier and response), and the challenge that it answers."""
+    """Return the CHAP-Password of a request (identifier and response), and the challenge that the response answers."""
     return request.first[CHAP_PASSWORD], request.first.get(CHAP_CHALLENGE, request.authenticator)
 
 

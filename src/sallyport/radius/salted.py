@@ -51,9 +51,9 @@ class Hiding:
     def hide(self, clear: bytes) -> bytes:
         """Encrypt a key or password of at most 239 octets (RFC 2548 section 2.4.2).
 
-        Returns the salt and the encrypted blocks: 2 + 16n octets, n at least 1. If the attribute has a tag, the caller
-        puts it before them. The high bit of the salt is set, and each call uses another salt. ValueError: the value is
-        too long.
+        Returns the salt and the encrypted blocks: 2 + 16n octets, where n is at least 1. If the attribute has a tag,
+        the caller puts the tag before them. The high bit of the salt is set, and each call uses another salt.
+        ValueError: the value is too long.
         """
         if len(clear) > MAX_CLEAR:
             raise ValueError(f"a value of {len(clear)} octets; hidden, RADIUS carries {MAX_CLEAR}")
@@ -136,8 +136,8 @@ def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding)
 def without_hidden(attributes: bytes, places: Mapping[tuple[int, int], int] = HIDDEN) -> bytes:
     """Return attributes in octets without the encrypted ones, which are valid only in the original reply.
 
-    places: the encrypted attributes by (vendor, type), see `hidden_places`. A Vendor-Specific attribute that contains
-    one is removed as a whole. PacketError: an attribute is malformed.
+    places: the encrypted attributes by (vendor, type), see `hidden_places`. If a Vendor-Specific attribute contains an
+    encrypted attribute, it is removed as a whole. PacketError: an attribute is malformed.
     """
     return b"".join(
         push_attribute(kind, value)

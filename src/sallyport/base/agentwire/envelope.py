@@ -1,4 +1,4 @@
-"""The signed envelope of a state: signature, version, and the checks of an agent."""
+"""The signed envelope of a state: its signature, its version, and the checks that an agent makes."""
 
 import base64
 import binascii
@@ -52,7 +52,7 @@ def signed_octets(payload: bytes) -> bytes:
 def envelope(sign: Callable[[bytes], bytes], state: State) -> dict[str, str]:
     """Return the answer to a poll, in JSON's types.
 
-    sign: a function that returns the signature (64 octets) of some octets.
+    sign: a function that gets octets and returns their signature of 64 octets.
     """
     payload = dumps(state)
     return {"payload": _to_base64(payload), "signature": _to_base64(sign(signed_octets(payload)))}
@@ -68,10 +68,9 @@ def open_envelope(value: object) -> Signed | None:
 
 
 def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
-    """Return the state in an envelope after verification. WireError: the signature is wrong, or the state malformed.
-
-    verify: a function of (signature, octets) that returns whether the signature of the octets is valid.
-    """
+    """Return the state in an envelope after verification. WireError: the signature is wrong, or the state is
+    malformed. verify: a function that gets a signature and the signed octets, and returns whether the signature is
+    valid."""
     if not verify(signed.signature, signed_octets(signed.payload)):
         raise WireError("signature: wrong")
     state = decode(State, _with_readable_triggers(loads(signed.payload, most=MAX_STATE)))

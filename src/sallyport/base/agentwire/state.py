@@ -119,7 +119,7 @@ class Settings:
     to remove keys from managed accounts if the state does not contain them. remove_homes: whether to remove the home
     directory with the account; otherwise root becomes its owner. sudo_without_password: whether privileged users need
     no password for sudo. end_sessions: whether to end the sessions of accounts that are locked or deleted. privilege_s,
-    discover_s: interval of privilege statuses and of discoveries, in seconds.
+    discover_s: the intervals of privilege statuses and of discoveries, in seconds.
     """
 
     put_back_privileges: bool = False
@@ -134,10 +134,8 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """An order to act now. It is part of the state until a report contains its outcome.
-
-    users: accounts whose passwords to rotate.
-    """
+    """An order to act now. It is part of the state until a report contains its outcome. users: the accounts whose
+    passwords must be rotated."""
 
     id: Number
     kind: TriggerKind
@@ -148,7 +146,7 @@ class Trigger:
 class State:
     """The desired state of an instance. takeover: existing accounts that the agent may manage.
 
-    key: public key for the next states; empty if it does not change.
+    key: the public key with which the next states are verified; empty if the key does not change.
     """
 
     instance: Number

@@ -150,7 +150,7 @@ class ClientTable:
         self._by_tls_name = {each.tls_name: each for each in over_tls if each.tls_name}
 
     def present(self, client_id: int) -> Client:
-        """Return a client. NotFound: there is no client with this id, or it was removed meanwhile."""
+        """Return the client with an id. NotFound: there is no such client, or it was removed meanwhile."""
         found = self.by_id.get(client_id)
         if found is None:
             raise NotFound("client not found")

@@ -50,8 +50,8 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class Section:
-    """A section `kind label { ... }`. If several items have the same name, the first counts. repeated: the names of the
-    other items."""
+    """A section `kind label { ... }`. If several items have the same name, the first item is used. repeated: the
+    names of the items that are not used."""
 
     kind: str
     label: str | None
@@ -101,7 +101,7 @@ class Section:
 class Parser:
     """A parser of one file and its includes, for a single use. top: the section that contains all others.
 
-    environ: the values of `$ENV{NAME}`; an unknown name is a problem of the item that uses it.
+    environ: the values of `$ENV{NAME}`; if a name is unknown, the item that uses it has a problem.
     """
 
     def __init__(self, environ: Mapping[str, str], *, max_statements: int = MAX_STATEMENTS) -> None:

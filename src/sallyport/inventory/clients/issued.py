@@ -67,7 +67,7 @@ class IssuedCertificates:
         return self._issued().by_name.get(canonical_host(name))
 
     async def check(self, name: str, tenant_id: int) -> None:
-        """Raise Conflict if the name belongs to another tenant, or is the tlsName of another tenant's client."""
+        """Raise Conflict if the name belongs to another tenant, or if it is the tlsName of another tenant's client."""
         await self._configuration.store.read(lambda tx: _check(tx, canonical_host(name), tenant_id))
 
     async def record(self, name: str, fingerprint: str, tenant_id: int) -> None:
@@ -86,7 +86,8 @@ class IssuedCertificates:
         await self._configuration.change(work)
 
     async def forget(self, fingerprints: Sequence[str]) -> None:
-        """Remove revoked certificates. A name without a remaining certificate may be issued for another tenant."""
+        """Remove revoked certificates. If no certificate with a name remains, the name may be issued for another
+        tenant."""
 
         def work(tx: Tx) -> None:
             for each in fingerprints:

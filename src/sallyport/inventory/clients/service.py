@@ -90,11 +90,11 @@ class Clients:
         return self._table.value
 
     def find(self, source: Source) -> Client | None:
-        """Return the client of a datagram's source; None if the sender is no RADIUS client."""
+        """Return the client with the source address of a datagram; None if there is none."""
         return self._table.value.find(source[0])
 
     def owner(self, source: Source) -> int:
-        """Return the tenant id of a datagram's source; 0 if the sender is no RADIUS client."""
+        """Return the tenant id of the client with the source address of a datagram; 0 if there is none."""
         client = self.find(source)
         return 0 if client is None else client.tenant_id
 
@@ -254,7 +254,7 @@ class Clients:
                 log.info("radius_client_latched", client=client.name, what=what)
 
     def _carry_over(self, table: ClientTable) -> None:
-        """Apply learned settings to a reloaded table, except settings that were changed from `auto` meanwhile."""
+        """Apply learned settings to a reloaded table, except settings that are not `auto` any more."""
         self._kept = [each for each in self._kept if _learns_still(*each, table)]
         self._learned = [each for each in self._learned if _learns_still(*each, table)]
         for client, what in (*self._kept, *self._learned):

@@ -18,9 +18,9 @@ MAX_DELETED: Final = 200
 """Maximum number of devices in one delete request. Logins wait for the transaction of the request, which takes up to
 0.1 ms for each device."""
 QUIET_US: Final = 7 * 86_400 * SECOND
-"""Time without an unsigned login after which a device is considered to sign all logins."""
+"""If a device has sent no unsigned login for this time, it is considered to sign all logins."""
 UNANSWERED: Final = 3
-"""Number of challenges without any answer after which a device is considered unable to show challenges."""
+"""If a device has answered none of this number of challenges, it is considered unable to show challenges."""
 
 
 @dataclass(slots=True)
@@ -222,7 +222,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Forwarder:
-    """A combination of source address and product. devices: the number of devices with this combination."""
+    """A combination of source address and product. devices: the number of devices that have this combination."""
 
     domain_id: int
     ip_address: str

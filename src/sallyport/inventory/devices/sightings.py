@@ -116,7 +116,7 @@ class Sightings:
             self._note(device)
 
     def changed(self, identity: Identity) -> Sequence[Device]:
-        """Return the devices in memory that have unwritten changes for this row."""
+        """Return the devices in memory that belong to this row and have unwritten changes."""
         return self._changed_devices.get(identity, ())
 
     def take_changes(self) -> Iterator[Changes]:

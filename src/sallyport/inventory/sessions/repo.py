@@ -106,7 +106,8 @@ def _row(session: Session) -> tuple[Value, ...]:
 
 @cache
 def _update(moved: tuple[str, ...]) -> str:
-    """Return the `on conflict` clause that updates an existing row. moved: the indexed columns that have changed."""
+    """Return the `on conflict` clause that updates an existing row. moved: the indexed columns whose values have
+    changed."""
     taken = ", ".join(f"{name} = excluded.{name}" for name in (*_UNINDEXED, *moved))
     return f"on conflict (device_id, acct_session_id) where newest = 1 do update set {taken}"
 
@@ -175,7 +176,7 @@ def restarts(tx: Tx) -> list[Restart]:
 
 
 def end_more(tx: Tx, begun: Restart, limit: int) -> None:
-    """End the next sessions of a stored restart, and store its progress unless a later restart has replaced it."""
+    """End the next sessions of a stored restart. Store how far it has come, unless a later restart has replaced it."""
     after = end_some(tx, begun, limit)
     same = {"device": begun.device_id, "at": begun.at, "before": begun.after}
     where = "where device_id = :device and at = :at and after = :before"
@@ -347,7 +348,7 @@ def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
 
 
 def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
-    """Return SQL that selects the ids of matching sessions, and its parameters."""
+    """Return an SQL query that selects the ids of matching sessions, and the parameters of the query."""
     parameters: dict[str, Value] = {"d": query.domain_id}
     where = "domain_id = :d"
     if query.device_id:
