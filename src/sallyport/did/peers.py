@@ -70,7 +70,7 @@ class AccessTarget(Protocol):
 
     @property
     def session_s(self) -> int | None:
-        """Return the maximum length of its users' sessions in seconds, or None."""
+        """Return the maximum length of a session of its users in seconds, or None."""
 
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
         """Return whether one of the named users may authenticate at the target by the method. Without names, return

@@ -28,7 +28,7 @@ TOKEN_KIND: Final = "application/jwt"  # noqa: S105  a content type
 
 
 def routes(issuing: DidArea, gate: Gate) -> list[BaseRoute]:
-    """Return the routes of the published documents, and of the resolution of DIDs."""
+    """Return the routes that serve the published documents, and the route that resolves DIDs."""
 
     async def document(request: Request) -> Response:
         content = await issuing.dids.published(str(request.path_params["name"]))

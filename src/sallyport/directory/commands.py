@@ -13,7 +13,7 @@ from sallyport.directory.service import Directories
 from sallyport.web.scope import Text
 
 FindDomain = Callable[[str], int]
-"""Return the id of a domain, given its name or id. Raises NotFound."""
+"""A function that returns the id of a domain, given the name or the id of the domain. Raises NotFound."""
 MOST: int = 1000
 
 

@@ -1,4 +1,4 @@
-"""The values of directories: a directory, its configuration, and its people and groups in lists."""
+"""The values of directories: a directory, its configuration, and the people and groups in lists."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ GROUP_COUNT: Final = "directory_groups"
 @dataclass(frozen=True, slots=True)
 class User:
     """A person of a directory. login: the login name in the directory. name: the login name after field mapping.
-    source: the kind of the directory. fields: JSON of the mapped fields."""
+    source: the kind of the directory. fields: the mapped fields as JSON."""
 
     id: int
     domain_id: int
@@ -72,7 +72,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of a directory. members: number of direct members. mapping: JSON."""
+    """A group of a directory. members: the number of direct members. mapping: the group's own mapping as JSON."""
 
     id: int
     domain_id: int

@@ -19,7 +19,8 @@ LONGEST: Final = 8192
 Pair = tuple[str, str]
 """An attribute type in lower case, and its unescaped value."""
 
-# Short names by OID (RFC 4514 section 3) and by the long names in Active Directory and older certificates.
+# The short names of attribute types, by their OIDs (RFC 4514 section 3) and by the long names that Active Directory and
+# older certificates use.
 _SHORT: Final = {
     "2.5.4.3": "cn", "2.5.4.4": "sn", "2.5.4.6": "c", "2.5.4.7": "l", "2.5.4.8": "st", "2.5.4.9": "street",
     "2.5.4.10": "o", "2.5.4.11": "ou", "0.9.2342.19200300.100.1.25": "dc", "0.9.2342.19200300.100.1.1": "uid",

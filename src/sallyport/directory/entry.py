@@ -76,7 +76,8 @@ _NOT_STORED: Final = frozenset({"member", "uniquemember", "memberuid", "memberof
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """An uninterpreted entry of a directory or an LDIF file. attributes: values by `attribute_key`."""
+    """An entry of a directory or an LDIF file that is not interpreted yet. attributes: the values by
+    `attribute_key`."""
 
     dn: str
     attributes: Mapping[str, tuple[bytes, ...]]
@@ -157,7 +158,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An entry that exists and cannot be used. message: text for an admin, without values of the entry."""
+    """An entry that exists and cannot be used. message: a text for an admin, which has no values of the entry."""
 
     dn: str
     message: str
@@ -373,7 +374,8 @@ def _is_text(value: str) -> bool:
 
 
 def with_primary_group(person: Person, groups: Mapping[str, str]) -> Person:
-    """Return a person with the primary group added to member_of, if it is known. groups: names by `key`."""
+    """Return a person with the primary group added to member_of, if this group is known. groups: the names of groups by
+    `key`."""
     name = groups.get(person.primary_group)
     if name is None:
         return person

@@ -19,11 +19,11 @@ from sallyport.directory.entry import Raw, attribute_key
 LONGEST_LINE: Final = 4 << 20
 """Maximum size of one unfolded line, in octets."""
 LARGEST_RECORD: Final = 16 << 20
-"""Maximum size of a record, in octets: a group with every account of a large company fits."""
+"""Maximum size of a record, in octets. It is enough for a group with every account of a large company."""
 MOST_LINES: Final = 500_000
-"""Maximum number of lines in a record. Each takes some hundred octets of memory."""
+"""Maximum number of lines in a record. Each line takes some hundred octets of memory."""
 MOST_STEPS: Final = 1000
-"""Maximum number of parts in one modification. Each compares all values of an attribute."""
+"""Maximum number of parts in one modification. Each part compares all values of an attribute."""
 _NAME: Final = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
 _EMPTY_LINES: Final = re.compile(rb"\n+")
 _MOST_NAMES: Final = 4096
@@ -63,7 +63,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Modification:
-    """The change of an entry's attributes. steps: triples of operation, attribute in lower case, and values."""
+    """A change of an entry's attributes. steps: triples of an operation, an attribute in lower case, and values."""
 
     line: int
     dn: str

@@ -56,7 +56,7 @@ class FieldMapping:
         object.__setattr__(self, "digest", digest_of(sorted(self.attributes.items())))
 
     def over(self, other: "FieldMapping") -> "FieldMapping":
-        """Return this mapping, with the fields of the other mapping that this mapping lacks."""
+        """Return this mapping, extended by the fields that only the other mapping has."""
         return FieldMapping({**other.attributes, **self.attributes})
 
 

@@ -122,7 +122,8 @@ class Invalidations:
             self._pass_on(domain_id)
 
     def flush(self, domain_id: int) -> None:
-        """Pass on a pending change. Call it when the import of the domain has ended or is waiting."""
+        """Pass on a pending change. Call this method when the import of the domain has ended or is waiting for the
+        store."""
         self._due.pop(domain_id, None)
         self._pass_on(domain_id)
 

@@ -100,7 +100,7 @@ def delete(tx: Tx, directory_id: int) -> list[str]:
 def note(
     tx: Tx, action: str, directory: Directory, at: int, changes: Mapping[str, JSON] | None = None, *, part: str = ""
 ) -> None:
-    """Record an action on a directory in the audit trail. part: text after the directory's name."""
+    """Record an action on a directory in the audit trail. part: a text that follows the directory's name."""
     target = f"directory {directory.id} {directory.name}{part}"
     audit.record_in(tx, action, directory.domain_id, target, changes, at=at)
 
@@ -166,7 +166,7 @@ def next_due(tx: Tx) -> int | None:
 
 
 def advance_schedule(tx: Tx, schedule: Schedule, next_at: int, runs: int) -> bool:
-    """Set the next time of a schedule. Return False if another node has set it first."""
+    """Set the next time of a schedule. Return False if another node has already set it."""
     sql = "update directory_schedules set next_at = :next, runs = :runs where directory_id = :id and next_at = :seen"
     return tx.execute(sql, id=schedule.directory_id, next=next_at, runs=runs, seen=schedule.next_at) > 0
 
@@ -178,8 +178,8 @@ _RUNS: Final = "select id, domain_id, directory_id, file, sequence, octets, node
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """An open run. sequence: number of the last batch that was stored. octets: size of the file. node_id: the node that
-    has the file."""
+    """An open run. sequence: the number of the last batch that was stored. octets: the size of the file. node_id: the
+    node that has the file."""
 
     id: int
     domain_id: int

@@ -83,7 +83,7 @@ class Runs:
         return begun
 
     async def take(self, domain_id: int, run_id: int, sequence: int, entries: Sequence[AnyEntry]) -> int:
-        """Store a batch. Return the number of the next one. Conflict: the run is too large. Raises NotFound,
+        """Store a batch. Return the number of the next batch. Conflict: the run is too large. Raises NotFound,
         OutOfOrder, StoreFull."""
         async with self._reserved(domain_id, run_id):
             run = await self._run(domain_id, run_id)

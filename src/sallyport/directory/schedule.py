@@ -31,7 +31,7 @@ class Timing:
     full_every: int = 0
 
     def following(self, now: int, chance: float) -> int:
-        """Return the time of the next reading after `now`, in microseconds. chance: random number in 0..1, which
+        """Return the time of the next reading after `now`, in microseconds. chance: a random number from 0 to 1, which
         determines the delay."""
         if self.every_minutes:
             wait = self.every_minutes * MINUTE

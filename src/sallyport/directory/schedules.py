@@ -41,7 +41,7 @@ class Shown:
 
 
 class Schedules:
-    """All schedules; `run` queues the readings that are due. chance: returns a random number in 0..1."""
+    """All schedules; `run` queues the readings that are due. chance: returns a random number from 0 to 1."""
 
     def __init__(self, store: Store, service: Directories, clock: Clock, chance: Callable[[], float] = random) -> None:
         self._store = store

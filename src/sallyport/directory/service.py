@@ -1,4 +1,5 @@
-"""The rules of directories: their configuration, their people and groups, and requests for imports and removals."""
+"""The rules for the configuration of directories, for lists of their people and groups, and for requests of imports and
+removals."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -121,7 +122,7 @@ class Directories:
         return after
 
     async def source(self, domain_id: int, configuration: Configuration) -> Source:
-        """Return the source of a directory with new values, as if they were saved. Invalid, Conflict: see `save`.
+        """Return the source of a directory as it would be if the new values were saved. Invalid, Conflict: see `save`.
         Raises SecretError."""
         flaw = await trio.to_thread.run_sync(key_flaw, configuration.secret or b"")
 

@@ -28,7 +28,7 @@ from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Statu
 
 MOST_ENTRIES: Final = 500
 MOST_OCTETS: Final = 192 << 10
-"""Maximum size of the entries of one batch as JSON, in octets. The service parses them in 2 ms."""
+"""Maximum size of the entries of one batch as JSON, in octets. The service parses entries of this size in 2 ms."""
 MOST_MEMBERS: Final = 500
 """Maximum number of members in one entry. The other members follow in entries of the same group with `continued`."""
 _KINDS: Final[Mapping[str, type[Entry]]] = {
@@ -58,7 +58,7 @@ def batches(entries: Iterable[Entry]) -> Iterator[list[Wire]]:
 
 
 def to_wire(entry: Entry) -> Iterator[Wire]:
-    """Yield the JSON objects of an entry. A large group has several."""
+    """Yield the JSON objects of an entry. A large group has several JSON objects."""
     if not isinstance(entry, Group):
         yield _object(entry)
         return
@@ -67,7 +67,7 @@ def to_wire(entry: Entry) -> Iterator[Wire]:
 
 
 def from_wire(wire: Wire) -> tuple[Entry, bool]:
-    """Return an entry, and whether it continues the preceding group."""
+    """Return the entry in a JSON object, and whether it continues the preceding group."""
     kind = _KINDS[str(wire["kind"])]
     fields = {name: wire[_FIELDS.get(name, name)] for name in kind.__dataclass_fields__}
     for name in ("aliases", "member_of", "members"):

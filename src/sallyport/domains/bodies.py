@@ -63,7 +63,7 @@ IssuerName = Annotated[
     AfterValidator(_issuer),
     Field(json_schema_extra={"maxLength": LONGEST_ISSUER, "pattern": "^[^:]*$"}),
 ]
-"""The issuer that authenticator apps show. It must not contain a colon, which would end the issuer in the otpauth
+"""The issuer that authenticator apps show. It must not contain a colon, because a colon ends the issuer in the otpauth
 URI."""
 Issuer = Annotated[str, Field(description="Issuer that authenticator apps show; empty: the name of the domain.")]
 RevertAfter = Annotated[Whole, Between(1, MAX_REVERT_MINUTES)]

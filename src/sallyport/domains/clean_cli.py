@@ -1,4 +1,4 @@
-"""`domain mode NAME enforce --require-clean`: the check of enrolments before the switch."""
+"""The check of enrolments before a switch by `domain mode NAME enforce --require-clean`."""
 
 import sys
 
@@ -46,7 +46,7 @@ def survey(line: CommandLine, domain: str) -> None:
 
 
 def tell_refusal(line: CommandLine, domain: str) -> None:
-    """Print on standard error the users and devices that enforcement would deny, and the next step."""
+    """Print the users and devices that enforcement would deny, and the next step, on standard error."""
     impact = line.run("/ad/PreviewEnforcement", domain=domain)
     users = [each for each in entries(impact["users"]) if each["outcome"] in ("reject", "unknown")]
     devices = [each for each in entries(impact["devices"]) if each["outcome"] == "reject"]

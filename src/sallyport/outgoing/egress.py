@@ -99,8 +99,8 @@ class Egress:
         return Egress(self._rules, self._look_up, self.turns.for_tenant())
 
     def allows(self, address: str) -> bool:
-        """Return whether the service may connect to an IP address, given as text. An IPv4 address in IPv6 form counts
-        as IPv4.
+        """Return whether the service may connect to an IP address, which is given as text. An IPv4 address in IPv6 form
+        counts as IPv4.
 
         OSError: the kernel did not answer.
         """
@@ -199,7 +199,7 @@ _RTN_UNICAST: Final = 1
 
 MOST: Final = 4096
 _AT_ONCE: Final = 64
-"""Number of idle connections that are closed together when no socket is left."""
+"""Number of idle connections that are closed at once when no socket is left."""
 
 
 class Idle(Protocol):

@@ -87,11 +87,11 @@ Authority = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_
 """The host of an https service. For tests and local gateways, the service uses plain http for a loopback host with a
 port, such as 127.0.0.1:8123 or localhost:8123. `origin` makes the URL."""
 ServerUrl = Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_url)]
-"""An https URL, or http on loopback; without credentials and fragment."""
+"""An https URL, or an http URL of a loopback host. It must have no credentials and no fragment."""
 Key = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+$"), BeforeValidator(_stripped)]
 """A public identifier that a provider issued."""
 SecretKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterValidator(_secret)]
-"""A secret that a provider issued, in characters that a header can carry."""
+"""A secret that a provider issued. It has only characters that an HTTP header can have."""
 SharedKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterValidator(_plain)]
 """A secret of any printable characters, used as a key in UTF-8."""
 Certificates = Annotated[str, Field(max_length=MAX_CERTIFICATES_LENGTH), AfterValidator(_certificates)]

@@ -207,8 +207,8 @@ def _check(status: int, headers: httpx.Headers, host: str) -> None:
 
 
 def _retry_after(headers: httpx.Headers) -> float:
-    """Return the seconds to wait, from Retry-After as a number or a date (RFC 9110 section 10.2.3), or
-    X-Rate-Limit-Reset."""
+    """Return the seconds to wait. They are taken from Retry-After, which has a number or a date (RFC 9110 section
+    10.2.3), or from X-Rate-Limit-Reset."""
     retry, reset = headers.get("Retry-After", ""), headers.get("X-Rate-Limit-Reset", "")
     if retry.isdecimal():
         return max(float(retry[:9]), 1.0)

@@ -41,7 +41,7 @@ _EXPONENT: Final = 1 << 32
 
 
 def is_encrypted(text: str) -> bool:
-    """Return whether a PEM text carries the label of an encrypted key (PKCS#8, or RFC 1421 section 4.6)."""
+    """Return whether a PEM text has the label of an encrypted key (PKCS#8, or RFC 1421 section 4.6)."""
     return any(label in text for label in _ENCRYPTED)
 
 

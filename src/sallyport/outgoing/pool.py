@@ -179,7 +179,7 @@ class Pool(httpx.AsyncBaseTransport):
         return answer
 
     def _take(self, origin: Origin) -> Connection | None:
-        """Return the idle connection that was used last, or None; close connections that cannot be used again."""
+        """Return the idle connection that was used last, or None. Close connections that cannot be used again."""
         kept, now = self._kept[origin], trio.current_time()
         while kept and kept[0].used_at + KEPT_S <= now:
             self._take_out(kept.popleft()).close()

@@ -42,8 +42,8 @@ def unverified_context() -> ssl.SSLContext:
 
 
 def show_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Make a context present a client certificate; certificate and key are in PEM. PemError: the certificate or the key
-    is not accepted. ssl.SSLError: the key does not belong to the certificate."""
+    """Configure a context to present a client certificate. certificate, key: PEM texts. PemError: the certificate or
+    the key is not accepted. ssl.SSLError: the key does not belong to the certificate."""
     pems = f"{certificates_pem(certificate)}{key_pem(key)}"
     kept = os.memfd_create("certificate", os.MFD_CLOEXEC)  # ssl reads only files, and a key must not be on disk
     try:

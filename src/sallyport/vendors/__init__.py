@@ -91,7 +91,7 @@ them.
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A product and its evidence, such as "Vendor-Specific 12356/3"; never a user's data."""
+    """A product and its evidence, such as "Vendor-Specific 12356/3". The evidence never has a user's data."""
 
     product: str
     certainty: Certainty

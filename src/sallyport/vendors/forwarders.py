@@ -73,4 +73,5 @@ def _is_of_ruckus(request: Attributes) -> bool:
 
 
 OWN_PROXY_STATE: Final[dict[str, Condition]] = {"Microsoft RRAS": _is_of_rras, "Ruckus": _is_of_ruckus}
-"""NAS products that send a Proxy-State without being a proxy, each with the condition for its own Proxy-State."""
+"""NAS products that send a Proxy-State without being a proxy. Each has the condition by which its own Proxy-State is
+recognized."""

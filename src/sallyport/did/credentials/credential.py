@@ -8,7 +8,8 @@ from sallyport.base.wire import JSON
 
 
 class Status(StrEnum):
-    """The stored status of a credential. Expiry is not a status: answers report it as `expired`."""
+    """The stored status of a credential. An expired credential has no status of its own; answers report it as
+    `expired`."""
 
     ACTIVE = "ACTIVE"
     ASSIGNED = "Assigned"

@@ -5,11 +5,11 @@ A run is the validation of one subject, in a worker thread. `re` holds the inter
 the lock every 5 ms; `MAX_STEPS` bounds its total. Some keywords are implemented here: the library's own versions match
 names without counting the cost, and keep a copy of the value for each alternative that fails.
 
-The maximum cost of a pattern is known before the match. `re` backtracks, so a group must not be repeated: without
-repeated groups, the number of ways to match is a product. The unbounded repetitions and the start of the match divide a
-text of n characters in `comb(n + degree, degree)` ways. Each bounded repetition and each alternative multiplies this
-number. In each way, the literals and the longest class of the expression are compared again, so they add to the cost of
-a way.
+The maximum cost of a match is computed from the pattern before the match. `re` backtracks, so a group must not be
+repeated: without repeated groups, the number of ways to match is a product. The unbounded repetitions and the start of
+the match divide a text of n characters in `comb(n + degree, degree)` ways. Each bounded repetition and each alternative
+multiplies this number. In each way, the literals and the longest class of the expression are compared again, so they
+add to the cost of a way.
 """
 
 import re
@@ -26,7 +26,7 @@ from jsonschema.validators import extend
 from sallyport.base.wire import JSON
 
 MAX_COST: Final = 200_000
-"""Maximum cost of one match (`Pattern.cost`), which takes at most 7 ms."""
+"""Maximum cost of one match (`Pattern.cost`). A match of this cost takes at most 7 ms."""
 BUDGET: Final = 2_000_000
 """Maximum cost of all matches in one run."""
 MAX_STEPS: Final = 20_000
@@ -66,7 +66,7 @@ class _Descends(Protocol):
 
 
 class Budget:
-    """The remaining cost of one run. A keyword raises Spent when nothing remains."""
+    """The cost that one run may still cause. A keyword raises Spent when nothing is left."""
 
     def __init__(self) -> None:
         self._cost = BUDGET
@@ -146,7 +146,8 @@ def _descend(validator: Validator, value: JSON, schema: JSON, name: str | None =
 
 
 def _steps(name: str, wanted: JSON, value: JSON) -> int:
-    """Return the steps of a keyword: one for each subschema or value that it names, and more if it compares pairs."""
+    """Return the number of steps that a keyword takes. It takes a step for each subschema or value that it names, and
+    more steps if it compares pairs."""
     parts = len(wanted) if isinstance(wanted, list | dict) else 1
     if name == "patternProperties" and isinstance(value, dict):
         return 1 + parts * len(value)

@@ -1,4 +1,4 @@
-"""The SQL of schemas, credentials and status lists, and of the holders of users."""
+"""The SQL of schemas, credentials and status lists, and of finding the holder of a user."""
 
 import json
 from dataclasses import dataclass
@@ -259,8 +259,8 @@ def published(tx: Tx, uuid: str) -> StatusList | None:
 
 
 # --- holders --------------------------------------------------------------------------------------------------------
-# A credential belongs to a user by its epmUsername, or by updateUserWallet. A credential without an epmUsername also
-# belongs to the users who have its wallet, and to the user whose `did` is the DID of its holder.
+# A credential belongs to the user that its epmUsername or updateUserWallet names. A credential without an epmUsername
+# also belongs to the users that have its wallet, and to the user whose `did` is the DID of its holder.
 
 
 def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id: int, at: int) -> Holder | None:

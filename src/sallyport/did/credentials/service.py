@@ -217,8 +217,8 @@ def _check(schema: Schema, new: NewCredential) -> None:
 
 
 def _names_password(value: JSON) -> bool:
-    """Return whether a claim, at any depth, has the name of the password. Every reader of the credential could then see
-    the password."""
+    """Return whether a claim, at any depth, has the name of the password. If it has, every reader of the credential
+    could see the password."""
     if isinstance(value, dict):
         return any(name.casefold() == PASSWORD.casefold() or _names_password(each) for name, each in value.items())
     return isinstance(value, list) and any(map(_names_password, value))

@@ -67,7 +67,7 @@ class Published:
     document: str
 
     def is_current(self, version: int, key_id: int, now: int) -> bool:
-        """Return whether the signed list is of this version, was signed by this key, and is younger than FRESH."""
+        """Return whether the signed list has this version, was signed with this key, and is younger than FRESH."""
         return (self.version, self.key_id) == (version, key_id) and self.made_at <= now < self.made_at + FRESH
 
 

@@ -90,7 +90,7 @@ def read_object(text: str | bytes) -> dict[str, JSON]:
 
 
 def as_list(value: JSON) -> list[JSON]:
-    """Return the values of a member as a list; the member may be one value or an array."""
+    """Return the values of a member as a list. The member may be a single value or an array."""
     return value if isinstance(value, list) else [value]
 
 
@@ -147,8 +147,8 @@ def _order(name: str) -> bytes:
 
 
 def _number(value: float) -> str:
-    """Format a number like ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python uses the same shortest
-    digits, but places the decimal point elsewhere."""
+    """Format a number like ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python writes the same shortest
+    digits, but places the decimal point differently."""
     if not math.isfinite(value):
         raise CredentialError("JSON that has no canonical form")
     sign = "-" if value < 0 else ""

@@ -209,7 +209,7 @@ def _der(signature: bytes) -> bytes:
 
 
 def _is_point(octets: bytes) -> bool:
-    """Return whether the octets are a point of Ed25519 (RFC 8032 section 5.1.3). `cryptography` does not check it."""
+    """Return whether the octets are a point of Ed25519 (RFC 8032 section 5.1.3). `cryptography` does not check this."""
     y = int.from_bytes(octets, "little") & ((1 << 255) - 1)
     u, v = y * y - 1, _D * y * y + 1
     return y < _FIELD and pow(u * v, (_FIELD - 1) // 2, _FIELD) in {0, 1}

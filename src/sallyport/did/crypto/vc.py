@@ -87,7 +87,7 @@ def present(
     now: int,
     lifetime: int = LIFETIME,
 ) -> str:
-    """Return the token of a presentation, signed for the DID of the signer's key. audience: the verifier's DID."""
+    """Return a presentation as a token that is signed with the signer's key. audience: the verifier's DID."""
     held: dict[str, JSON] = {
         "@context": [CONTEXT],
         "type": [PRESENTATION],

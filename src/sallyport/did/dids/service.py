@@ -90,8 +90,8 @@ class Dids:
         return await self._store.write(work)
 
     async def page(self, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
-        """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id, wallet_id: 0 for
-        any."""
+        """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id, wallet_id: the
+        issuer and the wallet of the DIDs; 0 for any."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, issuer_id=issuer_id, wallet_id=wallet_id))
 
     async def search(
@@ -177,7 +177,7 @@ class Dids:
         repo.check_key(tx, self._vault)
 
     def _keep(self, tx: Tx, did_id: int, method_id: str, key: PrivateKey, at: int) -> None:
-        """Store an issuer's key; the private key is sealed."""
+        """Store a key of an issuer, with its private key sealed."""
         key_id = repo.add_key(tx, did_id, method_id, key.public, at)
         repo.keep(tx, key_id, self._vault.seal(key.octets.reveal(), repo.identity(key_id)))
 

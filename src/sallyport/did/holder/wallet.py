@@ -84,7 +84,8 @@ def read(path: Path) -> WalletFile:
 
 
 def write(path: Path, wallet: WalletFile) -> None:
-    """Create the file. StartError: the file cannot be written, or exists already (its key must not be lost)."""
+    """Create the file. StartError: the file cannot be written, or already exists. An existing file is not replaced,
+    because its key must not be lost."""
     place = path.expanduser()
     try:
         with as_owner(place.parent):
@@ -105,7 +106,7 @@ class NoAnswer(StartError):
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A presentation request that the wallet received. pending: number of open requests, including this one."""
+    """A presentation request that the wallet received. pending: the number of open requests, including this one."""
 
     id: int
     pending: int

@@ -44,7 +44,7 @@ class ShownCredential:
 
     @property
     def credential_id(self) -> str:
-        """Return the identifier that the credential states. CredentialError: the token is malformed."""
+        """Return the credential's identifier in its token or document. CredentialError: the token is malformed."""
         claimed = jws.parse(self.token).payload.get("jti") if self.document is None else self.document.get("id")
         return claimed if isinstance(claimed, str) else ""
 

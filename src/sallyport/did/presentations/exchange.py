@@ -45,7 +45,7 @@ def _meets(descriptor: InputDescriptor, payload: Payload, alg: str) -> bool:
 
 
 def _accepts(algs: Sequence[str], alg: str) -> bool:
-    """Return whether an algorithm is accepted. EdDSA over Ed25519 has two names: RFC 9864 calls it Ed25519."""
+    """Return whether an algorithm is accepted. EdDSA over Ed25519 has two names, EdDSA and, in RFC 9864, Ed25519."""
     same = _EDWARDS if alg in _EDWARDS else {alg}
     return not same.isdisjoint(algs)
 
@@ -78,7 +78,7 @@ def compiled(path: str) -> JSONPath:
 
 
 def found(path: str, document: Payload) -> list[object]:
-    """Return a list with the first value that a path finds; an empty list if it finds none."""
+    """Return a list with the first value that a path finds, or an empty list if it finds none."""
     try:
         return [each.obj for each in islice(compiled(path).finditer(dict(document)), 1)]
     except JSONPathError:  # the document is nested too deep for the library

@@ -126,7 +126,8 @@ class LoginPrompts:
 
 
 def _schema_url(tx: Tx, domain_id: int, uuid: str) -> str:
-    """Return the URL of a credential's schema, as stated in the credential's document when it was issued."""
+    """Return the URL of a credential's schema. It is the URL that the document of the credential has had since it was
+    issued."""
     credential = credentials.by_uuid(tx, domain_id, uuid)
     assert credential is not None  # noqa: S101  it is the same transaction
     schema = credentials.document(tx, credential.id)["credentialSchema"]

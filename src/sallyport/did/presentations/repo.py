@@ -15,8 +15,8 @@ _OPEN = "wallet_id = :wallet and status = 'open' and expires_at > :at"
 
 
 def add(tx: Tx, new: NewRequest, at: int) -> int:
-    """Add a request, and return its id. If the login has a request already, return the id of that one. Also delete some
-    requests that expired long ago."""
+    """Add a request, and return its id. If the login already has a request, return the id of that request. Also delete
+    some requests that expired long ago."""
     columns = asdict(new)
     request_id = tx.value(
         int,

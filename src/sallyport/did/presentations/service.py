@@ -177,7 +177,7 @@ class Presentations:
 
 
 def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Request:
-    """Return a request to this wallet and holder. Raises NotFound."""
+    """Return a request that was sent to this wallet and holder. Raises NotFound."""
     request = repo.get(tx, request_id)
     if request is None or (request.wallet_id, request.holder_did) != (wallet.id, holder_did):
         raise NotFound(NO_REQUEST)

@@ -1,4 +1,5 @@
-"""The verifier's side: requests for an endpoint, to one holder or to all holders of a group."""
+"""The verifier's side of presentation requests. It sends requests for an endpoint to one holder, or to all holders of a
+group."""
 
 import secrets
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 LIFE_S: Final = 600
-"""Time for which a request is open, unless the endpoint's credential policy sets a shorter one."""
+"""Time for which a request is open, unless the endpoint's credential policy sets a shorter time."""
 MOST_HOLDERS: Final = 500
 NONCE_OCTETS: Final = 24
 BY_DID: Final = "DID"

@@ -58,7 +58,7 @@ def own_wallet(tx: Tx, caller: Caller, wallet_id: int) -> Wallet:
 
 
 def check_key(tries: Tries, caller: Caller, wallets: list[Wallet], wallet_key: str, email: str = "") -> Wallet:
-    """Return the wallet with the walletKey. email: the address by which the wallets were found.
+    """Return the wallet that has this walletKey. email: the address by which the wallets were found.
 
     Unauthenticated: none of the wallets has the key. Raises Forbidden, TooMany.
     """

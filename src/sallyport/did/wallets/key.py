@@ -34,7 +34,7 @@ def key_hash(wallet_key: str) -> str:
 
 
 def is_key(wallet_key: str, hashed: str) -> bool:
-    """Return whether the hash is that of the walletKey, in constant time."""
+    """Return whether the hash belongs to the walletKey. The comparison takes constant time."""
     return hmac.compare_digest(key_hash(wallet_key).encode(), hashed.encode())
 
 

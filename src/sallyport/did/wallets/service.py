@@ -54,8 +54,8 @@ class Wallets:
         return await self._store.write(work)
 
     async def reset(self, tenant_id: int, domain_id: int, wallet_id: int) -> Registered:
-        """Give a lost wallet another walletKey and token. The former ones become invalid at once, and holders' keys
-        that were sealed under them are lost. Raises NotFound."""
+        """Give a lost wallet another walletKey and token. The former walletKey and token become invalid at once, and
+        holders' keys that were sealed to the walletKey are lost. Raises NotFound."""
         wallet_key, at = new_wallet_key(), self._clock()
 
         def work(tx: Tx) -> Registered:

@@ -83,7 +83,7 @@ class UserCredentials:
                 _link_credentials(tx, user_id, wanted)
 
     def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
-        """Return the `urn:uuid:` of each user's newest assigned credential that is not revoked, by user id."""
+        """For each user, return the `urn:uuid:` of the newest assigned credential that is not revoked, by user id."""
         sql = (
             "select l.user_id, c.uuid from endpoint_user_credentials l join credentials c on c.id = l.credential_id "  # noqa: S608
             f"where l.user_id in {LISTED} and c.status <> 'Revoked' order by c.id"

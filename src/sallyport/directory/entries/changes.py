@@ -101,7 +101,7 @@ def follow(dn: str, wanted: Change) -> Change:
 
 
 def _external(external_id: str, new_dn: str) -> str:
-    """Return the identifier of an entry after its renaming."""
+    """Return the identifier that an entry has after it was renamed."""
     return f"dn:{normalized(new_dn)}" if external_id[:3] == "dn:" else external_id
 
 

@@ -86,7 +86,7 @@ def put_unit(tx: Tx, run: Run, new: NewNamed, at: int) -> Counts:
 
 
 def rename_unit(tx: Tx, run: Run, known: Stored, new: NewNamed, at: int) -> Counts:
-    """Rename a unit, without the entries below it."""
+    """Rename a unit. The entries below it are not renamed."""
     _update(tx, UNITS, run, known, new, at)
     return Counts(updated=1)
 

@@ -61,7 +61,7 @@ PEOPLE: Final = Table("directory_users", Known)
 
 
 def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unindexed: Unindexed) -> Counts:
-    """Write a person. An added person is appended to `unindexed`, and `index_added` must follow."""
+    """Write a person. A new person is appended to `unindexed`; call `index_added` later."""
     known = PEOPLE.find(tx, run, new.external_id, new.dn_key)
     if known is None:
         unindexed.append(_add(tx, run, new, at))
@@ -74,13 +74,14 @@ def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, uni
 
 
 def index_added(tx: Tx, unindexed: Unindexed) -> None:
-    """Add people to the search index. Call it before one of them is changed and before the transaction ends."""
+    """Add people to the search index. Call this function before one of them is changed, and before the transaction
+    ends."""
     _SEARCH.add_all(tx, unindexed)
     unindexed.clear()
 
 
 def merge_index(tx: Tx) -> None:
-    """Merge the search index. Call it at the end of each transaction that has changed people."""
+    """Merge the search index. Call this function at the end of each transaction that has changed people."""
     _SEARCH.merge(tx)
 
 

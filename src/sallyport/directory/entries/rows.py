@@ -1,4 +1,4 @@
-"""The rows of people, groups and units: how an import finds, marks and renames them."""
+"""Find, mark and rename the rows of people, groups and units during an import."""
 
 from dataclasses import dataclass, fields
 from typing import Final, Generic, TypeVar

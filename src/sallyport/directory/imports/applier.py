@@ -61,8 +61,8 @@ class Item:
 
 @dataclass(slots=True)
 class _Batch:
-    """The work of one transaction. done: number of written items. unindexed: added people that are not in the search
-    index yet."""
+    """The work of one transaction. done: the number of written items. unindexed: added people that are not in the
+    search index yet."""
 
     done: int = 0
     counts: Counts = field(default_factory=Counts)

@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a child process. cpu_s: CPU time in seconds. octets: size of the address space."""
+    """The limits of a child process. cpu_s: the CPU time in seconds. octets: the size of the address space."""
 
     cpu_s: int = 900
     octets: int = 1 << 30

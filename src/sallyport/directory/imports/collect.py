@@ -59,8 +59,8 @@ class Collector:
             raise
 
     def _append(self, name: str, entries: Sequence[Entry], at: int) -> int:
-        """Append entries to a file. Return the number of octets. Invalid: the file is too large. Raises StoreFull,
-        OSError."""
+        """Append entries to a file. Return the number of octets that were appended. Invalid: the file is too large.
+        Raises StoreFull, OSError."""
         octets = gathered(entries)
         if at + len(octets) > self.largest:
             raise Invalid(f"an import reads at most {self.largest >> 20} MiB from a directory")

@@ -63,7 +63,7 @@ class Finisher:
         await self._count(run)
 
     async def _mappings_of_people(self, run: Run) -> dict[int, FieldMapping]:
-        """Return the mapping of each person in a group that has a mapping, by person id."""
+        """For each person in a group that has a mapping, return this mapping, by person id."""
         found = dict[int, FieldMapping]()
         for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
             mapping = FieldMapping(json.loads(group.mapping)).over(run.mapping)

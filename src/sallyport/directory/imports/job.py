@@ -104,13 +104,13 @@ class NewJob:
 
 
 ATTRIBUTES: Final = "attributes"
-"""The name of the setting in `Source.settings` with the attributes of all mappings, separated by commas."""
+"""The name of the setting in `Source.settings` that lists the attributes of all mappings, separated by commas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A directory to read over a network. kind: the kind of the directory. settings: named as in `SaveDirectory`, and
-    ATTRIBUTES."""
+    """A directory to read over a network. kind: the kind of the directory. settings: the settings, which are named as
+    in `SaveDirectory`, and ATTRIBUTES."""
 
     domain_id: int
     kind: str

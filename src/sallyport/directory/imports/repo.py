@@ -101,7 +101,7 @@ def open_removal(tx: Tx, directory_id: int) -> int | None:
 
 
 def last_done(tx: Tx) -> list[tuple[int, int]]:
-    """Return each domain's id with the end of its last successful job, in microseconds."""
+    """Return the id of each domain with the time at which its last successful job ended, in microseconds."""
     sql = "select domain_id, max(ended_at) from directory_jobs where state = 'DONE' group by domain_id"
     return [(row[0], row[1]) for row in tx.rows(sql) if isinstance(row[0], int) and isinstance(row[1], int)]
 
@@ -123,7 +123,7 @@ def secret(tx: Tx, job_id: int) -> bytes | None:
 
 
 def begin(tx: Tx, job_id: int, at: int, node_id: int) -> bool:
-    """Mark a job as running on a node; return False if it has ended, or if another node has it."""
+    """Mark a job as running on a node; return False if the job has ended, or if another node has it."""
     sql = (
         "update directory_jobs set state = 'RUNNING', started_at = coalesce(started_at, :at), message = '', "
         "node_id = :node where id = :id and state in ('QUEUED', 'RUNNING') and node_id in (0, :node)"
@@ -164,7 +164,7 @@ def collected(tx: Tx, job_id: int, file: str, cursor: str, *, complete: bool) ->
 
 
 def prepared(tx: Tx, job_id: int, total: int, skipped: int) -> None:
-    """Set the numbers of entries in a prepared file, unless lines of it are already written."""
+    """Set the numbers of entries in a prepared file, unless some of its lines are already written."""
     sql = "update directory_jobs set total = :total, skipped = :skipped where id = :id and position = 0"
     tx.execute(sql, id=job_id, total=total, skipped=skipped)
 

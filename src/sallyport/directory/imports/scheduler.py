@@ -39,7 +39,7 @@ class Scheduler:
         self._domains: set[int] = set()
 
     def due(self) -> Work[list[Job]]:
-        """Return the query for the jobs that may start now. `begin` must be called for each of them."""
+        """Return the query for the jobs that may start now. Call `begin` for each of these jobs."""
         held = Counter(each.tenant_id for each in self._running.values())
         return partial(repo.waiting, node_id=self._node_id(), busy=frozenset(self._domains), held=held, most=AT_ONCE)
 

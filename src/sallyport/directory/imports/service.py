@@ -248,7 +248,7 @@ class Jobs:
             await self._owned(job).write(partial(self.end, job=job, state=State.FAILED, message=message))
 
     async def _clean_up(self, job_id: int) -> None:
-        """Count a job that has ended, end the sessions of former members, and delete its files."""
+        """Count a job that has ended in the metrics, end the sessions of former members, and delete the job's files."""
         with suppress(StoreError, OSError, NotFound):
             job = await self.get(job_id)
             if job.ended_at is not None:

@@ -19,7 +19,8 @@ from typing import Final
 _MESSAGE: Final = 0x30
 _SHORT: Final = 0x80
 _LONG_TAG: Final = 0x1F
-"""Low bits of a tag that takes several octets (X.690 section 8.1.2.4). LDAP has no such tag, but libldap parses it."""
+"""The low bits that mark a tag of several octets (X.690 section 8.1.2.4). LDAP has no such tag, but libldap parses
+it."""
 _INTEGER, _OCTETS, _ENUMERATED, _SEQUENCE, _SET = 0x02, 0x04, 0x0A, 0x30, 0x31
 _BIND_RESPONSE: Final = 0x61
 _SEARCH_ENTRY: Final = 0x64
@@ -35,7 +36,7 @@ _KEPT_CONTROLS: Final = {_BIND_RESPONSE: b"1.3.6.1.4.1.42.2.27.8.5.1", _SEARCH_D
 draft-behera-ldap-password-policy."""
 _POLICY_TAGS: Final = frozenset({0xA0, 0x81})  # warning, error
 _MOST_WITHOUT_ENTRY: Final = 64 << 10
-"""Maximum size of a message without its entry, in octets. libldap takes 15 ms for referrals of this size."""
+"""Maximum size of a message without its entry, in octets. libldap takes 15 ms to parse referrals of this size."""
 
 
 class TooLarge(Exception):

@@ -56,7 +56,8 @@ class AccessToken:
 
 
 class Pages:
-    """The requests of one reading. client: HTTP client of the API's origin. Links to other origins are not followed."""
+    """The requests of one reading. client: the HTTP client for the API's origin. Links to other origins are not
+    followed."""
 
     def __init__(self, client: Client, authorize: Authorize) -> None:
         self._client = client
@@ -100,7 +101,7 @@ def _refusal(status: int) -> str:
 
 
 def texts(value: object) -> list[str]:
-    """Return the texts of a JSON value: the value itself, or those in an array."""
+    """Return the texts in a JSON value, which is either a text or an array."""
     values = value if isinstance(value, list) else [value]
     return [each.encode(errors="replace").decode() for each in values if isinstance(each, str)]
 

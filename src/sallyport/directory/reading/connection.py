@@ -120,8 +120,8 @@ class Connection:
         return not self._relay.cancel_called
 
     async def search(self, base: str, pattern: str, attributes: Sequence[str]) -> list[Entry]:
-        """Return the entries at and below a base that match a filter, at most two. Refusal: with the code SIZE_LIMIT,
-        more entries match. Raises Unreachable, TooLarge."""
+        """Return at most two entries at and below a base that match a filter. Refusal with the code SIZE_LIMIT: more
+        than two entries match. Raises Unreachable, TooLarge."""
         return await self._search(base, pattern, attributes, 2, whole_tree=True)
 
     async def read(self, dn: str, attributes: Sequence[str]) -> list[Entry]:
@@ -238,8 +238,8 @@ async def _bind(
     *,
     asks_policy: bool,
 ) -> tuple[TrioLDAPConnection, object]:
-    """Return the bound connection and the password policy control. Raises the bindings' errors; OSError: no local
-    socket."""
+    """Return the bound connection and the password policy control. Raises the bindings' errors. OSError: there is no
+    local socket."""
     import bonsai
 
     # Distinguished names come from the directory and go back to it unchanged. The check in the bindings is disabled:

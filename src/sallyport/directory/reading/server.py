@@ -75,8 +75,8 @@ class Server:
         return self.url
 
     async def connect(self, trust: ssl.SSLContext, egress: Egress, report: Report) -> trio.abc.Stream:
-        """Connect to one of the server's allowed addresses; the certificate must be valid for the URL's host. Raises
-        Unreachable."""
+        """Connect to one of the server's allowed addresses. The server's certificate must be valid for the host of the
+        URL. Raises Unreachable."""
         scheme, host, port = split_url(self.url)
         stream = await _connected(host, port, egress, report)
         if scheme == "ldap" and not self.start_tls:
