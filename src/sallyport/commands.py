@@ -1,4 +1,4 @@
-"""Requests of the command line: every operation of the API, and commands for tasks without an operation.
+"""Requests of the command line. They run every operation of the API, and commands for tasks that have no operation.
 
     {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
     {"command": "db.backup", "arguments": {"path": "/var/backups/sallyport.db"}}

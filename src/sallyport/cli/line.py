@@ -1,4 +1,4 @@
-"""The context object of every click command: the connection to the service, and standard output and error."""
+"""The context object of every click command. It has the connection to the service, and standard output and error."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

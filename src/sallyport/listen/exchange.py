@@ -1,6 +1,6 @@
-"""The processing of a datagram up to its answer: find the RADIUS client, verify the packet, detect duplicates, decide,
-and answer after the decision is on disk. Each socket has its own exchange, because identifiers are unique only for each
-socket (RFC 5080 section 2.2.2).
+"""This module processes a datagram up to its answer. It finds the RADIUS client, verifies the packet, detects
+duplicates, decides, and answers after the decision is on disk. Each socket has its own exchange, because identifiers
+are unique only for each socket (RFC 5080 section 2.2.2).
 
 All code here runs on the event loop by plain calls. Only a login that must wait gets a task. All exchanges share one
 limit of pending requests.
@@ -77,8 +77,8 @@ class Services:
 
 
 class Exchange:
-    """The requests and answers of one socket. number: identifies the socket in stored answers. label: the label in
-    metrics; if empty, the label of the kind is used. delayed: the rejects that are delayed."""
+    """The requests and answers of one socket. number: the number that identifies the socket in stored answers. label:
+    the label in metrics; if empty, the label of the kind is used. delayed: the rejects that are delayed."""
 
     def __init__(
         self,
@@ -310,8 +310,8 @@ class Exchange:
         return self.committed(login, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
-        """Set the login's decision, and learn from an authentic request whether the client signs, because the next
-        request is checked against this."""
+        """Set the login's decision. Learn from an authentic request whether the client signs its requests, because the
+        next request is checked against this."""
         login.decision, request, client = decision, login.request, login.client
         # A correct PAP password proves that the sender has the shared secret, because it was encrypted with it. CHAP
         # does not use the secret.

@@ -64,7 +64,8 @@ because time in which other programs use the processor must not count."""
 
 class Undecided:
     """Logins that get a task each. A few tasks start in each pass of the event loop; tenants and sources take turns.
-    Otherwise a thousand simultaneous logins would delay the plain logins after them. decide: runs in the task."""
+    Otherwise a thousand simultaneous logins would delay the plain logins after them. decide: the function that runs in
+    the task."""
 
     def __init__(self, nursery: trio.Nursery, decide: Callable[[Login], Awaitable[None]]) -> None:
         self._nursery = nursery

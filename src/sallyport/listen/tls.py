@@ -1,4 +1,4 @@
-"""The TLS context of RadSec: TLS 1.2 or newer, with a client certificate (RFC 6614 section 2.3)."""
+"""The TLS context of RadSec. It requires TLS 1.2 or newer and a client certificate (RFC 6614 section 2.3)."""
 
 import ssl
 

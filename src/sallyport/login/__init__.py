@@ -1,4 +1,4 @@
-"""The login path: from an Access-Request to its decision.
+"""The login path. It leads from an Access-Request to the decision on the login.
 
     identity       the domain and principal of a User-Name, and the groups for login rules
     first/         first factor: checks the password in this service or by another server

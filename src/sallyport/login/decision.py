@@ -32,7 +32,7 @@ CANNOT_ASK: Final = frozenset(
 
 ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
 """A placeholder for a round of the first factor's own conversation, in which nothing is decided. The answer has the
-attributes in `login.found.challenge`, or at the end of a conversation that was refused before, those in
+attributes in `login.found.challenge`. At the end of a conversation that was refused before, it has the attributes in
 `login.found.refuse`."""
 
 EAP_FAILURE: Final = 4  # RFC 3748 section 4.2
@@ -84,7 +84,7 @@ def _verdict(first: Reason, action: Action, second: Reason, fallback: Fallback) 
 
 
 def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
-    """Return the label value for sallyport_mfa_decisions_total; empty if the decision is not final."""
+    """Return the label value for sallyport_mfa_decisions_total. The result is empty if the decision is not final."""
     if applied is Verdict.CHALLENGE:
         return ""
     if reason in CANNOT_ASK and verdict is Verdict.ACCEPT:

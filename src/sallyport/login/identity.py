@@ -85,8 +85,8 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
 
 def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tuple[int, str]]:
     """Return the users that a certificate with this name admits, as (domain id, name without realm), like `principal`.
-    tenant_id: the tenant for which it was issued; None if no tenant is recorded: all tenants accept such a
-    certificate."""
+    tenant_id: the tenant for which it was issued; None if no tenant is recorded. All tenants accept a certificate
+    without a recorded tenant."""
     tenants = domains.by_tenant if tenant_id is None else domains.by_tenant.keys() & {tenant_id}
     user, realm = split_realm(name) if "@" in name or "\\" in name else (name, host_realm(name))
     if user == name and len(domains.by_id) == 1:
@@ -145,8 +145,8 @@ def facts_of(login: Login) -> Facts:
 
 
 def both(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:
-    """Return the groups from the first factor together with those from the directories; None if the latter are unknown.
-    If only one of the two has groups, no new set is made."""
+    """Return the groups from the first factor together with those from the directories. Return None if the groups from
+    the directories are unknown. If only one of the two has groups, no new set is made."""
     if not found or imported is None:
         return imported
     return found | imported if imported else found

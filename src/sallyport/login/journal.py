@@ -47,7 +47,8 @@ MOST: Final = 1000
 that ends all sessions of its device, counts as `LONG` further entries."""
 LONG: Final = 16
 SINGLE: Final = 60
-"""Entries that are written one by one at a time: each has a savepoint, and PostgreSQL becomes slow above 64 of them."""
+"""Maximum number of entries that are written one by one at the same time. Each has a savepoint, and PostgreSQL becomes
+slow above 64 savepoints."""
 PURGE_S = 5.0
 SKEW_US: Final = 180 * SECOND
 """Maximum difference between the clocks of two nodes. It is taken into account so that no node deletes answers that
@@ -72,9 +73,10 @@ class KeptAnswer:
 class Journal:
     """Writes decided logins and accounting records.
 
-    on_sightings, on_accounted: called after a commit with the devices that got their row, and those beyond a limit, and
-    with the number of accounting records of each Acct-Status-Type. cluster: this node; None for a journal alone. spool:
-    takes the accounting records that the store does not take.
+    on_sightings: called after a commit with the devices that got their row, and with those beyond a limit.
+    on_accounted: called after a commit with the number of accounting records of each Acct-Status-Type. cluster: this
+    node as a member of the cluster; None if the journal is used without one. spool: keeps the accounting records that
+    the store does not accept.
     """
 
     def __init__(

@@ -203,13 +203,14 @@ class Login(Answered):
 
     home: the domain of the RADIUS client's devices. domain: the domain of the user; None if there is none. method: the
     authentication method. factor: the factors that were checked. imported: the data about the user from the domain's
-    directories; None: not known yet. outside: whether `user` is only the outer identity of EAP, which the client
-    chooses freely. named_by: the field of the client certificate that contains the user's name; None: no certificate.
-    found: the findings of the first factor. code: the code appended to the password, or the answer to a challenge;
-    None: no code. proven: whether a correct password or code has proved the sender. noted: whether the inventory has
-    counted the login. station: the Calling-Station-Id. attributes: the attributes of the answer in octets. approved:
-    whether a second factor was asked and approved. continuation: continues a login that has waited. keep: a write in
-    the transaction of the login's event; it returns False, and writes nothing, if another node answers the login.
+    directories; None if they are not known yet. outside: whether `user` is only the outer identity of EAP, which the
+    client chooses freely. named_by: the field of the client certificate that contains the user's name; None if there is
+    no certificate. found: the findings of the first factor. code: the code appended to the password, or the answer to a
+    challenge; None if there is no code. proven: whether a correct password or code has proved the sender. noted:
+    whether the inventory has counted the login. station: the Calling-Station-Id. attributes: the attributes of the
+    answer in octets. approved: whether a second factor was asked and approved. continuation: continues a login that has
+    waited. keep: a write in the transaction of the login's event; it returns False, and writes nothing, if another node
+    answers the login.
     """
 
     home: Domain | None = None
@@ -248,7 +249,7 @@ class Login(Answered):
 
     @property
     def names(self) -> frozenset[str]:
-        """All names of the user in a directory, case-folded; empty for an endpoint user."""
+        """All names of the user in a directory, case-folded. They are empty for an endpoint user."""
         imported, domain = self.imported, self.domain
         if imported is None or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return NAMELESS
@@ -263,8 +264,8 @@ class Login(Answered):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AccountingRecord(Answered):
-    """One Accounting-Request (RFC 2866) and its answer. domain_id: the id of the domain; 0 for none. report: the data
-    about the session."""
+    """One Accounting-Request (RFC 2866) and its answer. domain_id: the id of the domain; 0 if there is none. report:
+    the data about the session."""
 
     domain_id: int = 0
     report: Report = field(init=False)

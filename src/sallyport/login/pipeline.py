@@ -179,8 +179,8 @@ class Pipeline:
 
     @staticmethod
     def action_for_station(action: Action) -> Action:
-        """Return the action for a station that is admitted by its MAC address: mfa_required becomes allow, because
-        there is no user to prompt."""
+        """Return the action for a station that is admitted by its MAC address. The action mfa_required becomes allow,
+        because there is no user to prompt."""
         return Action.BLOCK if action is Action.BLOCK else Action.ALLOW
 
     def _is_by_station(self, login: Login, domain: Domain) -> bool:
@@ -386,13 +386,13 @@ class Pipeline:
 
 
 def show_unproven(login: Login) -> None:
-    """Set a device that only the login's event contains, because the inventory contains only devices whose requests are
-    proven."""
+    """Set the login's device only for the event. It is not added to the inventory, which contains only devices whose
+    requests are proven."""
     login.device = new_device(login.request, login.source[0], 0, login.at)
     login.device.id = 0
     login.station = as_text(login.request.first.get(CALLING_STATION_ID, b""))
 
 
 def _no_code() -> bool:
-    """Return False: no code follows the password."""
+    """Return False, because no code follows the password."""
     return False

@@ -21,7 +21,7 @@ class NoExchange:
         """Do nothing."""
 
     def lost(self, entry: Answered) -> None:
-        """Nothing is waited for."""
+        """Do nothing, because no request waits."""
 
 
 def client_of(domain: Domain, name: str = "") -> Client:

@@ -18,7 +18,7 @@ CERTIFICATES: Final = "certificates"
 NOTICES: Final = "notices"
 """The kind of a change that adds notices of another node (`nodes.notices`)."""
 PROMPTS: Final = "prompts"
-"""The kind of a change after which a prompt has an answer, or its request waits at another node."""
+"""The kind of a change of a prompt. The prompt has an answer, or its request now waits at another node."""
 
 
 @dataclass(frozen=True, slots=True)

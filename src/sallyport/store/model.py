@@ -134,10 +134,9 @@ class Store(Protocol):
         """
 
     async def write(self, work: Work[T]) -> T:
-        """Run `work` and return once it is on disk. Raises StoreError if no part of it was kept.
-
-        It may run beside other work in one transaction. If it raises, it alone is undone. It runs again if the engine
-        has aborted the transaction because of a transaction of another node.
+        """Run `work`, and return when its changes are on disk. Raises StoreError if none of them was kept. `work` may
+        share a transaction with other work. If it raises an error, only its own changes are undone. It runs again if
+        the engine has aborted the transaction because of a transaction of another node.
         """
 
     def submit(self, work: Work[T], done: Done[T]) -> None:

@@ -1,4 +1,5 @@
-"""The service for Access-Requests with EAP: it continues a login's conversation, and returns the login's result."""
+"""The service for Access-Requests with EAP. It continues the conversation of a login, and returns the result of the
+login."""
 
 from __future__ import annotations
 
@@ -55,9 +56,9 @@ SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
 MOST_OFFERS: Final = 1024
 """Maximum number of cached offers. There is one for each domain and Framed-MTU."""
 LARGEST: Final = 1300
-"""Maximum length of an EAP packet in octets for a NAS that sends Framed-MTU. With the headers of RADIUS, UDP and IP it
-has less than 1400 octets, which most tunnels can carry. A chain of two certificates with 2048-bit keys then takes two
-packets."""
+"""Maximum length of an EAP packet in octets for a NAS that sends Framed-MTU. Together with the headers of RADIUS, UDP
+and IP, these are less than 1400 octets, which most tunnels can carry. A chain of two certificates with 2048-bit keys
+then takes two packets."""
 _UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
 _REASONS: Final[Mapping[Failure | None, Reason]] = {
     Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
@@ -339,8 +340,8 @@ def _fragment_size(login: Login) -> int:
 
 
 def _accept(login: Login, done: Done) -> bytes:
-    """Return the attributes of an Access-Accept: EAP-Success, the keys, and the user's name. The name is left out if a
-    proxy forwarded the login, because the user has disclosed only the outer identity to the proxy."""
+    """Return the attributes of an Access-Accept. They are EAP-Success, the keys, and the user's name. The name is left
+    out if a proxy forwarded the login, because the user has disclosed only the outer identity to the proxy."""
     attributes = push_eap_message(done.octets)
     if done.msk:
         half = len(done.msk) // 2

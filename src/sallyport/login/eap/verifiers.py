@@ -152,8 +152,8 @@ class Binds(Protocol):
 
 class Directory:
     """The verifier of a directory's users. has_codes: whether a user is known to have codes, which may follow the
-    password. stamp: the stamp of the directory's configuration, because in another directory the same name may belong
-    to another person. realms: the domain's name and realms, case-folded."""
+    password. stamp: the stamp of the directory's configuration. It is needed because in another directory the same name
+    may belong to another person. realms: the domain's name and realms, case-folded."""
 
     def __init__(
         self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]], stamp: str, realms: Collection[str]

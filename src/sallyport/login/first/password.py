@@ -116,8 +116,8 @@ _CHECKS: Final[Mapping[str, Callable[[Login, User | None], Reason]]] = {
 
 
 def check_vouched(login: Login) -> Reason:
-    """Return PASSED if the RADIUS client was added with `passwordVerified`, so that it may vouch for passwords, and the
-    request is signed; else the reason for a refusal."""
+    """Return PASSED if the request is signed and the RADIUS client may vouch for passwords, because it was added with
+    `passwordVerified`. Otherwise return the reason for a refusal."""
     if not login.client.password_verified:
         return Reason.MAY_NOT_VOUCH
     return PASSED if login.request.signed else Reason.VOUCHES_UNSIGNED

@@ -1,4 +1,4 @@
-"""The trial of a domain's first factor: a login as a device would send it, with a report of each step for an admin.
+"""The trial of a domain's first factor. It is a login as a device would send it, and it reports each step to an admin.
 
 It records no login, asks for no second factor, and does not change the inventory.
 """

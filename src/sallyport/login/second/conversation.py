@@ -44,8 +44,8 @@ class SecondFactorResult:
 
 
 class Waiter:
-    """One request that waits for a conversation's result. superseded: a newer request of the same login replaced it.
-    elsewhere: the newer request waits at another node."""
+    """One request that waits for a conversation's result. superseded: whether a newer request of the same login has
+    replaced it. elsewhere: whether the newer request waits at another node."""
 
     __slots__ = ("done", "elsewhere", "login", "superseded")
 
@@ -59,11 +59,11 @@ class Waiter:
 class Conversation:
     """One login's second factor. Only the newest request waits for its result, which is taken once.
 
-    session: the RADIUS client, the user and the number of sent challenges (step 0: none). key: a request with the same
-    key joins; None: no request can join. deadline: the end, by trio's clock. takes_codes: whether the user can type a
-    code with this authentication method. checks_code: whether the conversation begins with a typed code. handle, text:
-    the handle and the text in the provider's last WAITING answer. error: a failure of the store or of the service,
-    after which no request is answered.
+    session: the RADIUS client, the user and the number of sent challenges, which is 0 at first. key: requests with the
+    same key join the conversation; if None, no request can join. deadline: the end of the conversation by trio's clock.
+    takes_codes: whether the user can type a code with this authentication method. checks_code: whether the conversation
+    begins with a typed code. handle, text: the handle and the text in the provider's last WAITING answer. error: a
+    failure of the store or of the service, after which no request is answered.
     is_signed: whether the first request was signed. prompt: the row that all nodes share, as it was last read; None on
     the embedded database. owns: whether this node asks the provider. elsewhere: whether the newest request waits at
     another node.

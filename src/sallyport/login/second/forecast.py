@@ -14,8 +14,8 @@ LEAST_S = 1.0
 
 
 def patience_s(give_up_ms: int | None) -> float:
-    """Return the seconds for which a device waits for an answer: a little less than its timeout; infinity if the
-    timeout is not known."""
+    """Return the number of seconds for which a device waits for an answer. It is a little less than the timeout of the
+    device, or infinity if the timeout is not known."""
     return inf if give_up_ms is None else max(LEAST_S, give_up_ms / 1000 * NEARLY)
 
 

@@ -51,7 +51,8 @@ def requested_station(login: Attempt) -> str:
 
 
 def requested_station_by_eap(login: Attempt) -> str:
-    """Return the station of a bypass request by EAP, as 12 hex digits; empty if the login is no such request.
+    """Return the station of a bypass request by EAP, as 12 hex digits; the result is empty if the login is not such a
+    request.
 
     The caller must check that the address is the password too (EAP-MD5).
     """

@@ -98,8 +98,8 @@ def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
 def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
     """Return one page of a domain's list, ordered by id, and the number of all matches.
 
-    search: a part of the name, ignoring case, or of the address. key: `search` as hex digits, for the comparison with
-    addresses.
+    search: a part of the name or of the address; it is case-insensitive. key: the hex digits of `search`, which are
+    compared with addresses.
     """
     where = "from bypass_stations where domain_id = :domain"
     if search:

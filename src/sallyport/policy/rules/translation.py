@@ -164,7 +164,8 @@ def _wanted(attribute: Attribute, name: str) -> str:
 
 
 def _number(attribute: Attribute, entry: str) -> int | None:
-    """Return the number of an attribute's value, given as digits or as a name; None if the name is unknown.
+    """Return the number of an attribute's value, which is given as digits or as a name. Return None if the name is
+    unknown.
 
     Names match with and without `-User`: `Login-User` in FreeRADIUS is `Login` in the RFC.
     """

@@ -45,7 +45,7 @@ def write_dump(url: str, path: Path) -> None:
 
 
 def load_dump(connection: Connection, path: Path, steps: Sequence[str]) -> None:
-    """Replace all rows by those of a file, in the connection's transaction.
+    """Replace all rows by those in a file. This is done in the connection's transaction.
 
     steps: the names of the steps of the schema, which the file must contain too. Raises StoreError if the file is
     damaged or has another schema.

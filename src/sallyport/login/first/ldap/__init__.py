@@ -1,4 +1,4 @@
-"""The first factor `ldap`: a bind to the domain's directory with the user's name and password (RFC 4513).
+"""The first factor `ldap`. It makes a bind to the domain's directory with the user's name and password (RFC 4513).
 
     directory   several servers: selection, pause after a failure, connection pool
     account     evaluates an entry or an error: groups, units, and the reason why an account may not log in

@@ -1,4 +1,4 @@
-"""The data about an account in a directory: groups, organizational units, and the reason why it may not log in.
+"""The data about an account in a directory: its groups, its organizational units, and the reason if it may not log in.
 
 Active Directory returns the reason in the error text of a refused bind (`data 775`, a Win32 error code of MS-ERREF
 section 2.2), OpenLDAP in the password policy control. Both also have attributes with the reason, if the service account
@@ -26,8 +26,8 @@ from sallyport.login.login import Found, Reason
 
 USER: Final = "{user}"
 ASSERTION: Final = re.compile(r"\(([A-Za-z][A-Za-z0-9-]*)=([^()=]*\{user\}[^()]*)\)")
-"""The assertions of a filter that contain the user's name: the attribute and the pattern of its value (RFC 4515 section
-3)."""
+"""The assertions of a filter that contain the user's name. Each is given as the attribute and the pattern of its value
+(RFC 4515 section 3)."""
 ATTRIBUTES: Final = (
     "memberOf", "userAccountControl", "accountExpires", "lockoutTime", "pwdAccountLockedTime", "pwdReset",
 )  # fmt: skip
@@ -35,8 +35,8 @@ ATTRIBUTES: Final = (
 LONGEST_NAME: Final = 255
 """Maximum length in characters of a value that is compared with names, and of a group's or unit's name."""
 LONGEST_NAMES: Final = 65_536
-"""Maximum length in characters of all groups and units of an account together, because a login that waits for its
-second factor keeps them in memory."""
+"""Maximum length in characters of all groups and units of an account together. It is limited because a login that waits
+for its second factor keeps them in memory."""
 _IN_PARTS: Final = "memberof;range="  # MS-ADTS section 3.1.1.3.1.3.3
 _DATA: Final = re.compile(r"\bdata ([0-9a-f]{3,4})\b", re.IGNORECASE)
 _CODES: Final = {
@@ -122,8 +122,8 @@ def found(entry: Entry) -> Found:
     """Return the case-folded names of the groups of which the entry is a direct member, and of the organizational units
     that contain it.
 
-    Raises TooLarge if a name cannot be read or a limit is exceeded. The list is not truncated, because the group of a
-    block rule could then be missing; the login is refused.
+    Raises TooLarge if a name cannot be read or a limit is exceeded. The login is then refused. The list is not
+    truncated, because the group of a block rule could then be missing.
     """
     if any(name.startswith(_IN_PARTS) for name in entry.values):
         raise TooLarge("the directory gives the memberships in parts")

@@ -65,9 +65,9 @@ class LdapSettings:
 
     servers: the servers in order of preference. service: the account that searches; None for an anonymous search.
     user_filter: the filter that finds a user, with {user} in place of the name. authorities: trusted certificates in
-    PEM; None: the system's store. remember_s: the seconds for which a correct password is cached. winbind_domain: the
-    domain in Active Directory; empty for the domain that the host has joined. code_digits: the number of digits of a
-    code that is appended to the password. timeout_s: the time limit of one login in seconds.
+    PEM; if None, the system's store is used. remember_s: the seconds for which a correct password is cached.
+    winbind_domain: the domain in Active Directory; empty for the domain that the host has joined. code_digits: the
+    number of digits of a code that is appended to the password. timeout_s: the time limit of one login in seconds.
     """
 
     servers: tuple[Server, ...]
@@ -83,7 +83,7 @@ class LdapSettings:
 
 
 class Ldap:
-    """The checker of a domain with a directory. MS-CHAP, which a bind cannot check, is checked by winbind if
+    """The checker of a domain with a directory. A bind cannot check MS-CHAP. It is checked by winbind, if this is
     configured."""
 
     name: ClassVar[str] = "ldap"

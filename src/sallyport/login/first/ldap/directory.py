@@ -38,7 +38,7 @@ permanently."""
 IDLE_S: Final = 60.0
 MAX_IDLE: Final = 4
 AT_ONCE: Final = 16
-"""Maximum number of logins that ask the directory at the same time. Others wait, within their time limit."""
+"""Maximum number of logins that ask the directory at the same time. Other logins wait, within their time limit."""
 
 log = structlog.get_logger()
 
@@ -48,7 +48,8 @@ class ServiceRefused(Exception):
 
 
 class Directory:
-    """The servers of one domain. service: the account that searches; None for an anonymous search. `run` must run."""
+    """The servers of one domain. service: the account that searches; None for an anonymous search. `run` must be active
+    while logins use the directory."""
 
     def __init__(self, servers: Sequence[Server], service: Account | None, trust: LazyContext, egress: Egress) -> None:
         self._servers = tuple(servers)
@@ -183,7 +184,8 @@ class Directory:
     # --- health -----------------------------------------------------------------------------------------------
 
     def _in_order(self) -> list[Server]:
-        """Return all servers: first those without a recent failure, then the others, both in the configured order."""
+        """Return all servers. The servers without a recent failure come first, then the others. Both groups are in the
+        configured order."""
         now = trio.current_time()
         return sorted(self._servers, key=lambda server: self._rests_until[server] > now)
 

@@ -54,10 +54,10 @@ class HomeServerSettings:
 class UpstreamSettings:
     """The configuration of a domain's home servers.
 
-    servers: the home servers in order of preference. window_s: the response window in seconds. shares_load: distribute
-    logins among all servers that are alive. checks_status: send Status-Server to a server that does not answer.
-    only_signed: drop answers without Message-Authenticator. strips_realm: remove the realm from User-Name. code_digits:
-    the number of digits of a code that is typed after a PAP password.
+    servers: the home servers in order of preference. window_s: the response window in seconds. shares_load: whether
+    logins are distributed among all servers that are alive. checks_status: whether Status-Server is sent to a server
+    that does not answer. only_signed: whether answers without Message-Authenticator are dropped. strips_realm: whether
+    the realm is removed from User-Name. code_digits: the number of digits of a code that is typed after a PAP password.
     """
 
     servers: tuple[HomeServerSettings, ...]

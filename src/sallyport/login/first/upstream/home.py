@@ -100,8 +100,8 @@ class Channel(Generic[Waits]):
 
 
 class Pending:
-    """A request that waits for its answer under an identifier of a channel. packet: the sent octets. ends_at: the end
-    of its response window."""
+    """A request that waits for its answer. A channel has an identifier for it. packet: the sent octets. ends_at: the
+    end of its response window."""
 
     __slots__ = ("channel", "ends_at", "identifier", "packet", "sent_at")
 

@@ -1,4 +1,4 @@
-"""RADIUS over TLS to a home server (RFC 6614): a TLS connection that the pool uses through a local socket pair.
+"""RADIUS over TLS to a home server (RFC 6614). The pool uses the TLS connection through a local socket pair.
 
 A channel uses one end of the socket pair like a UDP socket, so that the pool does not depend on the transport. A task
 moves packets between the other end and the TLS connection. When the connection ends, the socket pair is closed.
@@ -41,8 +41,8 @@ Tls: TypeAlias = trio.SSLStream[trio.SocketStream]
 @dataclass(frozen=True, slots=True, repr=False)
 class TlsSettings:
     """The settings of RADIUS over TLS. certificate, key: the client certificate and its key, in PEM. authorities:
-    trusted certificates in PEM; None: the system's store. server_name: the name in the server's certificate; empty if
-    it is the host name."""
+    trusted certificates in PEM; if None, the system's store is used. server_name: the name in the server's certificate;
+    empty if it is the host name."""
 
     certificate: str
     key: str

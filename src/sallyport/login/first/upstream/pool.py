@@ -1,7 +1,6 @@
-"""The home servers of a domain: selection of the server, matching of answers to requests, failover.
-
-All work is done by plain function calls that get the time as `now`, except the waiting for sockets. A readable socket
-is drained as in `listen/udp`.
+"""The home servers of a domain. The pool selects the server, matches answers to requests, and fails over to another
+server. Except for the waiting for sockets, all work is done by plain function calls, which get the time as `now`. A
+readable socket is drained as in `listen/udp`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""MS-CHAP against Active Directory: a domain controller checks the client's response, through Samba's winbind.
+"""MS-CHAP against Active Directory. A domain controller checks the client's response, and is asked through Samba's
+winbind.
 
     protocol  the codec of questions to `ntlm_auth` and its answers
     helpers   the running `ntlm_auth` processes; each answers one question at a time
