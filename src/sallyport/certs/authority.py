@@ -43,7 +43,7 @@ _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
 
 class Usage(Enum):
-    """The purpose of a certificate, by its extended key usage."""
+    """The purpose of a certificate, which is stated by its extended key usage."""
 
     SERVER = ExtendedKeyUsageOID.SERVER_AUTH
     CLIENT = ExtendedKeyUsageOID.CLIENT_AUTH
@@ -132,13 +132,13 @@ def common_name(certificate: x509.Certificate) -> str:
 
 
 def fingerprint(certificate: x509.Certificate) -> str:
-    """Return the SHA-256 fingerprint of the certificate in DER, 64 hex digits."""
+    """Return the SHA-256 fingerprint of a certificate, in 64 hex digits."""
     return certificate.fingerprint(hashes.SHA256()).hex()
 
 
 def host_names(certificate: x509.Certificate) -> list[str]:
-    """Return the host names and IP addresses in a certificate's subject alternative name, in its order; an empty list
-    without that extension."""
+    """Return the host names and IP addresses in a certificate's subject alternative name, in the order of that
+    extension. Return an empty list if there is no such extension."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -158,7 +158,7 @@ class Peer:
 
 
 def read_peer(certificate: bytes) -> Peer:
-    """Return the content of a certificate in DER. ValueError: it cannot be parsed."""
+    """Return the content of a certificate in DER. ValueError: the certificate cannot be parsed."""
     shown = x509.load_der_x509_certificate(certificate)
     try:
         names = host_names(shown) or [common_name(shown)]

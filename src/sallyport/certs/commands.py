@@ -23,7 +23,7 @@ Gone: TypeAlias = Callable[[Sequence[tuple[str, int | None]]], Awaitable[None]]
 """A function that ends the sessions of clients. It gets the name and the tenant of each certificate. If the tenant is
 None, it ends the sessions in all tenants."""
 Numbers: TypeAlias = Mapping[int, tuple[int, int]]
-"""The orgId and tenantId of each tenant, by its internal id."""
+"""The orgId and the tenantId of each tenant, by the internal id of the tenant."""
 
 
 class Owners(Protocol):
@@ -58,7 +58,7 @@ class Files(Protocol):
 
 
 class NewAuthority(Arguments):
-    """Arguments of cert.init. hosts: names and addresses of the server."""
+    """Arguments of cert.init. hosts: the host names and addresses of the server."""
 
     ca_name: str
     hosts: list[str]

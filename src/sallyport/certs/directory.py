@@ -65,7 +65,7 @@ class Issued:
 class Directory:
     """The authority and its certificates. The methods raise StartError if a file cannot be read, parsed or written.
 
-    write: writes a file.
+    write: a function that writes a file.
     """
 
     def __init__(self, data_dir: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
@@ -86,8 +86,8 @@ class Directory:
         return {str(path.relative_to(self.path)): _read(path) for path in found}
 
     def adopt(self, files: Mapping[str, bytes]) -> None:
-        """Write the files that differ, by their paths below the directory: keys first, the authority's certificate
-        last."""
+        """Write the files that differ from the stored ones. A key is written before its certificate, and the
+        authority's certificate last. files: the content of the files by their paths below the directory."""
         with self._locked(make=True):
             for name in sorted(files, key=lambda name: (name == self.ca.name, name)):
                 path = self.path / name

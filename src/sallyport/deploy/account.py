@@ -98,8 +98,8 @@ def delete() -> bool:
 
 
 def check_program(program: Path, account: Account) -> None:
-    """Check that the service's user can run this program. ConfigError: the user cannot; the message names path and
-    remedy."""
+    """Check that the service's user can run this program. ConfigError: the user cannot run it; the message names the
+    path and the remedy."""
     package = Path(sallyport.__file__).parent
     paths = [program, Path(sys.executable), package]
     real = [path.resolve() for path in paths]

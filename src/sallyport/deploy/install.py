@@ -30,7 +30,7 @@ class Installation:
     """The installation of the system service by this program. report: receives a line for each step. warn: receives
     each warning.
 
-    ConfigError: the installation is refused, and nothing was changed.
+    ConfigError: the installation is refused; nothing was changed.
     """
 
     def __init__(self, program: Path, report: Callable[[str], None], warn: Callable[[str], None]) -> None:
@@ -48,7 +48,7 @@ class Installation:
         self._read_settings()
 
     def make(self, environ: Mapping[str, str]) -> bool:
-        """Create everything that is missing; return whether a unit has changed. ConfigError: a step failed."""
+        """Create everything that is missing, and return whether a unit has changed. ConfigError: a step failed."""
         try:
             user = self._make_user()
             self._make_settings(user)
@@ -115,7 +115,8 @@ class Installation:
         self._report(f"{settings.database_path} is made; the first access token: {settings.data_dir / 'admin.token'}")
 
     def _make_units(self, settings: Settings) -> bool:
-        """Write the units and drop-ins whose text differs; return whether any differed."""
+        """Write the units and drop-ins that have changed, and remove those that are not needed. Return whether any has
+        changed."""
         if not self.has_systemd:
             self._report("no unit is made: systemd is not installed")
             return False
@@ -174,7 +175,7 @@ def has_package(program: Path) -> bool:
 
 
 def old(path: Path) -> Path:
-    """Return the path of the copy of a unit's former text."""
+    """Return the path of the file to which a unit's former text is copied."""
     return path.with_name(f"{path.name}.old")
 
 

@@ -1,4 +1,5 @@
-"""`/etc/sallyport/sallyport.toml` as `server install` writes it: every setting, generated from its declaration."""
+"""Generate the file `/etc/sallyport/sallyport.toml` that `server install` writes. It has every setting, and is
+generated from the declarations of the settings."""
 
 import json
 import textwrap

@@ -17,8 +17,8 @@ from sallyport.deploy.install import has_package, old
 
 
 def check(program: Path) -> None:
-    """Check that this command may uninstall. ConfigError: the units are from a package, or a service that systemd does
-    not manage uses the data."""
+    """Check that this command may uninstall the service. ConfigError: the units are from a package, or a service that
+    systemd does not manage uses the data."""
     if has_package(program):
         raise ConfigError("the installation is from a package: remove it, such as by apt remove sallyport-radius")
     if not systemd.is_booted() and is_in_use(data_directory()):
@@ -70,7 +70,7 @@ def purge(report: Callable[[str], None]) -> None:
 
 
 def data_directory() -> Path:
-    """Return the data directory in the settings; the standard directory if the settings cannot be read."""
+    """Return the data directory in the settings, or the standard directory if the settings cannot be read."""
     with suppress(ConfigError):
         if CONFIG_FILE.exists():
             return load(CONFIG_FILE, {}).below(DATA_DIR).data_dir

@@ -10,7 +10,7 @@ from sallyport.base.systemd import ADMIN_UNITS, BACKUP_UNIT, CONFIG_DIR, DATA_DI
 
 DROP_IN: Final = "50-settings.conf"
 HIDDEN: Final = (Path("/home"), Path("/root"), Path("/run/user"), Path("/tmp"), Path("/var/tmp"))  # noqa: S108
-"""Directories that ProtectHome= and PrivateTmp= of the unit hide from the service."""
+"""The directories that ProtectHome= and PrivateTmp= in the unit hide from the service."""
 _TEMPLATES: Final = Path(__file__).with_name("systemd")
 _PROGRAM: Final = "/opt/sallyport/bin/sallyport"
 _CAPABILITY: Final = "CAP_NET_BIND_SERVICE"
@@ -48,7 +48,7 @@ def drop_ins(settings: Settings) -> dict[Path, str]:
 
 
 def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the name and path of each setting whose file the service reads."""
+    """Yield the name and the path of each setting that names a file for the service to read."""
     for name in ("tls_certificate", "tls_key", "eap_certificate", "eap_key", "eap_ca", "dictionaries"):
         path = getattr(settings, name)
         if path is not None:
@@ -56,7 +56,7 @@ def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
 
 
 def written_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the name and directory of each setting with a directory in which the service writes."""
+    """Yield the name and the directory of each setting that names a directory for the service to write to."""
     yield "data_dir", settings.data_dir
     yield "database", settings.database_path.parent
     for outlet in settings.event_outlets:

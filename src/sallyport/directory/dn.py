@@ -1,7 +1,7 @@
 """Distinguished names as text (RFC 4514).
 
-The form of RFC 4514 section 2 is parsed strictly. The forms of older programs are accepted too, as section 3 allows:
-`;` between parts, values in quotation marks, an `OID.` before a number, spaces around `,`, `=` and `+`.
+The form of RFC 4514 section 2 is parsed strictly. The forms of older programs are accepted too, as section 3 allows.
+They have `;` between parts, values in quotation marks, an `OID.` before a number, or spaces around `,`, `=` and `+`.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class Directories:
         return await self._asked(work)
 
     async def import_users(self, wanted: Sequence[Reading]) -> list[int]:
-        """Queue readings. If an entry fails, nothing is changed. Return the ids of the jobs."""
+        """Queue readings. If one of them fails, nothing is changed. Return the ids of the jobs."""
 
         def work(tx: Tx) -> list[int]:
             found = list[int]()

@@ -210,7 +210,7 @@ def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> No
 
 
 def _switch_clean(line: CommandLine, name: str, body: Row) -> None:
-    """Enforce a domain if no login would be denied; otherwise print the reasons."""
+    """Enforce a domain if this would deny no login; otherwise print the reasons why it would."""
     survey(line, name)
     try:
         _switch(line, name, body)

@@ -17,7 +17,7 @@ class BreakGlass(Arguments):
 
 
 def commands(service: Domains, removal: Removal) -> dict[str, Command]:
-    """The commands of this area by name."""
+    """Return the commands of domains by name."""
 
     async def break_glass(wanted: BreakGlass) -> JSON:
         return switched(await service.break_glass(wanted.fallback))

@@ -18,7 +18,7 @@ class Mode(StrEnum):
 
 
 class Fallback(StrEnum):
-    """Outcome of a login in enforce mode if no second factor is available."""
+    """The outcome of a login in enforce mode if no second factor is available."""
 
     DENY = "deny"
     ALLOW = "allow"
@@ -45,7 +45,7 @@ class Effect(StrEnum):
 
 
 MAX_REALMS: Final = 64
-"""Maximum number of a domain's realms in addition to its name."""
+"""Maximum number of realms that a domain has in addition to its name."""
 LONGEST_ISSUER: Final = 64
 """Maximum size of an issuer name in octets of UTF-8. It is limited so that the name fits into a QR code."""
 LOCAL: Final = FirstFactor.LOCAL

@@ -119,7 +119,7 @@ class Enforcement:
         """Switch a domain from the next request on. ProviderFails, NotClean: a condition of require_clean is not met,
         and nothing was switched.
 
-        Without require_clean the switch applies at once, and the impact is computed after it.
+        Without require_clean, the domain is switched first, and then the impact is computed.
         """
         enforces = switch.mode is Mode.ENFORCE
         impact = None
@@ -172,7 +172,7 @@ class Reverts:
         self._due: dict[tuple[int, int], float] = {}  # by domain and deadline in the store
 
     async def run(self) -> None:
-        """Revert the mode of each domain at its time, until cancelled."""
+        """Revert the mode of each domain at the time that is set for it, until cancelled."""
         await every(LOOK_S, self._look, failure="domain_mode_revert_failed")
 
     async def _look(self) -> None:

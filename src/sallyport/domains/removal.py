@@ -33,7 +33,7 @@ GRACE_S: Final = 600.0
 """Time for which the row of a removed domain is kept, in seconds. It is longer than any login, batch of an import or
 API request."""
 NAMED: Final = 5
-"""Maximum number of clients that an error message names."""
+"""Maximum number of RADIUS clients that an error message names."""
 
 log = structlog.get_logger()
 

@@ -209,8 +209,8 @@ class State:
 
 
 def states(tx: Tx) -> dict[int, State]:
-    """Return the state of every domain. restore_mode, restore_fallback: None if they are equal to the present mode and
-    fallback."""
+    """Return the state of every domain. restore_mode and restore_fallback are None if they are equal to the present
+    mode and fallback."""
     rows = tx.all(
         State,
         "select id, tenant_id, name, enforcement_mode, fallback_action, reverts_at, "
@@ -290,7 +290,7 @@ def has_open_imports(tx: Tx, domain_id: int) -> bool:
 
 
 def mark_removed(tx: Tx, domain_id: int, at: int) -> None:
-    """Mark a domain as removed, free its name and realms, and delete its part of the configuration."""
+    """Mark a domain as removed, free its name and its realms, and delete its configuration."""
     tx.execute(
         "update domains set removed_at = :at, name_key = :key, realms = '', status = 'removed', reverts_at = null, "
         "revert_set_at = null, revert_mode = null, revert_fallback = null, glass_mode = null, glass_fallback = null "
@@ -304,7 +304,7 @@ def mark_removed(tx: Tx, domain_id: int, at: int) -> None:
 
 
 def removed(tx: Tx) -> list[tuple[int, int]]:
-    """Return the removed domains that still have a row, each with the time of its removal."""
+    """Return the removed domains that still have a row, with the time at which each was removed."""
     rows = tx.rows("select id, removed_at from domains where removed_at is not null order by id")
     return [(int(str(domain_id)), int(str(at))) for domain_id, at in rows]
 

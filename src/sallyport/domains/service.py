@@ -61,8 +61,8 @@ class Domains:
         return _one(self.of_tenant(tenant_id), name_or_id)
 
     def anywhere(self, name_or_id: str) -> Domain:
-        """Return the domain of the installation with this id or name. NotFound: there is none, or several tenants have
-        a domain of this name."""
+        """Return the domain of the installation with this id or name. NotFound: there is no such domain, or several
+        tenants have a domain of this name."""
         return _one(self.table.by_id.values(), name_or_id)
 
     async def add(
@@ -150,9 +150,9 @@ class Domains:
             )
 
     async def update(self, domain_id: int, change: Update) -> Domain:
-        """Change settings of a domain, from the next request on, and return it. A renamed domain keeps its former name
-        as a realm. Raises NotFound. Conflict: a name or realm belongs to another domain, or there would be too many
-        realms."""
+        """Change settings of a domain from the next request on, and return the domain. A renamed domain keeps its
+        former name as a realm. Raises NotFound. Conflict: a name or realm belongs to another domain, or there would be
+        too many realms."""
         at = self._clock()
 
         def work(tx: Tx) -> Domain:
@@ -186,8 +186,8 @@ class Domains:
         return True
 
     async def break_glass(self, fallback: Fallback | None = None) -> list[int]:
-        """Monitor every domain of the installation from the next request on. Return their ids. The former state is kept
-        until it is restored or an admin sets the mode."""
+        """Switch every domain of the installation to monitor from the next request on, and return the ids of the
+        domains. The former state of a domain is kept until it is restored or an admin sets the mode."""
         count = await self._switch("domain.break_glass", lambda tx: repo.break_glass(tx, fallback))
         log.warning("break_glass_activated", domains=count)
         return list(self.table.by_id)

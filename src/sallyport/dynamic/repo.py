@@ -1,4 +1,5 @@
-"""The SQL of dynamic authorization: sessions with the attributes that identify them to the NAS, and revocations."""
+"""The SQL of dynamic authorization. It reads sessions with the attributes that identify them to the NAS, and stores
+revocations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,7 +82,7 @@ def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: 
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """A user of a domain whose access was revoked. reason: text for the audit trail."""
+    """A user of a domain whose access was revoked. reason: the text for the audit trail."""
 
     id: int
     domain_id: int

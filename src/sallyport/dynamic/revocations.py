@@ -44,7 +44,7 @@ log = structlog.get_logger()
 
 
 class Revocations:
-    """The revocations of all domains. `run` must run: it ends the sessions."""
+    """The revocations of all domains. `run` ends the sessions, so it must be running."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Revocations:
         self._seen = -1
 
     async def run(self) -> None:
-        """End the sessions of revoked users, until cancelled. One node does it for all."""
+        """End the sessions of revoked users, until cancelled. One node does this for all nodes."""
         self.forget()  # another node may have ended some sessions in the meantime
         async with trio.open_nursery() as nursery:
             await every(LOOK_S, partial(self._look, nursery), failure="revocations_not_read")
@@ -116,7 +116,7 @@ class Revocations:
             self._seen = changes
 
     async def _begin(self, nursery: trio.Nursery) -> bool:
-        """Start the waiting revocations, up to a limit for each tenant. Return whether all were started. Raises
+        """Start the waiting revocations, up to a limit for each tenant. Return whether all of them were started. Raises
         StoreError. With this limit, a tenant with many revocations and silent devices does not delay other tenants."""
         is_all = True
         for domain_id in await self._store.read(repo.revoked_domains):
@@ -168,7 +168,7 @@ class Revocations:
         return last
 
     async def _disconnect_at(self, domain_id: int, names: Sequence[str], reason: str, after: int) -> int:
-        """End the sessions at the devices of a domain whose user has one of these names. Return the highest session
+        """End the sessions of users with these names at the devices of a domain. Return the highest session
         id."""
         last = after
         while targets := await self._store.search(

@@ -59,8 +59,8 @@ class Nas:
 
 
 class _Queue:
-    """The requests to one NAS. callers: number of requests that run or wait. silent_at: time of the last timeout; -inf
-    if a later request did not time out."""
+    """The requests to one NAS. callers: the number of requests that run or wait. silent_at: the time of the last
+    timeout, or -inf if a later request did not time out."""
 
     __slots__ = ("callers", "limiter", "silent_at")
 

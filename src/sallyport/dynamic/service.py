@@ -45,7 +45,7 @@ from sallyport.store.model import Store, Tx
 
 MOST: Final = 100
 """Maximum number of sessions in one call."""
-AT_ONCE: Final = 128  # by tenant, so that silent NASes of one tenant delay no other tenant
+AT_ONCE: Final = 128  # by tenant, so that silent NASes of one tenant do not delay other tenants
 NO_SESSION: Final = "session not found"
 NO_CLIENT: Final = "no RADIUS client that takes requests has its address: they go there by UDP, not back over RadSec"
 OVER_TLS: Final = "sent by UDP with the client's secret, since requests do not go back over its RadSec connection"
@@ -69,7 +69,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a call. more: whether there are live sessions beyond MOST, for which no request was sent."""
+    """The results of a call. more: whether there are more than MOST live sessions, so that for some of them no request
+    was sent."""
 
     results: list[Result]
     more: bool = False
@@ -110,7 +111,7 @@ class DynamicAuthorization:
         return Results(await self._ask(Kind.DISCONNECT, [await self._find(session_id, domain_id)]))
 
     async def disconnect_user(self, domain_id: int, user: str) -> Results:
-        """End a user's sessions at a domain's devices, whether they send the plain or the qualified user name."""
+        """End a user's sessions at a domain's devices. The devices may send the plain or the qualified user name."""
         names = [user, *qualified(user, self._domains().present(domain_id))]
         return await self._disconnect(partial(repo.of_user, domain_id=domain_id, names=names, limit=MOST + 1))
 
@@ -163,8 +164,8 @@ class DynamicAuthorization:
     ) -> list[Result]:
         """Send a request for each session, and record the results even if the call is cancelled.
 
-        For a session of a removed domain no request is sent. If a domain is removed during the call, its requests
-        continue.
+        No request is sent for a session of a removed domain. If a domain is removed during the call, the requests for
+        its sessions continue.
         """
         domains = self._domains().by_id
         targets = [each for each in targets if each.domain_id in domains]
@@ -212,7 +213,7 @@ class DynamicAuthorization:
     async def _record(
         self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON], domains: Mapping[int, Domain]
     ) -> None:
-        """Record results in the metrics, in the log, and in the audit trail (in one transaction). Raises StoreError."""
+        """Record results in the metrics, in the log and, in one transaction, in the audit trail. Raises StoreError."""
         name, at = kind.name.lower(), self._clock()
         for each in results:
             self._metrics.requests.cell(name, each.answer.outcome).count += 1
@@ -267,7 +268,7 @@ def _nas_names(target: Target) -> list[tuple[int, bytes]]:
 
 
 def qualified(user: str, domain: Domain) -> Sequence[str]:
-    r"""Return the qualified names of a domain's user, `user@realm` and `REALM\user`, which devices of all domains of
-    the tenant may send."""
+    r"""Return the qualified names of a domain's user, such as `user@realm` and `REALM\user`. Devices of all domains of
+    the tenant may send these names."""
     realms = (domain.name, *domain.realms)
     return [*(f"{user}@{realm}" for realm in realms), *(f"{realm}\\{user}" for realm in realms)]

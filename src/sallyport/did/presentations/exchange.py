@@ -45,7 +45,8 @@ def _meets(descriptor: InputDescriptor, payload: Payload, alg: str) -> bool:
 
 
 def _accepts(algs: Sequence[str], alg: str) -> bool:
-    """Return whether an algorithm is accepted. EdDSA over Ed25519 has two names, EdDSA and, in RFC 9864, Ed25519."""
+    """Return whether an algorithm is accepted. EdDSA over Ed25519 has two names: EdDSA, and also Ed25519 since RFC
+    9864."""
     same = _EDWARDS if alg in _EDWARDS else {alg}
     return not same.isdisjoint(algs)
 

@@ -79,9 +79,9 @@ class Wallets:
         return await self._store.search(lambda tx: repo.page(tx, stretch, search))
 
     async def assign(self, tenant_id: int, pairs: Sequence[tuple[int, int]]) -> int:
-        """Assign credentials to wallets. If an entry fails, nothing is changed. Return the number of new assignments.
-        pairs: ids of a wallet and a credential. Raises NotFound. Conflict: a credential is revoked, expired, or in
-        another wallet."""
+        """Assign credentials to wallets. If one assignment fails, nothing is changed. Return the number of new
+        assignments. pairs: pairs of the ids of a wallet and a credential. Raises NotFound. Conflict: a credential is
+        revoked, expired, or in another wallet."""
         at = self._clock()
         return await self._store.write(lambda tx: sum(assign_in(tx, tenant_id, *pair, at) for pair in pairs))
 

@@ -1,8 +1,8 @@
 """Start the child process that prepares a file (`convert`).
 
-The file may come from a hostile tenant. The child runs in isolated mode (`python -I`) with an empty environment: it
-imports nothing from the current directory, and it does not inherit the master key. It sets its own limits for CPU time
-and memory before it opens the file.
+The file may come from a hostile tenant. The child runs in isolated mode (`python -I`) with an empty environment. So it
+imports nothing from the current directory, and does not inherit the master key. It sets its own limits for CPU time and
+memory before it opens the file.
 """
 
 import json

@@ -133,7 +133,7 @@ class Connection:
     ) -> AsyncGenerator[list[RawEntry], None]:
         """Yield pages of the entries at and below a base that match a filter (RFC 2696).
 
-        size: the number of entries of a page; a page has fewer if the server accepts only smaller pages. timeout_s:
+        size: the number of entries in a page; it is smaller if the server accepts only smaller pages. timeout_s: the
         maximum time for one page. `values` may be called between two pages. Raises Refusal, Unreachable, TooLarge.
         """
         import bonsai
