@@ -39,7 +39,7 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
         Of each scope that is given, one entry must match the login. A login without a needed fact, such as a
         Calling-Station-Id, is not exempt. An `allow` rule without a scope exempts all logins of the domain from the
         second factor, and needs `everyone`. `warnings` lists unknown users, groups and clients. They are not errors,
-        because an import may add them.
+        since an import may add them.
         """
         warnings = await names.unknown(body.domainId, body)
         return RuleAdded(message="rule added", ruleId=await service.add(body.domainId, body), warnings=warnings)
